@@ -1,0 +1,260 @@
+"""A fitted Gaussian process: predictions, derivatives and diagnostics in the user's units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from gpsift.families import Gaussian
+from gpsift.gp.optimise import Estimate
+from gpsift.gp.quality import leave_one_out, quality_sheet
+from gpsift.gp.scaling import Scaling
+from gpsift.kernels import Kernel
+from gpsift.linalg import jittered_cholesky
+from gpsift.notices import notice
+from gpsift.posterior import LatentAt, Posterior
+from gpsift.reference import Reference
+from gpsift.results import Prediction, Quality
+from gpsift.tables import read_features
+from gpsift.threads import blas_threads_for
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How the hyperparameters were found.
+
+    Attributes
+    ----------
+    converged : bool
+        Whether the best start of the search ended at an optimum.
+    objectives : tuple of float
+        Log marginal likelihood, plus log prior for MAP, that each start reached.
+    starts_agree : bool
+        Whether all starts found the same optimum.
+    moving_features : tuple of str
+        Where they do not: features whose place in the order of length-scales depends on the start.
+    n_evaluations : int
+        Evaluations of the marginal likelihood, all starts together.
+    at_limit : tuple of str
+        Hyperparameters that ended at a limit of what is numerically sensible.
+    jitter : float
+        What had to be added to the diagonal for a Cholesky factor to exist; 0 if nothing.
+    constant_columns : tuple of str
+    """
+
+    converged: bool
+    message: str
+    objectives: tuple[float, ...]
+    starts_agree: bool
+    moving_features: tuple[str, ...]
+    n_evaluations: int
+    at_limit: tuple[str, ...]
+    jitter: float
+    constant_columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, estimate: Estimate, names: Sequence[str], jitter: float, constant_columns: tuple[str, ...]) -> Self:
+        best = estimate.best
+        return cls(
+            converged=estimate.converged,
+            message="hyperparameters were given" if best is None else best.message,
+            objectives=tuple(start.objective for start in estimate.starts),
+            starts_agree=estimate.starts_agree,
+            moving_features=() if estimate.starts_agree else _moving_features(estimate, names),
+            n_evaluations=estimate.n_evaluations,
+            at_limit=estimate.at_limit,
+            jitter=jitter,
+            constant_columns=constant_columns,
+        )
+
+    def warn(self) -> None:
+        """Say aloud what a reader of any result of this fit should know."""
+        if not self.converged:
+            notice(
+                f"The search for hyperparameters did not converge ({self.message}). Raise `max_iterations`, or rescale "
+                "the data.",
+                stacklevel=4,
+            )
+        if self.at_limit:
+            notice(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.", stacklevel=4)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedGP(Reference):
+    """A Gaussian process after `GP.fit`.
+
+    Attributes
+    ----------
+    log_marginal_likelihood : float
+        Of the data as standardised, or as given with ``standardize=False``.
+    report : FitReport
+    quality : Quality
+        Leave-one-out sheet.
+    kernel : Kernel
+        With the hyperparameters in the units of the model (standardised by default).
+    posterior : Posterior
+        The latent posterior in the units of the model.
+    """
+
+    posterior: Posterior
+    scaling: Scaling
+    X_train: np.ndarray
+    y_train: np.ndarray
+    feature_names: tuple[str, ...]
+    has_given_names: bool
+    has_known_noise: bool
+    noise_var_standard: np.ndarray
+    log_marginal_likelihood: float
+    report: FitReport
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.posterior.kernel
+
+    @property
+    def lengthscale(self) -> np.ndarray | None:
+        """Length-scales in the user's units; None if the kernel has no single length-scale for each feature."""
+        if len(self.kernel.lengthscales) != 1 or self.kernel.lengthscales[0].size != self.n_features:
+            return None
+        return self.kernel.lengthscales[0] * self.scaling.x_scale
+
+    @property
+    def noise_var(self) -> np.ndarray | float:
+        """Noise variance in squared units of the target: one number, or one for each point where that was given."""
+        noise_var = self.noise_var_standard * self.scaling.y_scale**2
+        return noise_var if self.has_known_noise else float(noise_var[0])
+
+    @property
+    def hyperparameters(self) -> Mapping[str, float]:
+        """All hyperparameters by name, in the units of the model."""
+        labels = self.kernel.param_labels(self.feature_names)
+        with np.errstate(divide="ignore"):  # a constant column has an infinite length-scale or a slope variance of 0
+            values = np.exp(self.kernel.log_params)
+        named = {
+            kind if feature is None else f"{kind}[{feature}]": float(value)
+            for (kind, feature), value in zip(labels, values, strict=True)
+        }
+        return named if self.has_known_noise else {**named, "noise_var": float(self.noise_var_standard[0])}
+
+    @cached_property
+    def quality(self) -> Quality:
+        with blas_threads_for(self.y_train.size):
+            Q_diagonal = np.diagonal(self.posterior.M)
+        y = self.scaling.target(self.y_train)
+        mean, var = leave_one_out(y, self.posterior.weights, Q_diagonal)
+        scaling = self.scaling
+        return quality_sheet(self.y_train, scaling.y_center + scaling.y_scale * mean, scaling.y_scale**2 * var)
+
+    @property
+    def explains(self) -> bool:
+        return self.quality.explains
+
+    def predict(self, X_new: Any) -> Prediction:
+        """Predictive distribution at new points.
+
+        Where the noise of each training point was given, new observations are taken to have its mean.
+        """
+        return Prediction(*self.moments(self._read(X_new)))
+
+    def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of the predictive mean and variance along each feature, (n, p) each, in the user's units."""
+        X = self._read(X_new)
+        with blas_threads_for(self.y_train.size):
+            return self.at(X).gradients()
+
+    def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
+        """Draws of the noise-free function at all points jointly, (n_draws, n)."""
+        X = self._read(X_new)
+        scaled = self.scaling.inputs(X)
+        with blas_threads_for(max(self.y_train.size, X.shape[0])):
+            L, _ = jittered_cholesky(self.posterior.covariance(scaled))
+            mean = self.posterior.at(scaled).mean
+        normal = np.random.default_rng(seed).standard_normal((n_draws, X.shape[0]))
+        return self.scaling.y_center + self.scaling.y_scale * (mean + normal @ L.T)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        with blas_threads_for(self.y_train.size):
+            response = self.at(X)
+            return response.mean, response.latent_var, response.noise_var
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
+        if X is self.X_train or np.array_equal(X, self.X_train):
+            noise_var = self.noise_var_standard if rows is None else self.noise_var_standard[rows]
+            return GPResponse(self.posterior.at_support(rows), self.scaling, noise_var)
+        X = X if rows is None else X[rows]
+        noise_var = np.full(X.shape[0], self.noise_var_standard.mean())
+        return GPResponse(self.posterior.at(self.scaling.inputs(X)), self.scaling, noise_var)
+
+    def _read(self, X_new: Any) -> np.ndarray:
+        values, names = read_features(X_new, name="X_new")
+        self.check_features(names, values.shape[1])
+        return values
+
+    def __repr__(self) -> str:
+        n, p = self.X_train.shape
+        quality = self.quality
+        lines = [
+            f"FittedGP on {n} rows and {p} features: {_kernel_name(self.kernel)}",
+            f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
+            f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
+        ]
+        if not self.report.starts_agree:
+            lines.append(
+                f"  the {len(self.report.objectives)} starts of the search found different optima; the order of "
+                f"length-scales differs for {', '.join(self.report.moving_features[:6]) or 'no feature'}"
+            )
+        return "\n".join(lines)
+
+
+class GPResponse:
+    """The response of our own posterior, in closed form."""
+
+    def __init__(self, latent: LatentAt, scaling: Scaling, noise_var: np.ndarray):
+        self._latent, self._scaling, self._noise_var = latent, scaling, noise_var
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self._scaling.y_center + self._scaling.y_scale * self._latent.mean
+
+    @property
+    def latent_var(self) -> np.ndarray:
+        return self._scaling.y_scale**2 * self._latent.var
+
+    @property
+    def noise_var(self) -> np.ndarray:
+        return self._scaling.y_scale**2 * self._noise_var
+
+    def distribution(self, *, latent: bool) -> Gaussian:
+        return Gaussian(self.mean, self.latent_var if latent else self.latent_var + self.noise_var)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        y_scale, x_scale = self._scaling.y_scale, self._scaling.x_scale
+        return self._latent.mean_gradient * (y_scale / x_scale), self._latent.var_gradient * (y_scale**2 / x_scale)
+
+    def hessians(self) -> tuple[np.ndarray, np.ndarray]:
+        """Second derivatives of mean and variance, (n, p, p) each."""
+        y_scale, x_scale = self._scaling.y_scale, np.multiply.outer(self._scaling.x_scale, self._scaling.x_scale)
+        return self._latent.mean_hessian * (y_scale / x_scale), self._latent.var_hessian * (y_scale**2 / x_scale)
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        mean_change, var_change = self._latent.step(j, delta / self._scaling.x_scale[j])
+        return self._scaling.y_scale * mean_change, self._scaling.y_scale**2 * var_change
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
+        return self._scaling.y_scale * self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
+
+
+def _moving_features(estimate: Estimate, names: Sequence[str]) -> tuple[str, ...]:
+    """Features whose place by length-scale is not the same at every start's end."""
+    places = np.array([np.argsort(np.argsort(start.log_params[: len(names)])) for start in estimate.starts])
+    return tuple(name for name, place in zip(names, places.T, strict=True) if np.ptp(place) > 0)
+
+
+def _kernel_name(kernel: Kernel) -> str:
+    terms = getattr(kernel, "terms", (kernel,))
+    return " + ".join(type(term).__name__ for term in terms)

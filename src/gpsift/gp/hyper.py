@@ -1,0 +1,165 @@
+"""How hyperparameters are found: by maximum likelihood, by maximum a posteriori, or given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from gpsift.gp.optimise import Estimate, maximise
+from gpsift.gp.priors import HalfT, InverseGamma, Prior
+from gpsift.gp.problem import Problem
+
+MAX_ITERATIONS = 1000
+
+
+class Hyper(ABC):
+    """A way to find hyperparameters."""
+
+    @abstractmethod
+    def estimate(self, problem: Problem) -> Estimate:
+        """The hyperparameters of the problem's model."""
+
+
+@dataclass(frozen=True)
+class ML2(Hyper):
+    """Type-II maximum likelihood: the hyperparameters of largest marginal likelihood.
+
+    Parameters
+    ----------
+    starts : int
+        How often the search is started: the first two from fixed places, the others at random. The likelihood often
+        has several optima; whether the starts agree is in the fit's report.
+    seed : int
+        For the random starts.
+    max_iterations : int
+        Of each start.
+    """
+
+    starts: int = 3
+    seed: int = 0
+    max_iterations: int = MAX_ITERATIONS
+
+    def __post_init__(self) -> None:
+        _check_starts(self.starts, self.max_iterations)
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return maximise(
+            problem, _no_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations
+        )
+
+
+@dataclass(frozen=True)
+class MAP(Hyper):
+    """Maximum a posteriori: the marginal likelihood times a prior of the hyperparameters.
+
+    Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
+    inputs and target. The defaults:
+
+    - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has standard
+      deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree.
+    - Length-scales: inverse gamma with shape 1 and scale 10. Its mode is 5 standard deviations, almost linear, so that a
+      feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise; its right
+      tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
+      InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
+
+    Parameters
+    ----------
+    lengthscale, signal, noise, constant, linear, shape : Prior
+    starts, seed, max_iterations
+        As in `ML2`.
+    """
+
+    lengthscale: Prior = InverseGamma(1.0, 10.0)
+    signal: Prior = HalfT(4.0, 1.0)
+    noise: Prior = HalfT(4.0, 1.0)
+    constant: Prior = HalfT(4.0, 1.0)
+    linear: Prior = HalfT(4.0, 1.0)
+    shape: Prior = InverseGamma(2.0, 2.0)
+    starts: int = 3
+    seed: int = 0
+    max_iterations: int = MAX_ITERATIONS
+
+    def __post_init__(self) -> None:
+        _check_starts(self.starts, self.max_iterations)
+
+    def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log prior density of all parameters, and its gradient with respect to their logarithms."""
+        by_kind = {
+            "lengthscale": (self.lengthscale, 1.0),
+            "shape": (self.shape, 1.0),
+            "signal_var": (self.signal, 0.5),  # a prior of the standard deviation: half the logarithm
+            "noise_var": (self.noise, 0.5),
+            "constant_var": (self.constant, 0.5),
+            "linear_var": (self.linear, 0.5),
+        }
+        value, gradient = 0.0, np.zeros_like(log_params)
+        for kind, (prior, power) in by_kind.items():
+            where = kinds == kind
+            if where.any():
+                density, slope = prior.log_density(np.exp(power * log_params[where]))
+                value += float(density.sum())
+                gradient[where] = power * slope
+        return value, gradient
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return maximise(
+            problem, self.log_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations
+        )
+
+
+@dataclass(frozen=True)
+class Fixed(Hyper):
+    """Given hyperparameters, in the units of the model: standardised, or the user's with ``GP(standardize=False)``.
+
+    What is left None keeps the kernel's own value; `noise_var` is needed unless the noise of each point is known.
+
+    Parameters
+    ----------
+    lengthscale : float or array (p,)
+    signal_var, noise_var, constant_var, shape : float
+    linear_var : float or array (p,)
+    """
+
+    lengthscale: Any = None
+    signal_var: float | None = None
+    noise_var: float | None = None
+    constant_var: float | None = None
+    linear_var: Any = None
+    shape: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.values.items():
+            array = np.asarray(value, dtype=float)
+            if not np.all(np.isfinite(array) & (array > 0)):
+                raise ValueError(f"`{name}` must be positive and finite, got {value}.")
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The given values by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+
+    def estimate(self, problem: Problem) -> Estimate:
+        kinds = set(problem.kinds)
+        for name in self.values:
+            if name not in kinds:
+                raise ValueError(f"The model has no `{name}` to fix; it has {', '.join(sorted(kinds))}.")
+        if "noise_var" in kinds and self.noise_var is None:
+            raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
+        kernel = problem.kernel.with_values(self.values).for_features(problem.X.shape[1])
+        log_params = kernel.log_params
+        if "noise_var" in kinds:
+            log_params = np.append(log_params, np.log(self.noise_var))
+        return Estimate(log_params)
+
+
+def _no_prior(kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+    return 0.0, np.zeros_like(log_params)
+
+
+def _check_starts(starts: int, max_iterations: int) -> None:
+    if starts < 1 or max_iterations < 1:
+        raise ValueError(f"`starts` and `max_iterations` must be at least 1, got {starts} and {max_iterations}.")

@@ -1,0 +1,34 @@
+r"""Leave-one-out in closed form, and what it says about a fit.
+
+With Q = (K + D)^-1 and alpha = Q y, the prediction of y_i from all other points is normal with mean y_i - alpha_i / Q_ii
+and variance 1 / Q_ii (Rasmussen & Williams 2006, equation 5.12), hyperparameters and standardisation kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpsift.families import Gaussian, gaussian_log_density
+from gpsift.results import Quality
+
+
+def leave_one_out(y: np.ndarray, alpha: np.ndarray, Q_diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each observation given all the others, (n,) each."""
+    return y - alpha / Q_diagonal, 1.0 / Q_diagonal
+
+
+def quality_sheet(y: np.ndarray, loo_mean: np.ndarray, loo_var: np.ndarray) -> Quality:
+    """Compare the left-out predictions with those of no model: the mean of the other observations."""
+    n = y.size
+    empty_mean = (y.sum() - y) / (n - 1)
+    # Like the model, the empty one keeps its variance parameter and re-estimates its mean, which adds 1 / (n - 1).
+    empty_var = np.full(n, y.var(ddof=1) * n / (n - 1))
+    loo = Gaussian(loo_mean, loo_var)
+    return Quality(
+        loo_mean=loo_mean,
+        loo_var=loo_var,
+        loo_r2=float(1.0 - np.sum((y - loo_mean) ** 2) / np.sum((y - empty_mean) ** 2)),
+        lpd=loo.log_density(y),
+        lpd_empty=gaussian_log_density(y, empty_mean, empty_var),
+        pit=loo.cdf(y),
+    )

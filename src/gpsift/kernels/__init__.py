@@ -1,0 +1,24 @@
+"""Covariance functions: hyperparameters in, values and derivatives out.
+
+A `Kernel` is an immutable set of hyperparameters. ``kernel.between(X, Z)`` evaluates it between two sets of points and
+returns `Pairs`: the matrix ``K`` and every derivative that the package needs, contracted so that no n x n x p array
+is ever built. Read `base.py` first (the contract), then `radial.py` (the one implementation behind the
+squared exponential, Matern and rational quadratic kernels of `profiles.py`).
+"""
+
+from gpsift.kernels.base import Kernel, Pairs, Sum
+from gpsift.kernels.constant import Constant
+from gpsift.kernels.linear import Linear
+from gpsift.kernels.profiles import Matern32, Matern52, RationalQuadratic, SquaredExponential
+
+__all__ = [
+    "Constant",
+    "Kernel",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Pairs",
+    "RationalQuadratic",
+    "SquaredExponential",
+    "Sum",
+]

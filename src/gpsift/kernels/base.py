@@ -1,0 +1,237 @@
+"""What a kernel offers: the contract, the bookkeeping of hyperparameters, and sums."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from gpsift.arrays import Array
+
+
+class Pairs(ABC):
+    """A kernel evaluated between the rows of X (n, p) and of Z (m, p).
+
+    Derivatives with respect to x come contracted with coefficients C: a vector (m,), the same for every row of X, or a
+    matrix (n, m). That is all a Gaussian process needs, and it costs one matrix product for all features.
+    """
+
+    K: Array
+
+    @abstractmethod
+    def log_gradient(self, G: Array) -> np.ndarray:
+        """sum_ik G_ik dK_ik / d log(parameter), one number for each hyperparameter."""
+
+    @abstractmethod
+    def input_gradient(self, C: Array) -> Array:
+        """sum_k C_ik dk(x_i, z_k) / dx_ij, an (n, p) array."""
+
+    @abstractmethod
+    def input_jacobian(self, j: int) -> Array:
+        """dk(x_i, z_k) / dx_ij for one feature j, an (n, m) array."""
+
+    @abstractmethod
+    def input_hessian(self, C: Array) -> Array:
+        """sum_k C_ik d2k(x_i, z_k) / dx_ij dx_il, an (n, p, p) array."""
+
+    @abstractmethod
+    def step(self, j: int, delta: float) -> Array:
+        """k(x_i + delta e_j, z_k) - k(x_i, z_k), an (n, m) array, without subtracting two kernel values."""
+
+    @abstractmethod
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        """sum_k w_k k(x_i, z_k) with feature j of x_i set to base_i + offset_q, an (n, q) array."""
+
+
+class Kernel(ABC):
+    """A covariance function with positive hyperparameters, which are optimised on the log scale."""
+
+    @property
+    @abstractmethod
+    def log_params(self) -> np.ndarray:
+        """Logarithms of all hyperparameters as one vector."""
+
+    @abstractmethod
+    def with_log_params(self, log_params: np.ndarray) -> Self:
+        """The same kernel with other values of its hyperparameters."""
+
+    @abstractmethod
+    def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
+        """(kind, feature) of each entry of `log_params`; the feature is None where it belongs to none."""
+
+    @abstractmethod
+    def with_values(self, values: Mapping[str, Any]) -> Kernel:
+        """The kernel with the named hyperparameters replaced; names that it does not have are ignored."""
+
+    @abstractmethod
+    def for_features(self, n_features: int) -> Self:
+        """The kernel ready for this number of features: unset values filled in, given ones checked."""
+
+    @abstractmethod
+    def ignoring(self, columns: np.ndarray) -> Self:
+        """The kernel without any effect of the columns where the mask is true."""
+
+    @property
+    @abstractmethod
+    def lengthscales(self) -> list[np.ndarray]:
+        """One vector of length-scales for every radial term."""
+
+    @abstractmethod
+    def between(self, X: Array, Z: Array) -> Pairs:
+        """The kernel between two sets of points. Passing one array twice marks them as identical."""
+
+    @abstractmethod
+    def diag(self, X: Array) -> Array:
+        """k(x_i, x_i)."""
+
+    @abstractmethod
+    def diag_gradient(self, X: Array) -> Array:
+        """d k(x_i, x_i) / dx_ij, an (n, p) array."""
+
+    @abstractmethod
+    def diag_hessian(self, X: Array) -> Array:
+        """d2 k(x_i, x_i) / dx_ij dx_il, an (n, p, p) array."""
+
+    @abstractmethod
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        """k(x_i + delta e_j, x_i + delta e_j) - k(x_i, x_i)."""
+
+    def __add__(self, other: Kernel) -> Sum:
+        return Sum((self, other))
+
+
+@dataclass(frozen=True)
+class Term(Kernel, ABC):
+    """A kernel that is not a sum: its hyperparameters are the dataclass fields named in `PARAMS`."""
+
+    PARAMS: ClassVar[tuple[str, ...]] = ()
+    
+
+    @property
+    def log_params(self) -> np.ndarray:
+        return np.log(np.concatenate([np.ravel(getattr(self, name)) for name in self.PARAMS]))
+
+    def with_log_params(self, log_params: np.ndarray) -> Self:
+        values, taken = {}, 0
+        for name in self.PARAMS:
+            size = np.size(getattr(self, name))
+            value = np.exp(log_params[taken : taken + size])
+            values[name] = float(value[0]) if np.ndim(getattr(self, name)) == 0 else value
+            taken += size
+        return replace(self, **values)
+
+    def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
+        labels: list[tuple[str, str | None]] = []
+        for name in self.PARAMS:
+            if np.ndim(getattr(self, name)) == 0:
+                labels.append((name, None))
+            else:
+                labels.extend((name, feature) for feature in names)
+        return labels
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        return replace(self, **{name: values[name] for name in self.PARAMS if name in values})
+
+    def for_features(self, n_features: int) -> Self:
+        kernel: Self = self
+        for name in self.PARAMS:
+            value = np.asarray(getattr(self, name), dtype=float)
+            if not np.all(np.isfinite(value) & (value > 0)):
+                raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
+            if value.ndim > 0 and value.shape != (n_features,):
+                raise ValueError(
+                    f"`{name}` of {type(self).__name__} has shape {value.shape} but the data have {n_features} "
+                    f"features. Give one number, or one for each feature."
+                )
+            kernel = replace(kernel, **{name: value if value.ndim else float(value)})
+        return kernel
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """k_1 + k_2 + ...; written ``k_1 + k_2``."""
+
+    terms: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        flat: list[Kernel] = []
+        for term in self.terms:
+            flat.extend(term.terms if isinstance(term, Sum) else (term,))
+        object.__setattr__(self, "terms", tuple(flat))
+
+    @property
+    def log_params(self) -> np.ndarray:
+        return np.concatenate([term.log_params for term in self.terms])
+
+    def with_log_params(self, log_params: np.ndarray) -> Self:
+        ends = np.cumsum([term.log_params.size for term in self.terms])
+        parts = np.split(log_params, ends[:-1])
+        return replace(
+            self, terms=tuple(term.with_log_params(part) for term, part in zip(self.terms, parts, strict=True))
+        )
+
+    def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
+        return [label for term in self.terms for label in term.param_labels(names)]
+
+    def with_values(self, values: Mapping[str, Any]) -> Sum:
+        return replace(self, terms=tuple(term.with_values(values) for term in self.terms))
+
+    def for_features(self, n_features: int) -> Self:
+        return replace(self, terms=tuple(term.for_features(n_features) for term in self.terms))
+
+    def ignoring(self, columns: np.ndarray) -> Self:
+        return replace(self, terms=tuple(term.ignoring(columns) for term in self.terms))
+
+    @property
+    def lengthscales(self) -> list[np.ndarray]:
+        return [lengthscale for term in self.terms for lengthscale in term.lengthscales]
+
+    def between(self, X: Array, Z: Array) -> Pairs:
+        return SumPairs([term.between(X, Z) for term in self.terms])
+
+    def diag(self, X: Array) -> Array:
+        return _total(term.diag(X) for term in self.terms)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return _total(term.diag_gradient(X) for term in self.terms)
+
+    def diag_hessian(self, X: Array) -> Array:
+        return _total(term.diag_hessian(X) for term in self.terms)
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return _total(term.diag_step(X, j, delta) for term in self.terms)
+
+
+class SumPairs(Pairs):
+    """Every derivative of a sum is the sum of the derivatives."""
+
+    def __init__(self, parts: Sequence[Pairs]):
+        self.parts = parts
+        self.K = _total(part.K for part in parts)
+
+    def log_gradient(self, G: Array) -> np.ndarray:
+        return np.concatenate([part.log_gradient(G) for part in self.parts])
+
+    def input_gradient(self, C: Array) -> Array:
+        return _total(part.input_gradient(C) for part in self.parts)
+
+    def input_jacobian(self, j: int) -> Array:
+        return _total(part.input_jacobian(j) for part in self.parts)
+
+    def input_hessian(self, C: Array) -> Array:
+        return _total(part.input_hessian(C) for part in self.parts)
+
+    def step(self, j: int, delta: float) -> Array:
+        return _total(part.step(j, delta) for part in self.parts)
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        return _total(part.section(w, j, base, offset) for part in self.parts)
+
+
+def _total(arrays: Iterable[Array]) -> Array:
+    return functools.reduce(operator.add, arrays)

@@ -1,0 +1,74 @@
+"""The constant kernel: an unknown level that all points share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from gpsift.kernels.base import Pairs, Term
+from gpsift.arrays import Array, namespace
+
+
+@dataclass(frozen=True)
+class Constant(Term):
+    """k(x, z) = constant_var.
+
+    Parameters
+    ----------
+    constant_var : float
+        Prior variance of the level.
+    """
+
+    constant_var: float = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("constant_var",)
+
+    def ignoring(self, columns: np.ndarray) -> Self:
+        return self
+
+    @property
+    def lengthscales(self) -> list[np.ndarray]:
+        return []
+
+    def between(self, X: Array, Z: Array) -> Pairs:
+        return ConstantPairs(self, X, Z)
+
+    def diag(self, X: Array) -> Array:
+        return namespace(X).full_like(X[:, 0], self.constant_var)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return namespace(X).zeros_like(X)
+
+    def diag_hessian(self, X: Array) -> Array:
+        return namespace(X).zeros_like(X[:, :, None] * X[:, None, :])
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return namespace(X).zeros_like(X[:, 0])
+
+
+class ConstantPairs(Pairs):
+    """All derivatives are zero."""
+
+    def __init__(self, kernel: Constant, X: Array, Z: Array):
+        self.xp, self.kernel, self.X = namespace(X, Z), kernel, X
+        self.K = self.xp.full_like(X[:, :1] * Z[:, 0], kernel.constant_var)
+
+    def log_gradient(self, G: Array) -> np.ndarray:
+        return np.array([self.kernel.constant_var * float(self.xp.sum(G))])
+
+    def input_gradient(self, C: Array) -> Array:
+        return self.xp.zeros_like(self.X)
+
+    def input_jacobian(self, j: int) -> Array:
+        return self.xp.zeros_like(self.K)
+
+    def input_hessian(self, C: Array) -> Array:
+        return self.kernel.diag_hessian(self.X)
+
+    def step(self, j: int, delta: float) -> Array:
+        return self.xp.zeros_like(self.K)
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        return self.xp.full_like(base[:, None] * offset, self.kernel.constant_var) * self.xp.sum(w)

@@ -1,0 +1,84 @@
+"""The linear kernel: Bayesian linear regression as a covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from gpsift.kernels.base import Pairs, Term
+from gpsift.arrays import Array, like, namespace, to_numpy
+
+
+@dataclass(frozen=True)
+class Linear(Term):
+    """k(x, z) = sum_j linear_var_j x_j z_j.
+
+    Parameters
+    ----------
+    linear_var : float or array (p,)
+        Prior variance of the slopes: one number for all features, or one for each.
+    """
+
+    linear_var: float | np.ndarray = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
+
+    def ignoring(self, columns: np.ndarray) -> Self:
+        return replace(self, linear_var=np.where(columns, 0.0, self.linear_var))
+
+    @property
+    def lengthscales(self) -> list[np.ndarray]:
+        return []
+
+    def slope_var(self, X: Array) -> Array:
+        """One variance for each feature, as an array where X lives."""
+        return like(X, np.broadcast_to(self.linear_var, (X.shape[1],)))
+
+    def between(self, X: Array, Z: Array) -> Pairs:
+        return LinearPairs(self, X, Z)
+
+    def diag(self, X: Array) -> Array:
+        return namespace(X).sum(X * X * self.slope_var(X), axis=1)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return 2.0 * X * self.slope_var(X)
+
+    def diag_hessian(self, X: Array) -> Array:
+        xp = namespace(X)
+        diagonal = like(X, np.diag(2.0 * np.broadcast_to(self.linear_var, (X.shape[1],))))
+        return xp.zeros_like(X)[:, :, None] + diagonal[None, :, :]
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return self.slope_var(X)[j] * delta * (2.0 * X[:, j] + delta)
+
+
+class LinearPairs(Pairs):
+    """Derivatives of v_j x_j z_j."""
+
+    def __init__(self, kernel: Linear, X: Array, Z: Array):
+        self.xp, self.kernel, self.X, self.Z = namespace(X, Z), kernel, X, Z
+        self.v = kernel.slope_var(X)
+        self.K = (X * self.v) @ Z.T
+
+    def log_gradient(self, G: Array) -> np.ndarray:
+        by_feature = to_numpy(self.v * self.xp.sum(self.X * (G @ self.Z), axis=0))
+        return by_feature if np.ndim(self.kernel.linear_var) else np.array([by_feature.sum()])
+
+    def input_gradient(self, C: Array) -> Array:
+        product = C @ self.Z
+        return self.v * (product if product.ndim == 2 else self.xp.zeros_like(self.X) + product)
+
+    def input_jacobian(self, j: int) -> Array:
+        return self.xp.zeros_like(self.K) + self.v[j] * self.Z[:, j]
+
+    def input_hessian(self, C: Array) -> Array:
+        return self.xp.zeros_like(self.X[:, :, None] * self.X[:, None, :])
+
+    def step(self, j: int, delta: float) -> Array:
+        return delta * self.input_jacobian(j)
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        rest = self.K @ w - self.v[j] * self.X[:, j] * (self.Z[:, j] @ w)
+        return rest[:, None] + self.v[j] * (self.Z[:, j] @ w) * (base[:, None] + offset)

@@ -1,0 +1,199 @@
+"""The radial profiles: squared exponential, Matern 3/2 and 5/2, rational quadratic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpsift.kernels.radial import Radial, RadialPairs
+from gpsift.arrays import Array, like, namespace
+
+# Beyond this many Chebyshev terms the expansion of the moved sums costs more than the exponentials it saves.
+MAX_TERMS = 40
+# exp(+-LARGEST_EXPONENT) and its products with kernel values stay far from overflow.
+LARGEST_EXPONENT = 300.0
+
+
+@dataclass(frozen=True)
+class SquaredExponential(Radial):
+    """k(s) = signal_var exp(-s / 2), the kernel of the paper."""
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
+
+    def value(self, s: Array) -> Array:
+        return self.signal_var * namespace(s).exp(-0.5 * s)
+
+    def slope(self, s: Array, K: Array) -> Array:
+        return -0.5 * K
+
+    def curvature(self, s: Array, K: Array) -> Array:
+        return 0.25 * K
+
+    def difference(self, s: Array, h: Array, K: Array) -> Array:
+        return K * namespace(s).expm1(-0.5 * h)
+
+    def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
+        # With the move tau = start + offset, exp(-(x + tau - z)^2 / 2) is exp(-(x - z)^2 / 2) exp(-tau (x + tau / 2))
+        # exp(tau z): the kernel matrix K serves for every tau.
+        xp, x, z = pairs.xp, pairs.X[:, j], pairs.Z[:, j]
+        tau = start[:, None] + offset
+        reach, rate = float(xp.max(xp.abs(tau))), float(xp.max(xp.abs(z)))
+        if reach * (float(xp.max(xp.abs(x))) + rate + reach) > LARGEST_EXPONENT:
+            return super().moved_sum(pairs, w, j, start, offset)
+        n_terms = chebyshev_terms(reach * rate)
+        if n_terms <= MAX_TERMS:
+            sums = expanded_exponential_sums(pairs.K, w, z, tau, reach, n_terms)
+        else:
+            sums = (pairs.K * xp.exp(start[:, None] * z)) @ (w[:, None] * xp.exp(z[:, None] * offset))
+        return xp.exp(-tau * (x[:, None] + 0.5 * tau)) * sums
+
+
+def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: float, n_terms: int) -> Array:
+    """sum_k K_ik w_k exp(z_k tau_iq), an (n, q) array, for abs(tau) <= reach.
+
+    As a function of tau the sum is a mixture of exponentials with rates z_k, so its Chebyshev expansion over
+    [-reach, reach] converges faster than geometrically: one product of K with a few columns replaces n^2 exponentials.
+    """
+    xp = namespace(K, tau)
+    angle = (np.arange(n_terms) + 0.5) * (math.pi / n_terms)
+    to_coefficients = np.cos(np.outer(angle, np.arange(n_terms))) * (2.0 / n_terms)
+    to_coefficients[:, 0] *= 0.5
+    at_nodes = xp.exp(z[:, None] * like(z, reach * np.cos(angle)))
+    coefficients = K @ ((w[:, None] * at_nodes) @ like(z, to_coefficients))
+    return clenshaw(coefficients, tau / reach if reach > 0 else tau)
+
+
+def chebyshev_terms(rate: float) -> int:
+    """How many terms expand exp(rate t), -1 <= t <= 1, to rounding error relative to its smallest value."""
+    # The r-th coefficient is 2 I_r(rate) <= 2 (rate / 2)^r exp(rate^2 / 4 / (r + 1)) / r!.
+    tail, n_terms = 1.0, 0
+    while tail > 1e-17 * math.exp(-min(rate, LARGEST_EXPONENT)) and n_terms <= MAX_TERMS:
+        n_terms += 1
+        tail *= 0.5 * rate / n_terms
+    return n_terms + 1
+
+
+def clenshaw(coefficients: Array, t: Array) -> Array:
+    """sum_r coefficients_ir T_r(t_iq), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
+    xp = namespace(coefficients, t)
+    one_up = two_up = xp.zeros_like(t)
+    for r in range(coefficients.shape[1] - 1, 0, -1):
+        one_up, two_up = coefficients[:, r][:, None] + 2.0 * t * one_up - two_up, one_up
+    return coefficients[:, 0][:, None] + t * one_up - two_up
+
+
+@dataclass(frozen=True)
+class Matern32(Radial):
+    """k(s) = signal_var (1 + b) exp(-b) with b = sqrt(3 s): once differentiable functions."""
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
+
+    def value(self, s: Array) -> Array:
+        b = _root(3.0, s)
+        return self.signal_var * (1.0 + b) * namespace(s).exp(-b)
+
+    def slope(self, s: Array, K: Array) -> Array:
+        return -1.5 * self.signal_var * namespace(s).exp(-_root(3.0, s))
+
+    def curvature(self, s: Array, K: Array) -> Array:
+        # k'' grows like s^-1/2, but k'' u_j u_m goes to 0 with s.
+        xp = namespace(s)
+        b = _root(3.0, s)
+        apart = s > 0.0
+        return xp.where(apart, 2.25 * self.signal_var * xp.exp(-b) / xp.where(apart, b, xp.ones_like(b)), 0.0 * b)
+
+    def difference(self, s: Array, h: Array, K: Array) -> Array:
+        xp = namespace(s)
+        b, b_moved, t = _moved_roots(3.0, s, h)
+        # (1 + b + t) exp(-t) - (1 + b), ordered so that nothing of first order cancels.
+        excess = exponential_excess(t)
+        return self.signal_var * xp.exp(-b) * (excess + b_moved * xp.expm1(-t))
+
+
+@dataclass(frozen=True)
+class Matern52(Radial):
+    """k(s) = signal_var (1 + b + b^2 / 3) exp(-b) with b = sqrt(5 s): twice differentiable functions."""
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
+
+    def value(self, s: Array) -> Array:
+        b = _root(5.0, s)
+        return self.signal_var * (1.0 + b + b * b / 3.0) * namespace(s).exp(-b)
+
+    def slope(self, s: Array, K: Array) -> Array:
+        b = _root(5.0, s)
+        return (-5.0 / 6.0) * self.signal_var * (1.0 + b) * namespace(s).exp(-b)
+
+    def curvature(self, s: Array, K: Array) -> Array:
+        return (25.0 / 12.0) * self.signal_var * namespace(s).exp(-_root(5.0, s))
+
+    def difference(self, s: Array, h: Array, K: Array) -> Array:
+        b, b_moved, t = _moved_roots(5.0, s, h)
+        excess = exponential_excess(t)
+        first_order = t * (b_moved * b_moved + b + 2.0 * t) / 3.0
+        return (
+            self.signal_var
+            * namespace(s).exp(-b)
+            * (excess * (1.0 + b_moved + b_moved * b_moved / 3.0) - first_order)
+        )
+
+
+@dataclass(frozen=True)
+class RationalQuadratic(Radial):
+    """k(s) = signal_var (1 + s / (2 shape))^-shape: squared exponentials of many length-scales.
+
+    Parameters
+    ----------
+    shape : float
+        Small values mix widely different length-scales; the squared exponential is the limit of large ones.
+    """
+
+    shape: float = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var", "shape")
+
+    def value(self, s: Array) -> Array:
+        xp = namespace(s)
+        return self.signal_var * xp.exp(-self.shape * xp.log1p(s / (2.0 * self.shape)))
+
+    def slope(self, s: Array, K: Array) -> Array:
+        return -0.5 * K / (1.0 + s / (2.0 * self.shape))
+
+    def curvature(self, s: Array, K: Array) -> Array:
+        base = 1.0 + s / (2.0 * self.shape)
+        return 0.25 * (1.0 + 1.0 / self.shape) * K / (base * base)
+
+    def difference(self, s: Array, h: Array, K: Array) -> Array:
+        xp = namespace(s)
+        return K * xp.expm1(-self.shape * xp.log1p(h / (2.0 * self.shape + s)))
+
+    def shape_log_gradient(self, s: Array, K: Array) -> list[Array]:
+        ratio = s / (2.0 * self.shape)
+        return [self.shape * K * (ratio / (1.0 + ratio) - namespace(s).log1p(ratio))]
+
+
+def _root(factor: float, s: Array) -> Array:
+    return namespace(s).sqrt(factor * s)
+
+
+def _moved_roots(factor: float, s: Array, h: Array) -> tuple[Array, Array, Array]:
+    """b = sqrt(factor s), b_moved = sqrt(factor (s + h)) and t = b_moved - b without cancellation."""
+    xp = namespace(s)
+    b = _root(factor, s)
+    b_moved = _root(factor, xp.clip(s + h, 0.0, None))
+    total = b + b_moved
+    return b, b_moved, factor * h / xp.where(total > 0.0, total, xp.ones_like(total))
+
+
+def exponential_excess(t: Array) -> Array:
+    """exp(-t) - 1 + t, never negative, to full relative precision."""
+    xp = namespace(t)
+    small = xp.abs(t) < 0.5
+    near = xp.where(small, t, xp.zeros_like(t))
+    series = xp.ones_like(t)
+    for order in range(16, 2, -1):
+        series = 1.0 - near / order * series
+    return xp.where(small, 0.5 * near * near * series, xp.expm1(-t) + t)

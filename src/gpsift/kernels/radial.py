@@ -1,0 +1,171 @@
+r"""One implementation behind every kernel that depends on a scaled distance.
+
+With :math:`s = \sum_j (x_j - z_j)^2 / l_j^2` and k, k', k'' the profile and its derivatives in s,
+
+.. math::
+    \partial k / \partial x_j &= 2 k' u_j, \qquad u_j = (x_j - z_j) / l_j^2 \\
+    \partial^2 k / \partial x_j \partial x_m &= 4 k'' u_j u_m + 2 k' \delta_{jm} / l_j^2 \\
+    \partial k / \partial \log l_j &= -2 k' (x_j - z_j)^2 / l_j^2 .
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from gpsift.kernels.base import Pairs, Term
+from gpsift.arrays import Array, eye_like, like, namespace, to_numpy
+from gpsift.linalg import zero_diagonal
+
+@dataclass(frozen=True)
+class Radial(Term, ABC):
+    """A kernel k(s) of the scaled squared distance s.
+
+    Parameters
+    ----------
+    lengthscale : array (p,), float or None
+        One length-scale for each feature; a float is the starting value of all. None starts at sqrt(p).
+    signal_var : float
+        k(x, x), the prior variance.
+    shared : bool
+        Whether all features share one length-scale.
+    """
+
+    lengthscale: float | np.ndarray | None = None
+    signal_var: float = 1.0
+    shared: bool = False
+
+    def for_features(self, n_features: int) -> Self:
+        # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) sees all of them.
+        value = np.sqrt(n_features) if self.lengthscale is None else self.lengthscale
+        if self.shared and np.ndim(value):
+            raise ValueError(f"`lengthscale` has shape {np.shape(value)} but `shared=True` needs one number.")
+        if not self.shared and np.ndim(value) == 0:
+            value = np.full(n_features, value)
+        return super(Radial, replace(self, lengthscale=value)).for_features(n_features)
+
+    def ignoring(self, columns: np.ndarray) -> Self:
+        return replace(self, lengthscale=np.where(columns, np.inf, self.lengthscale), shared=False)
+
+    @property
+    def lengthscales(self) -> list[np.ndarray]:
+        return [np.atleast_1d(np.asarray(self.lengthscale, dtype=float))]
+
+    @abstractmethod
+    def value(self, s: Array) -> Array:
+        """k(s)."""
+
+    @abstractmethod
+    def slope(self, s: Array, K: Array) -> Array:
+        """k'(s), given K = k(s)."""
+
+    @abstractmethod
+    def curvature(self, s: Array, K: Array) -> Array:
+        """k''(s), given K = k(s); it only ever multiplies u_j u_m, and is 0 where that makes the product 0."""
+
+    @abstractmethod
+    def difference(self, s: Array, h: Array, K: Array) -> Array:
+        """k(s + h) - k(s) to full relative precision, given K = k(s)."""
+
+    def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
+        """sum_k w_k k(x_i moved by start_i + offset_q along feature j, z_k), an (n, q) array; scaled coordinates."""
+        difference = pairs.X[:, j][:, None] - pairs.Z[:, j]
+        columns = []
+        for q in range(offset.shape[0]):
+            step = start[:, None] + offset[q]
+            moved = pairs.s + step * (2.0 * difference + step)
+            columns.append(self.value(pairs.xp.clip(moved, 0.0, None)) @ w)
+        return pairs.xp.stack(columns, axis=1)
+
+    def shape_log_gradient(self, s: Array, K: Array) -> list[Array]:
+        """dk / d log(parameter) of the hyperparameters after the length-scale and the signal variance."""
+        return []
+
+    def between(self, X: Array, Z: Array) -> Pairs:
+        return RadialPairs(self, X, Z)
+
+    def diag(self, X: Array) -> Array:
+        return namespace(X).full_like(X[:, 0], self.signal_var)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return namespace(X).zeros_like(X)
+
+    def diag_hessian(self, X: Array) -> Array:
+        return namespace(X).zeros_like(X[:, :, None] * X[:, None, :])
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return namespace(X).zeros_like(X[:, 0])
+
+
+class RadialPairs(Pairs):
+    """A radial kernel between two sets of points, in coordinates centred on Z and divided by the length-scales."""
+
+    def __init__(self, kernel: Radial, X: Array, Z: Array):
+        self.xp, self.kernel, self.same = namespace(X, Z), kernel, X is Z
+        self.inverse_lengthscale = like(X, np.broadcast_to(1.0 / np.asarray(kernel.lengthscale), (X.shape[1],)))
+        self.center = self.xp.mean(Z, axis=0)
+        self.Z = (Z - self.center) * self.inverse_lengthscale
+        self.X = self.Z if self.same else (X - self.center) * self.inverse_lengthscale
+        self.s = self._squared_distance()
+        self.K = kernel.value(self.s)
+
+    def _squared_distance(self) -> Array:
+        xp = self.xp
+        s = xp.sum(self.X * self.X, axis=1)[:, None] + xp.sum(self.Z * self.Z, axis=1) - 2.0 * (self.X @ self.Z.T)
+        s = xp.clip(s, 0.0, None)
+        return zero_diagonal(s) if self.same else s
+
+    @property
+    def slope(self) -> Array:
+        return self.kernel.slope(self.s, self.K)
+
+    def log_gradient(self, G: Array) -> np.ndarray:
+        xp = self.xp
+        W = -2.0 * self.slope * G
+        by_feature = (
+            xp.sum(W, axis=1) @ (self.X * self.X)
+            + xp.sum(W, axis=0) @ (self.Z * self.Z)
+            - 2.0 * xp.sum(self.X * (W @ self.Z), axis=0)
+        )
+        lengthscale = to_numpy(by_feature)
+        if np.ndim(self.kernel.lengthscale) == 0:
+            lengthscale = np.array([lengthscale.sum()])
+        values = [self.K, *self.kernel.shape_log_gradient(self.s, self.K)]
+        return np.concatenate([lengthscale, [float(xp.sum(G * value)) for value in values]])
+
+    def _weighted_differences(self, W: Array) -> Array:
+        """sum_k W_ik (x_ij - z_kj), an (n, p) array in scaled coordinates."""
+        # Coincident points contribute nothing; their large weights would only cost digits.
+        W = zero_diagonal(W) if self.same else W
+        return self.X * self.xp.sum(W, axis=1)[:, None] - W @ self.Z
+
+    def input_gradient(self, C: Array) -> Array:
+        return self._weighted_differences(2.0 * self.slope * C) * self.inverse_lengthscale
+
+    def input_jacobian(self, j: int) -> Array:
+        difference = self.X[:, j][:, None] - self.Z[:, j]
+        return 2.0 * self.slope * difference * self.inverse_lengthscale[j]
+
+    def input_hessian(self, C: Array) -> Array:
+        xp = self.xp
+        curvature = 4.0 * self.kernel.curvature(self.s, self.K) * C
+        rows = [
+            self._weighted_differences(curvature * (self.X[:, j][:, None] - self.Z[:, j]))
+            * (self.inverse_lengthscale * self.inverse_lengthscale[j])
+            for j in range(self.X.shape[1])
+        ]
+        isotropic = xp.sum(2.0 * self.slope * C, axis=1)
+        diagonal = eye_like(self.X, self.X.shape[1]) * self.inverse_lengthscale**2
+        return xp.stack(rows, axis=1) + isotropic[:, None, None] * diagonal
+
+    def step(self, j: int, delta: float) -> Array:
+        scaled = delta * self.inverse_lengthscale[j]
+        h = scaled * (2.0 * (self.X[:, j][:, None] - self.Z[:, j]) + scaled)
+        return self.kernel.difference(self.s, h, self.K)
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        scaled_base = (base - self.center[j]) * self.inverse_lengthscale[j]
+        return self.kernel.moved_sum(self, w, j, scaled_base - self.X[:, j], offset * self.inverse_lengthscale[j])

@@ -1,0 +1,146 @@
+"""Dense linear algebra that the array API standard does not name.
+
+Everything else in the package is written once, against the array API; Cholesky factors, their inverse and
+triangular solves differ between NumPy, torch, CuPy and the rest, and all of those differences live here.
+NumPy arrays go to LAPACK directly, in place where the caller says that the input may be overwritten.
+"""
+
+from __future__ import annotations
+
+import array_api_compat
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from gpsift.arrays import Array, eye_like, namespace
+
+# A failed Cholesky is retried with a diagonal shift of this share of the mean diagonal, ten times more each time.
+FIRST_JITTER = 1e-10
+LAST_JITTER = 1e-3
+
+
+class NotPositiveDefinite(ValueError):
+    """A matrix that has no Cholesky factor, even with the largest allowed jitter."""
+
+
+def is_numpy(a: Array) -> bool:
+    """Whether `a` is a NumPy array of doubles, the case that LAPACK serves directly."""
+    return isinstance(a, np.ndarray) and a.dtype == np.float64
+
+
+def cholesky(A: Array, *, overwrite: bool = False) -> Array:
+    """Lower triangular L with L L^T = A. Raises `NotPositiveDefinite` when there is none."""
+    if is_numpy(A):
+        # LAPACK is column-major: the upper factor of A^T (= A) in its eyes is the lower factor in ours.
+        U, info = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=overwrite)
+        if info != 0 or not np.isfinite(U[-1, -1]):
+            raise NotPositiveDefinite(f"leading minor {info} of {A.shape[0]} is not positive")
+        return U.T
+    if array_api_compat.is_torch_array(A):
+        import torch
+
+        L, info = torch.linalg.cholesky_ex(A)
+        if int(info) != 0 or not bool(torch.isfinite(L[-1, -1])):
+            raise NotPositiveDefinite(f"leading minor {int(info)} of {A.shape[0]} is not positive")
+        return L
+    xp = namespace(A)
+    try:
+        L = xp.linalg.cholesky(A)
+    except np.linalg.LinAlgError as error:
+        raise NotPositiveDefinite(str(error)) from error
+    if not bool(xp.isfinite(L[-1, -1])):  # CuPy returns NaN instead of raising
+        raise NotPositiveDefinite("the factor is not finite")
+    return L
+
+
+def jittered_cholesky(A: Array) -> tuple[Array, float]:
+    """Cholesky factor of A + jitter I and the jitter, which is 0 unless the plain factorisation fails."""
+    try:
+        return cholesky(A), 0.0
+    except NotPositiveDefinite:
+        xp = namespace(A)
+        scale = float(xp.mean(xp.linalg.diagonal(A)))
+    if not np.isfinite(scale):
+        raise NotPositiveDefinite("the matrix has entries that are not finite")
+    share = FIRST_JITTER
+    while share <= LAST_JITTER:
+        try:
+            return cholesky(add_diagonal(A, share * scale), overwrite=True), share * scale
+        except NotPositiveDefinite:
+            share *= 10.0
+    raise NotPositiveDefinite(
+        f"no Cholesky factor of a {A.shape[0]} x {A.shape[0]} matrix, even with {LAST_JITTER:g} of its mean diagonal "
+        f"({scale:.3g}) added. Raise the noise variance, or remove near-duplicate rows."
+    )
+
+
+def inverse_from_cholesky(L: Array, *, overwrite: bool = False) -> Array:
+    """The symmetric inverse of L L^T."""
+    if is_numpy(L):
+        upper, _ = lapack.dpotri(L.T, lower=0, overwrite_c=overwrite)
+        return mirror_lower(upper.T)
+    if array_api_compat.is_torch_array(L):
+        import torch
+
+        return torch.cholesky_inverse(L)
+    root = solve_lower(L, eye_like(L, L.shape[0]))
+    return root.T @ root
+
+
+def mirror_lower(A: np.ndarray) -> np.ndarray:
+    """Copy the lower triangle of a NumPy matrix onto its upper one, in place."""
+    n = A.shape[0]
+    block = 64  # whole blocks at a time: an n x n index array costs more than the factorisation
+    for start in range(0, n, block):
+        stop = min(start + block, n)
+        A[start:stop, stop:] = A[stop:, start:stop].T
+        corner = A[start:stop, start:stop]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+    return A
+
+
+def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
+    """L^-1 B, or L^-T B with ``transpose=True``, for lower triangular L."""
+    if B.ndim == 1:
+        return solve_lower(L, B[:, None], transpose=transpose)[:, 0]
+    if is_numpy(L) and is_numpy(B):
+        # In Fortran's eyes our L is the upper triangular L^T; dtrsm with trans_a undoes that, without a copy of L.
+        return blas.dtrsm(1.0, L.T, B, lower=0, trans_a=0 if transpose else 1)
+    if array_api_compat.is_torch_array(L):
+        import torch
+
+        return torch.linalg.solve_triangular(L.T if transpose else L, B, upper=transpose)
+    if array_api_compat.is_cupy_array(L):
+        from cupyx.scipy.linalg import solve_triangular
+
+        return solve_triangular(L, B, lower=True, trans=1 if transpose else 0)
+    return namespace(L, B).linalg.solve(L.T if transpose else L, B)
+
+
+def cholesky_solve(L: Array, B: Array) -> Array:
+    """(L L^T)^-1 B."""
+    return solve_lower(L, solve_lower(L, B), transpose=True)
+
+
+def add_diagonal(A: Array, d: Array | float) -> Array:
+    """A new matrix A + diag(d); `d` is a number or a vector."""
+    if isinstance(A, np.ndarray):
+        A = A.copy()
+        A.flat[:: A.shape[0] + 1] += d
+        return A
+    return A + eye_like(A, A.shape[0]) * (d if isinstance(d, float) else d[:, None])
+
+
+def zero_diagonal(A: Array) -> Array:
+    """A new square matrix: A with zeros on its diagonal."""
+    if isinstance(A, np.ndarray):
+        A = A.copy()
+        A.flat[:: A.shape[0] + 1] = 0.0
+        return A
+    xp = namespace(A)
+    return xp.where(eye_like(A, A.shape[0]) == 1.0, xp.zeros_like(A), A)
+
+
+def log_det_from_cholesky(L: Array) -> Array:
+    """log |L L^T|."""
+    xp = namespace(L)
+    return 2.0 * xp.sum(xp.log(xp.linalg.diagonal(L)))

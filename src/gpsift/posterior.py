@@ -1,0 +1,219 @@
+r"""The latent posterior of a Gaussian process, one form for every inference.
+
+A posterior is a triple: support points Z, weights w and a matrix M with
+
+.. math::
+    \mathrm{mean}(x) = k(x, Z) \, w, \qquad \mathrm{var}(x) = k(x, x) - k(x, Z) \, M \, k(Z, x) .
+
+Exact inference, expectation propagation, Laplace's method and sparse approximations differ only in how they fill it in,
+so means, variances, gradients, Hessians and sections are written here once. M is kept as triangular factors: with a
+signal variance of 1e4 an explicit inverse makes the variance 1 % wrong.
+
+At the support points themselves, when M^-1 = K + diag(D) (exact inference and EP), M K = I - M D gives
+
+.. math::
+    \mathrm{var}_i = D_i - D_i^2 M_{ii}, \qquad
+    \partial \mathrm{var}_i / \partial x_j = 2 D_i \sum_k M_{ik} \, \partial k(x_i, z_k) / \partial x_j ,
+
+which costs O(p n^2) for all points and features and keeps the digits that k(x, x) - k M k loses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpsift.arrays import Array, eye_like, namespace
+from gpsift.kernels import Kernel, Pairs
+from gpsift.linalg import inverse_from_cholesky, solve_lower
+
+# Hessians of the variance hold one n x rows matrix for each feature; rows are taken so that this many doubles suffice.
+HESSIAN_BLOCK = 2**25
+
+
+@dataclass(frozen=True)
+class Factor:
+    """sign R^T R with R = L^-1 diag(scale): one signed part of the matrix M."""
+
+    L: Array
+    scale: Array | None = None
+    sign: float = 1.0
+
+    def root(self, B: Array) -> Array:
+        """R B."""
+        return solve_lower(self.L, B if self.scale is None else self.scale[:, None] * B)
+
+    def apply_transposed(self, B: Array) -> Array:
+        """sign R^T B."""
+        product = solve_lower(self.L, B, transpose=True)
+        return self.sign * (product if self.scale is None else self.scale[:, None] * product)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The triple (Z, weights, M) of a latent posterior, with M the sum of its `factors`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    Z : array (m, p)
+        Support points.
+    weights : array (m,)
+    factors : tuple of Factor
+    site_var : array (m,) or None
+        D where M^-1 = K + diag(D) and Z are the training inputs; None where there is no such form.
+    """
+
+    kernel: Kernel
+    Z: Array
+    weights: Array
+    factors: tuple[Factor, ...]
+    site_var: Array | None = None
+
+    def at(self, X: Array) -> LatentAt:
+        """The posterior at the rows of X, anywhere."""
+        return LatentAt(self, X, self.kernel.between(X, self.Z))
+
+    def at_support(self, rows: Array | None = None) -> LatentAt:
+        """The posterior at its own support points, or at those with the given indices, by the identities above."""
+        if self.site_var is None:
+            return self.at(self.Z if rows is None else self.Z[rows, :])
+        return LatentAtSupport(self, rows)
+
+    def covariance(self, X: Array) -> Array:
+        """Latent covariance between the rows of X, (n, n)."""
+        K = self.kernel.between(X, self.Z).K
+        roots = [(factor.sign, factor.root(K.T)) for factor in self.factors]
+        return self.kernel.between(X, X).K - sum(sign * (root.T @ root) for sign, root in roots)
+
+    @cached_property
+    def support_pairs(self) -> Pairs:
+        """The kernel between the support points."""
+        return self.kernel.between(self.Z, self.Z)
+
+    @cached_property
+    def M(self) -> Array:
+        """(K + diag(D))^-1 as a matrix, for the identities at the support points."""
+        return inverse_from_cholesky(self.factors[0].L)
+
+
+class LatentAt:
+    """Mean, variance and their derivatives at the rows of X; everything is computed when first asked for."""
+
+    def __init__(self, posterior: Posterior, X: Array, pairs: Pairs):
+        self.posterior, self.X, self.pairs = posterior, X, pairs
+        self.xp = namespace(X)
+
+    @cached_property
+    def mean(self) -> Array:
+        """(n,)"""
+        return self.pairs.K @ self.posterior.weights
+
+    @cached_property
+    def var(self) -> Array:
+        """(n,)"""
+        roots = zip(self.posterior.factors, self._roots, strict=True)
+        explained = sum(factor.sign * self.xp.sum(root**2, axis=0) for factor, root in roots)
+        return self.xp.clip(self.posterior.kernel.diag(self.X) - explained, 0.0, None)
+
+    @cached_property
+    def mean_gradient(self) -> Array:
+        """d mean / dx_j, (n, p)."""
+        return self.pairs.input_gradient(self.posterior.weights)
+
+    @cached_property
+    def var_gradient(self) -> Array:
+        """d var / dx_j, (n, p)."""
+        return self.posterior.kernel.diag_gradient(self.X) - 2.0 * self.pairs.input_gradient(self._solved)
+
+    @cached_property
+    def mean_hessian(self) -> Array:
+        """d2 mean / dx_j dx_m, (n, p, p)."""
+        return self.pairs.input_hessian(self.posterior.weights)
+
+    @cached_property
+    def var_hessian(self) -> Array:
+        """d2 var / dx_j dx_m = d2 k(x, x) - 2 (dk_j^T M dk_m + k^T M d2k_jm), (n, p, p)."""
+        n, p = self.X.shape
+        rows = max(1, HESSIAN_BLOCK // (self.posterior.Z.shape[0] * p))
+        blocks = [self._root_products(start, min(start + rows, n)) for start in range(0, n, rows)]
+        second = self.pairs.input_hessian(self._solved) + self.xp.concat(blocks)
+        return self.posterior.kernel.diag_hessian(self.X) - 2.0 * second
+
+    def step(self, j: int, delta: float) -> tuple[Array, Array]:
+        """Changes of mean and variance when feature j moves by delta, (n,) each.
+
+        Never the difference of two predictions: for a step of 1e-7 that is up to 87 % wrong.
+        """
+        dk = self.pairs.step(j, delta)
+        second = sum(factor.sign * self.xp.sum(factor.root(dk.T) ** 2, axis=0) for factor in self.posterior.factors)
+        var_change = self.posterior.kernel.diag_step(self.X, j, delta) - 2.0 * self._explained_change(dk) - second
+        return dk @ self.posterior.weights, var_change
+
+    def section(self, j: int, base: Array, offset: Array) -> Array:
+        """Mean with feature j of row i set to base_i + offset_q, (n, q)."""
+        return self.pairs.section(self.posterior.weights, j, base, offset)
+
+    @cached_property
+    def _roots(self) -> list[Array]:
+        """R k(Z, x) of each factor."""
+        return [factor.root(self.pairs.K.T) for factor in self.posterior.factors]
+
+    @cached_property
+    def _solved(self) -> Array:
+        """M k(Z, x_i) as rows, (n, m)."""
+        roots = zip(self.posterior.factors, self._roots, strict=True)
+        return sum(factor.apply_transposed(root) for factor, root in roots).T
+
+    def _explained_change(self, dk: Array) -> Array:
+        """k(x_i, Z) M dk_i."""
+        return self.xp.sum(self._solved * dk, axis=1)
+
+    def _root_products(self, start: int, stop: int) -> Array:
+        """dk_j^T M dk_m of a block of rows, (stop - start, p, p)."""
+        jacobians = [self.pairs.input_jacobian(j)[start:stop, :].T for j in range(self.X.shape[1])]
+        total = 0.0
+        for factor in self.posterior.factors:
+            roots = self.xp.stack([factor.root(jacobian) for jacobian in jacobians])
+            roots = self.xp.permute_dims(roots, (2, 0, 1))  # (point, feature, support)
+            total = total + factor.sign * (roots @ self.xp.matrix_transpose(roots))
+        return total
+
+
+class LatentAtSupport(LatentAt):
+    """The same at the support points of a posterior with M^-1 = K + diag(D), where M K = I - M D."""
+
+    def __init__(self, posterior: Posterior, rows: Array | None):
+        if rows is None:
+            super().__init__(posterior, posterior.Z, posterior.support_pairs)
+            self.M, self.D = posterior.M, posterior.site_var
+        else:
+            X = posterior.Z[rows, :]
+            super().__init__(posterior, X, posterior.kernel.between(X, posterior.Z))
+            self.M, self.D = posterior.M[rows, :], posterior.site_var[rows]
+        self.rows = rows
+
+    @cached_property
+    def var(self) -> Array:
+        return self.D - self.D**2 * self._own(self.M)
+
+    @cached_property
+    def var_gradient(self) -> Array:
+        return 2.0 * self.D[:, None] * self.pairs.input_gradient(self.M)
+
+    @cached_property
+    def _solved(self) -> Array:
+        return self._identity() - self.D[:, None] * self.M
+
+    def _explained_change(self, dk: Array) -> Array:
+        return self._own(dk) - self.D * self.xp.sum(self.M * dk, axis=1)
+
+    def _own(self, A: Array) -> Array:
+        """A_ik where k is the support point that row i is."""
+        if self.rows is None:
+            return self.xp.linalg.diagonal(A)
+        return self.xp.sum(self._identity() * A, axis=1)
+
+    def _identity(self) -> Array:
+        eye = eye_like(self.X, self.posterior.Z.shape[0])
+        return eye if self.rows is None else eye[self.rows, :]

@@ -1,0 +1,140 @@
+"""The waist: what a model must offer to be ranked.
+
+Every model, ours or another library's, is seen by the measures as a `Reference`: it names its features and, at a set of
+points, gives a `Response`, the predictive distribution there and how it reacts when an input moves. All arrays are
+NumPy arrays in the user's units. A model that can only predict inherits `Reference.at`, which differentiates
+numerically; our own Gaussian process answers in closed form.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from gpsift.families import Family, Gaussian
+
+# Central differences of float64 predictions: the step that balances truncation against rounding, about eps^(1/3).
+DIFFERENCE_STEP = 6e-6
+
+
+class MissingCapability(TypeError):
+    """A measure needs something that this model does not offer."""
+
+
+class Response(Protocol):
+    """A model's predictive distribution at n points, and how it reacts to the p features."""
+
+    def distribution(self, *, latent: bool) -> Family:
+        """The predictive distribution at the points; of the noise-free function with ``latent=True``."""
+        ...
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        """Derivatives of the distribution's parameters along each feature, (n, p) each."""
+        ...
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
+        """Changes of the distribution's parameters when feature j moves by delta, (n,) each."""
+        ...
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """Latent mean, up to a constant, with feature j of row i set to base_i + offset_q, (n, q)."""
+        ...
+
+
+class Reference(ABC):
+    """A fitted model that can be ranked.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+        Names of the input columns, in order.
+    has_given_names : bool
+        Whether those names came from the user's data rather than being made up.
+    X_train : array (n, p) or None
+        The training inputs in the user's units, where known.
+    """
+
+    feature_names: tuple[str, ...]
+    has_given_names: bool
+    X_train: np.ndarray | None
+
+    @property
+    def n_features(self) -> int:
+        """Number of input columns."""
+        return len(self.feature_names)
+
+    @property
+    def lengthscale(self) -> np.ndarray | None:
+        """One length-scale for each feature in the user's units, where the model has them."""
+        return None
+
+    @property
+    def explains(self) -> bool | None:
+        """Whether the model predicts better than no inputs at all; None where that is not known."""
+        return None
+
+    @abstractmethod
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, latent variance and noise variance at the rows of X, (n,) each."""
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
+        """The response at the rows of X, or at those with the given indices."""
+        X = X if rows is None else X[rows]
+        scale = X.std(axis=0) if self.X_train is None else self.X_train.std(axis=0)
+        return NumericResponse(self, X, scale)
+
+    def check_features(self, names: Sequence[str] | None, n_columns: int) -> None:
+        """Refuse inputs whose columns are not the ones that the model knows."""
+        known = self.feature_names
+        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        if n_columns != len(known):
+            raise ValueError(
+                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({listed}). "
+                "Select or reorder the columns."
+            )
+        if names is not None and self.has_given_names and tuple(names) != known:
+            missing = [name for name in known if name not in names]
+            if missing:
+                raise ValueError(
+                    f"`X` lacks the feature(s) {', '.join(missing[:8])} that the model was fitted on ({listed})."
+                )
+            raise ValueError(f"The columns of `X` are in another order than the model was fitted on ({listed}).")
+
+
+class NumericResponse:
+    """A response from predictions alone, for models with Gaussian predictions: differences in place of derivatives."""
+
+    def __init__(self, reference: Reference, X: np.ndarray, scale: np.ndarray):
+        self.reference, self.X, self.scale = reference, X, scale
+        self.mean, self.latent_var, self.noise_var = reference.moments(X)
+
+    def distribution(self, *, latent: bool) -> Family:
+        return Gaussian(self.mean, self.latent_var if latent else self.latent_var + self.noise_var)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        mean_gradient, var_gradient = np.zeros(self.X.shape), np.zeros(self.X.shape)
+        for j in np.flatnonzero(self.scale):
+            delta = DIFFERENCE_STEP * self.scale[j]
+            up, down = self._moved(j, delta), self._moved(j, -delta)
+            mean_gradient[:, j] = (up[0] - down[0]) / (2 * delta)
+            var_gradient[:, j] = (up[1] - down[1]) / (2 * delta)
+        return mean_gradient, var_gradient
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        mean, latent_var = self._moved(j, delta)
+        return mean - self.mean, latent_var - self.latent_var
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        n, n_nodes = self.X.shape[0], offset.shape[0]
+        X = np.repeat(self.X, n_nodes, axis=0)
+        X[:, j] = np.add.outer(base, offset).ravel()
+        return self.reference.moments(X)[0].reshape(n, n_nodes)
+
+    def _moved(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        X = self.X.copy()
+        X[:, j] += delta
+        mean, latent_var, _ = self.reference.moments(X)
+        return mean, latent_var

@@ -1,0 +1,38 @@
+"""ARD, "automatic relevance determination": reading relevance off the length-scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpsift.reference import MissingCapability, Reference
+from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
+
+
+@dataclass(frozen=True)
+class ARD(Measure):
+    """Inverse length-scale of each feature. Offered for comparison: it is the measure that the paper argues against.
+
+    A short length-scale says that the function bends quickly along a feature, not that the feature matters. ARD
+    overrates nonlinear features, and length-scales are only weakly identified by the data. Prefer `KL` or `VAR`.
+
+    Parameters
+    ----------
+    units : {"sd", "raw"}
+        Scores per standard deviation of the feature, or per unit of it.
+    """
+
+    units: Units = "sd"
+
+    def __post_init__(self) -> None:
+        check_units(self.units)
+
+    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
+        lengthscale = reference.lengthscale
+        if lengthscale is None:
+            raise MissingCapability(
+                f"ARD needs one length-scale for each feature, which {type(reference).__name__} does not have (a kernel "
+                "with a shared length-scale, several radial terms or none). Use KL() or VAR()."
+            )
+        return Relevance(feature_scale(reference, X, self.units) / lengthscale, per_unit(self.units))

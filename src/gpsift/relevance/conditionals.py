@@ -1,0 +1,100 @@
+r"""The normal conditional distribution of each feature given all the others (the paper's equation 4).
+
+All p conditionals come from one inverse P of the covariance of the inputs:
+
+.. math:: s_j^2 = 1 / P_{jj}, \qquad m_{ij} = x_{ij} - [(x_i - \mu) P]_j / P_{jj} .
+
+The covariance is estimated as standard deviations times a correlation matrix, and only the latter is ever regularised, so
+the scales of the columns do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Covariance = Literal["auto", "sample", "ledoit-wolf", "oas", "ridge"]
+
+# "auto" shrinks a correlation matrix with a larger condition number: conditional standard deviations of about a
+# thousandth of the marginal ones are as much an accident of the sample as a property of the inputs.
+CONDITION_LIMIT = 1e6
+# The bound to which the authors' code regularises; kept for reproducing the paper.
+RIDGE_CONDITION = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Conditionals:
+    """Normal conditionals of each feature: `sd` (p,) is the same everywhere, `mean` depends on the other features."""
+
+    center: np.ndarray
+    scale: np.ndarray
+    precision: np.ndarray  # inverse of the correlation matrix; rows and columns of constant features are those of I
+    details: Mapping[str, Any]
+
+    @property
+    def sd(self) -> np.ndarray:
+        return self.scale / np.sqrt(np.diag(self.precision))
+
+    def mean(self, X: np.ndarray) -> np.ndarray:
+        """m_ij for the rows of X, (n, p)."""
+        standard = np.where(self.scale > 0, (X - self.center) / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        return X - self.scale * (standard @ self.precision) / np.diag(self.precision)
+
+
+def fit_conditionals(X: np.ndarray, covariance: Covariance) -> Conditionals:
+    """Estimate the conditionals from the rows of X."""
+    if X.shape[0] < 2:
+        raise ValueError("The distribution of the inputs cannot be estimated from one row; VAR needs at least two.")
+    center, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
+    active = np.ptp(X, axis=0) > 0
+    scale = np.where(active, scale, 0.0)
+    standard = (X[:, active] - center[active]) / scale[active]
+    correlation, details = estimate_correlation(standard, covariance)
+    precision = np.eye(X.shape[1])
+    precision[np.ix_(active, active)] = np.linalg.inv(correlation)
+    return Conditionals(center, scale, precision, details)
+
+
+def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[np.ndarray, dict[str, Any]]:
+    """A correlation matrix of standardised columns that has an inverse, and how it was made."""
+    n, p = standard.shape
+    sample = standard.T @ standard / (n - 1)
+    np.fill_diagonal(sample, 1.0)
+    eigenvalues = np.linalg.eigvalsh(sample)
+    condition = float(eigenvalues[-1] / eigenvalues[0]) if eigenvalues[0] > 0 else np.inf
+    method = covariance
+    if covariance == "auto":
+        method = "sample" if condition < CONDITION_LIMIT and n > p else "ledoit-wolf"
+    shrinkage, ridge = 0.0, 0.0
+    if method == "sample":
+        if not condition < 1.0 / np.finfo(float).eps:
+            raise ValueError(
+                f"The sample covariance of the {p} inputs is singular (condition number {condition:.1e}, {n} rows). "
+                'Use `covariance="auto"`, or "ledoit-wolf", "oas" or "ridge".'
+            )
+        matrix = sample
+    elif method in ("ledoit-wolf", "oas"):
+        shrinkage = shrinkage_intensity(standard, method)
+        matrix = (1.0 - shrinkage) * sample + shrinkage * np.eye(p)
+    elif method == "ridge":
+        ridge = max(0.0, (eigenvalues[-1] - RIDGE_CONDITION * eigenvalues[0]) / (RIDGE_CONDITION - 1.0))
+        matrix = sample + ridge * np.eye(p)
+    else:
+        raise ValueError(
+            f'`covariance` must be "auto", "sample", "ledoit-wolf", "oas" or "ridge", got {covariance!r}.'
+        )
+    details = {"covariance": method, "condition_number": condition, "shrinkage": shrinkage, "ridge": float(ridge)}
+    return matrix, details
+
+
+def shrinkage_intensity(standard: np.ndarray, method: Literal["ledoit-wolf", "oas"]) -> float:
+    """How far towards the identity a correlation matrix is drawn: scikit-learn's Ledoit-Wolf or OAS estimate."""
+    from sklearn.covariance import ledoit_wolf, oas
+
+    estimator = ledoit_wolf if method == "ledoit-wolf" else oas
+    _, shrinkage = estimator(standard, assume_centered=True)
+    # Two rows, or copies of one column, can make the estimate 0 although the matrix is singular.
+    return float(np.clip(shrinkage, 1e-8, 1.0))

@@ -1,0 +1,64 @@
+"""The contract of a measure, and the units that scores come in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from gpsift.reference import Reference
+
+Units = Literal["sd", "raw"]
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """What a measure found.
+
+    `values` is (n, p), a score for each point and feature, or (p,) for a measure of the whole model. `terms` are parts
+    of the squared values; `details` is what the measure has to report of itself.
+    """
+
+    values: np.ndarray
+    units: str
+    terms: Mapping[str, np.ndarray] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Measure(ABC):
+    """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices."""
+
+    @abstractmethod
+    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
+        """Score the features of `reference` at the rows of X, or at those with the given indices."""
+
+    @property
+    def label(self) -> str:
+        """The measure as one would type it: only the choices that differ from the defaults."""
+        chosen = [
+            f"{choice.name}={getattr(self, choice.name)!r}"
+            for choice in fields(self)  # type: ignore[arg-type]
+            if getattr(self, choice.name) != choice.default
+        ]
+        return f"{type(self).__name__}({', '.join(chosen)})"
+
+
+def feature_scale(reference: Reference, X: np.ndarray, units: Units) -> np.ndarray:
+    """The length of one unit along each feature: its standard deviation in the training data, or 1."""
+    if units == "raw":
+        return np.ones(X.shape[1])
+    return (X if reference.X_train is None else reference.X_train).std(axis=0)
+
+
+def check_units(units: str) -> None:
+    """Refuse anything but the two kinds of units."""
+    if units not in ("sd", "raw"):
+        raise ValueError(f'`units` must be "sd" (per standard deviation of the feature) or "raw", got {units!r}.')
+
+
+def per_unit(units: Units) -> str:
+    """How the units of a score that is a rate are written."""
+    return "per standard deviation of the feature" if units == "sd" else "per unit of the feature"

@@ -1,0 +1,156 @@
+"""The verb: apply a measure to a model and make the record."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpsift.notices import notice
+from gpsift.reference import Reference
+from gpsift.relevance.kl import KL
+from gpsift.relevance.measure import Measure
+from gpsift.results import Ranking
+from gpsift.tables import read_features
+from gpsift.threads import blas_threads_for
+
+
+def rank(
+    model: Reference,
+    X: Any = None,
+    measure: Measure | None = None,
+    *,
+    points: int | Any = None,
+    aggregate: str | float = "mean",
+    seed: int = 0,
+) -> Ranking:
+    """Rank the features of a fitted model by how its predictions react to them.
+
+    Parameters
+    ----------
+    model : fitted model
+        Such as ``GP().fit(X, y)``.
+    X : array or data frame (n, p), optional
+        The points at which to look; by default those that the model was fitted on.
+    measure : Measure, optional
+        `KL()` by default; `VAR()`, `ARD()`.
+    points : int or indices, optional
+        Use only this many rows of X, drawn with `seed`, or the rows with these indices.
+    aggregate : {"mean", "max"} or float
+        How the scores of the points become one: the mean as in the paper, the maximum, which finds features that matter
+        for few rows, or a quantile between 0 and 1.
+    seed : int
+        For the choice of `points`.
+
+    Returns
+    -------
+    Ranking
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> ranking = gs.rank(gs.GP().fit(X, y), X)
+    >>> [ranking.names[j] for j in ranking.order][0]
+    'x1'
+    """
+    measure = KL() if measure is None else measure
+    _check_model(model)
+    _check_measure(measure)
+    _check_aggregate(aggregate)
+    values = _read_points(model, X)
+    rows = _choose_rows(points, values.shape[0], seed)
+    if model.explains is False:
+        notice(
+            "The model does not predict better than no inputs at all (leave-one-out elpd not above the empty model's), "
+            "so the ranking says little about the data. See the quality of the fit."
+        )
+    with blas_threads_for(values.shape[0]):
+        relevance = measure.relevance(model, values, rows)
+    pointwise = relevance.values if relevance.values.ndim == 2 else None
+    details = {
+        "aggregate": aggregate if pointwise is not None else None,
+        "n_points": values.shape[0] if rows is None else len(rows),
+        "seed": seed if isinstance(points, int | np.integer) else None,
+        **relevance.details,
+        "versions": versions(),
+    }
+    return Ranking(
+        measure=measure.label,
+        scores=relevance.values if pointwise is None else _aggregated(pointwise, aggregate),
+        pointwise=pointwise,
+        names=model.feature_names,
+        units=relevance.units,
+        points=values if rows is None else values[rows],
+        rows=np.arange(values.shape[0]) if rows is None else rows,
+        terms=relevance.terms,
+        details=details,
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what computed a result."""
+    names = ("gpsift", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+
+
+def _check_model(model: Any) -> None:
+    if isinstance(model, Reference):
+        return
+    advice = "Call its `fit(X, y)` and pass what that returns." if hasattr(model, "fit") else "Fit a model first."
+    raise TypeError(f"`rank` needs a fitted model such as `GP().fit(X, y)`, got {type(model).__name__}. {advice}")
+
+
+def _check_measure(measure: Any) -> None:
+    if isinstance(measure, Measure):
+        return
+    if isinstance(measure, type) and issubclass(measure, Measure):
+        raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
+    raise TypeError(f"`measure` must be a measure such as KL(), VAR() or ARD(), got {measure!r}.")
+
+
+def _read_points(model: Reference, X: Any) -> np.ndarray:
+    if X is None:
+        if model.X_train is None:
+            raise ValueError("This model does not know its training inputs; pass the points to look at as `X`.")
+        return model.X_train
+    values, names = read_features(X)
+    model.check_features(names, values.shape[1])
+    return values
+
+
+def _choose_rows(points: Any, n: int, seed: int) -> np.ndarray | None:
+    if points is None:
+        return None
+    if isinstance(points, int | np.integer) and not isinstance(points, bool):
+        if points < 1:
+            raise ValueError(f"`points` must be at least 1, got {points}.")
+        if points >= n:
+            return None
+        return np.sort(np.random.default_rng(seed).choice(n, size=int(points), replace=False))
+    rows = np.asarray(points)
+    if rows.dtype == bool and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError("`points` must be a number of rows, or a 1-d array of row indices or of n booleans.")
+    if rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"`points` names row {rows.max() if rows.max() >= n else rows.min()} but `X` has {n} rows.")
+    return rows
+
+
+def _check_aggregate(aggregate: Any) -> None:
+    if aggregate in ("mean", "max") or (isinstance(aggregate, int | float) and 0 <= aggregate <= 1):
+        return
+    raise ValueError(f'`aggregate` must be "mean", "max" or a quantile between 0 and 1, got {aggregate!r}.')
+
+
+def _aggregated(pointwise: np.ndarray, aggregate: str | float) -> np.ndarray:
+    if isinstance(aggregate, str):
+        return pointwise.mean(axis=0) if aggregate == "mean" else pointwise.max(axis=0)
+    return np.quantile(pointwise, aggregate, axis=0)

@@ -1,0 +1,227 @@
+"""Answers: frozen records that print themselves, become data frames and draw themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpsift.families import Gaussian
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking:
+    """How relevant each feature is to a model's predictions, and where.
+
+    Attributes
+    ----------
+    measure : str
+        What was measured, as it would be typed.
+    scores : array (p,)
+        One score a feature; larger is more relevant.
+    pointwise : array (n, p) or None
+        The score at each point, before aggregation; None for a measure of the whole model (ARD).
+    order : array (p,)
+        Feature indices, the most relevant first.
+    names : tuple of str
+    spread : array (p,) or None
+        Standard deviation of `pointwise` over the points: how unevenly a feature matters. Not an interval of the score.
+    units : str
+        What the scores are measured in.
+    terms : mapping of str to array (n, p)
+        Squared parts of `pointwise`, such as what moves the mean and what moves the variance.
+    points : array (n, p)
+        The inputs at which `pointwise` was computed.
+    rows : array (n,)
+        Their row numbers in the X that was given.
+    details : mapping
+        What was done: aggregate, seed, versions and what the measure reports of itself.
+    """
+
+    measure: str
+    scores: np.ndarray
+    pointwise: np.ndarray | None
+    names: tuple[str, ...]
+    units: str
+    points: np.ndarray
+    rows: np.ndarray
+    terms: Mapping[str, np.ndarray] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def order(self) -> np.ndarray:
+        return np.argsort(-self.scores, kind="stable")
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Position of each feature in the order, 1 for the most relevant."""
+        ranks = np.empty(len(self.scores), dtype=int)
+        ranks[self.order] = np.arange(1, len(self.scores) + 1)
+        return ranks
+
+    @property
+    def spread(self) -> np.ndarray | None:
+        return None if self.pointwise is None else self.pointwise.std(axis=0)
+
+    @property
+    def shares(self) -> Mapping[str, np.ndarray]:
+        """How much of each feature's squared relevance is in each of `terms`, averaged over the points, (p,) each."""
+        total = sum(values.sum(axis=0) for values in self.terms.values())
+        safe = np.where(total > 0, total, 1.0)
+        return {name: values.sum(axis=0) / safe for name, values in self.terms.items()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each feature, the most relevant first."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"feature": self.names, "score": self.scores, "rank": self.ranks}
+        largest = self.scores.max()
+        columns["relative"] = self.scores / largest if largest > 0 else self.scores
+        if self.pointwise is not None:
+            columns["spread"] = self.spread
+            columns["max"] = self.pointwise.max(axis=0)
+        for name, share in self.shares.items():
+            columns[f"{name}_share"] = share
+        return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
+
+    def plot(self, kind: str = "bars", *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Any:
+        """Draw the ranking.
+
+        Parameters
+        ----------
+        kind : {"bars", "pointwise"}
+            Bars of the scores, or the relevance at every point against the feature's value.
+        features : sequence of names or indices, optional
+            Which features to show; by default the most relevant ones.
+        ax : matplotlib Axes, optional
+            Where to draw the bars.
+        """
+        from gpsift.report import plots
+
+        drawings = {"bars": plots.relevance_bars, "pointwise": plots.pointwise_relevance}
+        if kind not in drawings:
+            raise ValueError(f"`kind` must be one of {', '.join(drawings)}, got {kind!r}.")
+        return drawings[kind](self, features=features, ax=ax)
+
+    def __repr__(self) -> str:
+        width = max(len("feature"), *(len(name) for name in self.names))
+        lines = [f"Ranking by {self.measure} of {len(self.names)} features, {self.units}"]
+        lines.append(f"  rank  {'feature':<{width}}  {'score':>10}")
+        for position, j in enumerate(self.order, start=1):
+            lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {self.scores[j]:>10.4g}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        largest = float(self.scores.max()) or 1.0
+        rows = []
+        for position, j in enumerate(self.order, start=1):
+            bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * self.scores[j] / largest:.1f}%'></div>"
+            rows.append(
+                f"<tr><td>{position}</td><td style='text-align:left'>{escape(self.names[j])}</td>"
+                f"<td>{self.scores[j]:.4g}</td><td style='width:12em'>{bar}</td></tr>"
+            )
+        caption = escape(f"{self.measure}, {self.units}")
+        head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
+        return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The predictive distribution at a set of points.
+
+    Attributes
+    ----------
+    mean, var : array (n,)
+        Moments of a new observation, noise included.
+    latent_var : array (n,)
+        Variance of the noise-free function value.
+    """
+
+    mean: np.ndarray
+    latent_var: np.ndarray
+    noise_var: np.ndarray
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.latent_var + self.noise_var
+
+    def distribution(self, *, latent: bool = False) -> Gaussian:
+        """The normal distribution of an observation, or of the noise-free function value."""
+        return Gaussian(self.mean, self.latent_var if latent else self.var)
+
+    def log_density(self, y: Any) -> np.ndarray:
+        """log p(y_i) of new observations at these points."""
+        return self.distribution().log_density(np.asarray(y, dtype=float))
+
+    def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
+        """Quantiles: (n,) for one probability, (n, k) for k of them."""
+        return self.distribution(latent=latent).quantile(np.asarray(probability, dtype=float))
+
+    def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
+        """Central intervals, (n, 2)."""
+        return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
+
+    def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
+        """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""
+        return self.distribution(latent=latent).sample(n_draws, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """How well a fitted model predicts points left out one at a time, hyperparameters kept.
+
+    Attributes
+    ----------
+    loo_mean, loo_var : array (n,)
+        Predictive moments of each observation given all others.
+    loo_r2 : float
+        1 - squared error / squared error of the mean of the other observations.
+    elpd, elpd_empty : float
+        Sum of log predictive densities of the left-out points: the model's, and that of a normal distribution around
+        the mean of the others, which uses no input.
+    elpd_diff, diff_se : float
+        `elpd` - `elpd_empty` and its standard error.
+    pit : array (n,)
+        P(Y_i <= y_i given all others); uniform if the model is calibrated.
+    """
+
+    loo_mean: np.ndarray
+    loo_var: np.ndarray
+    loo_r2: float
+    lpd: np.ndarray
+    lpd_empty: np.ndarray
+    pit: np.ndarray
+
+    @property
+    def elpd(self) -> float:
+        return float(self.lpd.sum())
+
+    @property
+    def elpd_empty(self) -> float:
+        return float(self.lpd_empty.sum())
+
+    @property
+    def elpd_diff(self) -> float:
+        return self.elpd - self.elpd_empty
+
+    @property
+    def diff_se(self) -> float:
+        return float(np.std(self.lpd - self.lpd_empty, ddof=1) * np.sqrt(self.lpd.size))
+
+    @property
+    def explains(self) -> bool:
+        """Whether the inputs help at all: `elpd` above `elpd_empty`."""
+        return self.elpd_diff > 0
+
+    def __repr__(self) -> str:
+        return (
+            f"Quality(loo_r2={self.loo_r2:.3f}, elpd={self.elpd:.1f}, elpd_empty={self.elpd_empty:.1f}, "
+            f"elpd_diff={self.elpd_diff:.1f} +- {self.diff_se:.1f})"
+        )

@@ -1,0 +1,132 @@
+"""Arrays and data frames as the user has them -> checked float arrays with names, or an error that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """The values of a table as an (n, p) float array, and its column names where it has any.
+
+    Accepts anything with two dimensions and real numbers: NumPy arrays, nested lists, pandas and polars data frames,
+    CPU tensors.
+    """
+    _refuse_sparse(X, name)
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        values, names = _read_frame(X, name)
+    else:
+        values, names = _as_real_array(X, name), None
+        if values.ndim != 2:
+            advice = f" One feature: pass `{name}.reshape(-1, 1)`; one row: `{name}.reshape(1, -1)`."
+            raise ValueError(
+                f"`{name}` must be 2-d (rows, features), got shape {values.shape}.{advice if values.ndim == 1 else ''}"
+            )
+    n, p = values.shape
+    if n == 0 or p == 0:
+        raise ValueError(f"`{name}` is empty: {n} rows and {p} features.")
+    _refuse_not_finite(values, names, name)
+    return values, names
+
+
+def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
+    """A target as an (n,) float array with as many entries as there are rows."""
+    _refuse_sparse(y, name)
+    values = _as_real_array(y, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"`{name}` must be 1-d, one number a row, got shape {values.shape}.")
+    if values.shape[0] != n_rows:
+        raise ValueError(f"`{name}` has {values.shape[0]} entries but `X` has {n_rows} rows.")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise ValueError(
+            f"`{name}` has {int(bad.sum())} missing or infinite value(s), the first in row "
+            f"{int(np.flatnonzero(bad)[0])}. Remove those rows or fill them in first."
+        )
+    return values
+
+
+def default_names(n_features: int) -> tuple[str, ...]:
+    """x1, x2, ...: the names of columns that came without any."""
+    return tuple(f"x{j + 1}" for j in range(n_features))
+
+
+def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    names = tuple(str(column) for column in X.columns)
+    repeated = sorted({column for column in names if names.count(column) > 1})
+    if repeated:
+        raise ValueError(f"`{name}` has several columns called {', '.join(repeated)}. Give each its own name.")
+    columns, not_numeric = [], []
+    for label, column in zip(names, X.columns, strict=True):
+        try:
+            columns.append(_as_real_array(_series_values(X[column]), f"{name}[{label!r}]"))
+        except TypeError:
+            not_numeric.append(label)
+    if not_numeric:
+        raise TypeError(
+            f"`{name}` has column(s) that do not hold numbers: {', '.join(not_numeric)}. "
+            "Drop them or encode them as numbers (for example with pandas.get_dummies)."
+        )
+    return np.column_stack(columns) if columns else np.empty((len(X), 0)), names
+
+
+def _series_values(column: Any) -> Any:
+    """A data frame's column as an array; pandas' missing-value markers become NaN."""
+    if hasattr(column, "isna") and getattr(column.dtype, "na_value", None) is not None:
+        if not getattr(column.dtype, "_is_numeric", False) and not getattr(column.dtype, "_is_boolean", False):
+            return np.asarray(column, dtype=object)
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    return column.to_numpy()
+
+
+def _as_real_array(values: Any, name: str) -> np.ndarray:
+    """A float array, refusing what float() would silently mangle."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"`{name}` cannot be read as an array of numbers ({error}). Rows of unequal length, or a tensor on a "
+            "device or with gradients? Move it to the CPU and detach it first."
+        ) from error
+    if array.dtype.kind == "c":
+        raise TypeError(f"`{name}` holds complex numbers; only real numbers can be used.")
+    if array.dtype.kind == "O":
+        array = _objects_to_floats(array, name)
+    if array.dtype.kind not in "buif":
+        kind = {"U": "text", "S": "text", "M": "dates", "m": "time differences"}.get(array.dtype.kind, "no numbers")
+        raise TypeError(f"`{name}` holds {kind} (dtype {array.dtype}), not numbers. Encode it as numbers first.")
+    return np.array(array, dtype=float, order="C")
+
+
+def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
+    # Strings that look like numbers are refused too: float("1e5") hides a column that was read as text.
+    wrong = next((v for v in array.ravel() if isinstance(v, str | bytes | complex | np.complexfloating)), None)
+    if wrong is not None:
+        raise TypeError(f"`{name}` holds values that are not real numbers, such as {wrong!r}.")
+    try:
+        return array.astype(float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`{name}` holds values that are not numbers ({error}).") from error
+
+
+def _refuse_sparse(values: Any, name: str) -> None:
+    if sparse.issparse(values):
+        raise TypeError(f"`{name}` is a sparse matrix; a Gaussian process needs a dense one: use `{name}.toarray()`.")
+
+
+def _refuse_not_finite(values: np.ndarray, names: Sequence[str] | None, name: str) -> None:
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    labels = names if names is not None else default_names(values.shape[1])
+    counts = bad.sum(axis=0)
+    listed = ", ".join(f"{labels[j]} ({counts[j]} rows)" for j in np.flatnonzero(counts)[:8])
+    raise ValueError(
+        f"`{name}` has missing or infinite values in {int((counts > 0).sum())} column(s): {listed}. "
+        "Remove those rows or fill them in first."
+    )

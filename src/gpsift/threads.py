@@ -1,0 +1,26 @@
+"""One BLAS thread where more would only be in each other's way.
+
+NumPy and SciPy carry separate OpenBLAS thread pools. With two threads each they fight for the cores: at n = 300 a fit was
+ten times slower than with one.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+# Matrices of at least this size gain from several threads.
+PARALLEL_SIZE = 800
+
+
+def blas_threads_for(n: int) -> AbstractContextManager[Any]:
+    """A context in which BLAS uses one thread, if matrices have fewer than `PARALLEL_SIZE` rows."""
+    return nullcontext() if n >= PARALLEL_SIZE else _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # finding the libraries takes milliseconds, setting their threads microseconds
