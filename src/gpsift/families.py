@@ -89,7 +89,8 @@ def gaussian_kl(mean_p: Array, var_p: Array, mean_q: Array, var_q: Array) -> Arr
 def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> tuple[Array, Array]:
     """KL(N(m, v) || N(m + mean_change, v + var_change)) as what the mean and what the variance contribute.
 
-    Taking the changes instead of two distributions keeps the digits that a subtraction of nearly equal predictions loses.
+    Taking the changes instead of two distributions keeps the digits that a subtraction of nearly equal predictions
+    loses.
     """
     moved_var = var + var_change
     return 0.5 * mean_change**2 / moved_var, 0.5 * log1p_excess(-var_change / moved_var)

@@ -68,7 +68,7 @@ class Posterior:
     Z: Array
     weights: Array
     factors: tuple[Factor, ...]
-    site_var: Array | None = None
+    site_var: Array = None
 
     def at(self, X: Array) -> LatentAt:
         """The posterior at the rows of X, anywhere."""
@@ -184,13 +184,14 @@ class LatentAtSupport(LatentAt):
     """The same at the support points of a posterior with M^-1 = K + diag(D), where M K = I - M D."""
 
     def __init__(self, posterior: Posterior, rows: Array | None):
+        self.M: Array = posterior.M
+        self.D: Array = posterior.site_var
         if rows is None:
             super().__init__(posterior, posterior.Z, posterior.support_pairs)
-            self.M, self.D = posterior.M, posterior.site_var
         else:
             X = posterior.Z[rows, :]
             super().__init__(posterior, X, posterior.kernel.between(X, posterior.Z))
-            self.M, self.D = posterior.M[rows, :], posterior.site_var[rows]
+            self.M, self.D = self.M[rows, :], self.D[rows]
         self.rows = rows
 
     @cached_property

@@ -116,7 +116,7 @@ class NumericResponse:
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         mean_gradient, var_gradient = np.zeros(self.X.shape), np.zeros(self.X.shape)
-        for j in np.flatnonzero(self.scale):
+        for j in map(int, np.flatnonzero(self.scale)):
             delta = DIFFERENCE_STEP * self.scale[j]
             up, down = self._moved(j, delta), self._moved(j, -delta)
             mean_gradient[:, j] = (up[0] - down[0]) / (2 * delta)

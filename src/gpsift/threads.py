@@ -1,7 +1,7 @@
 """One BLAS thread where more would only be in each other's way.
 
-NumPy and SciPy carry separate OpenBLAS thread pools. With two threads each they fight for the cores: at n = 300 a fit was
-ten times slower than with one.
+NumPy and SciPy carry separate OpenBLAS thread pools. With two threads each they fight for the cores: at n = 300 a fit
+was ten times slower than with one.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-
 from gpsift.arrays import Array, namespace
 from gpsift.kernels import Kernel
 from gpsift.linalg import (
@@ -35,7 +34,8 @@ LOG_2PI = math.log(2.0 * math.pi)
 class Evidence:
     """Log marginal likelihood, its gradient with respect to log hyperparameters, and the jitter it needed.
 
-    The gradient has an entry for each of `kernel.log_params`, and a last one for a noise variance that all points share.
+    The gradient has an entry for each of `kernel.log_params`, and a last one for a noise variance that all points
+    share.
     """
 
     value: float

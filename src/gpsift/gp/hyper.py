@@ -47,9 +47,7 @@ class ML2(Hyper):
         _check_starts(self.starts, self.max_iterations)
 
     def estimate(self, problem: Problem) -> Estimate:
-        return maximise(
-            problem, _no_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations
-        )
+        return maximise(problem, _no_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations)
 
 
 @dataclass(frozen=True)
@@ -59,11 +57,13 @@ class MAP(Hyper):
     Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
     inputs and target. The defaults:
 
-    - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has standard
+    - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
+      standard
       deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree.
-    - Length-scales: inverse gamma with shape 1 and scale 10. Its mode is 5 standard deviations, almost linear, so that a
-      feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise; its right
-      tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
+    - Length-scales: inverse gamma with shape 1 and scale 10. Its mode is 5 standard deviations, almost linear, so
+      that a
+      feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise; its
+      right tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
       InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
 
     Parameters
@@ -151,12 +151,12 @@ class Fixed(Hyper):
             raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
         kernel = problem.kernel.with_values(self.values).for_features(problem.X.shape[1])
         log_params = kernel.log_params
-        if "noise_var" in kinds:
+        if self.noise_var is not None:
             log_params = np.append(log_params, np.log(self.noise_var))
         return Estimate(log_params)
 
 
-def _no_prior(kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+def _no_prior(_kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
     return 0.0, np.zeros_like(log_params)
 
 

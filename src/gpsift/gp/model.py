@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp.exact import exact_posterior
-from gpsift.gp.fitted import FittedGP, FitReport
+from gpsift.gp.fitted import FitReport, FittedGP
 from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.problem import Problem
 from gpsift.gp.scaling import Scaling, constant_columns

@@ -55,7 +55,9 @@ class Problem:
         units = np.array([by_kind.get(kind, target) for kind in self.kinds])
         for kind, power in (("lengthscale", 1.0), ("linear_var", -2.0)):
             where = np.flatnonzero(self.kinds == kind)
-            units[where] += power * (column_sd.mean() if where.size < self.X.shape[1] else np.resize(column_sd, where.size))
+            units[where] += power * (
+                column_sd.mean() if where.size < self.X.shape[1] else np.resize(column_sd, where.size)
+            )
         return units
 
     def split(self, log_params: np.ndarray) -> tuple[Kernel, np.ndarray | float]:

@@ -1,7 +1,7 @@
 r"""Leave-one-out in closed form, and what it says about a fit.
 
-With Q = (K + D)^-1 and alpha = Q y, the prediction of y_i from all other points is normal with mean y_i - alpha_i / Q_ii
-and variance 1 / Q_ii (Rasmussen & Williams 2006, equation 5.12), hyperparameters and standardisation kept.
+With Q = (K + D)^-1 and alpha = Q y, the prediction of y_i from all other points is normal with mean y_i - alpha_i /
+Q_ii and variance 1 / Q_ii (Rasmussen & Williams 2006, equation 5.12), hyperparameters and standardisation kept.
 """
 
 from __future__ import annotations

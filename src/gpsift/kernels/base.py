@@ -110,7 +110,6 @@ class Term(Kernel, ABC):
     """A kernel that is not a sum: its hyperparameters are the dataclass fields named in `PARAMS`."""
 
     PARAMS: ClassVar[tuple[str, ...]] = ()
-    
 
     @property
     def log_params(self) -> np.ndarray:

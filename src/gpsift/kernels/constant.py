@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from gpsift.kernels.base import Pairs, Term
 from gpsift.arrays import Array, namespace
+from gpsift.kernels.base import Pairs, Term
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpsift.kernels.radial import Radial, RadialPairs
 from gpsift.arrays import Array, like, namespace
+from gpsift.kernels.radial import Radial, RadialPairs
 
 # Beyond this many Chebyshev terms the expansion of the moved sums costs more than the exponentials it saves.
 MAX_TERMS = 40
@@ -135,9 +135,7 @@ class Matern52(Radial):
         excess = exponential_excess(t)
         first_order = t * (b_moved * b_moved + b + 2.0 * t) / 3.0
         return (
-            self.signal_var
-            * namespace(s).exp(-b)
-            * (excess * (1.0 + b_moved + b_moved * b_moved / 3.0) - first_order)
+            self.signal_var * namespace(s).exp(-b) * (excess * (1.0 + b_moved + b_moved * b_moved / 3.0) - first_order)
         )
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from gpsift.kernels.base import Pairs, Term
 from gpsift.arrays import Array, eye_like, like, namespace, to_numpy
+from gpsift.kernels.base import Pairs, Term
 from gpsift.linalg import zero_diagonal
+
 
 @dataclass(frozen=True)
 class Radial(Term, ABC):
@@ -34,7 +35,7 @@ class Radial(Term, ABC):
         Whether all features share one length-scale.
     """
 
-    lengthscale: float | np.ndarray | None = None
+    lengthscale: Any = None
     signal_var: float = 1.0
     shared: bool = False
 

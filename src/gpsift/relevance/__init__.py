@@ -1,7 +1,7 @@
 """Measures of relevance: a reference and points in, scores out.
 
-Each file is one measure: `kl.py` and `var.py` are the paper's two, `ard.py` is the one it argues against. `rank.py` is the
-verb that applies a measure and makes the record. Read `measure.py` (the contract, ten lines), then `kl.py`.
+Each file is one measure: `kl.py` and `var.py` are the paper's two, `ard.py` is the one it argues against. `rank.py`
+is the verb that applies a measure and makes the record. Read `measure.py` (the contract, ten lines), then `kl.py`.
 """
 
 from gpsift.relevance.ard import ARD

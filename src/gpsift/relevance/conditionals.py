@@ -4,8 +4,8 @@ All p conditionals come from one inverse P of the covariance of the inputs:
 
 .. math:: s_j^2 = 1 / P_{jj}, \qquad m_{ij} = x_{ij} - [(x_i - \mu) P]_j / P_{jj} .
 
-The covariance is estimated as standard deviations times a correlation matrix, and only the latter is ever regularised, so
-the scales of the columns do not matter.
+The covariance is estimated as standard deviations times a correlation matrix, and only the latter is ever
+regularised, so the scales of the columns do not matter.
 """
 
 from __future__ import annotations
@@ -83,9 +83,7 @@ def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[
         ridge = max(0.0, (eigenvalues[-1] - RIDGE_CONDITION * eigenvalues[0]) / (RIDGE_CONDITION - 1.0))
         matrix = sample + ridge * np.eye(p)
     else:
-        raise ValueError(
-            f'`covariance` must be "auto", "sample", "ledoit-wolf", "oas" or "ridge", got {covariance!r}.'
-        )
+        raise ValueError(f'`covariance` must be "auto", "sample", "ledoit-wolf", "oas" or "ridge", got {covariance!r}.')
     details = {"covariance": method, "condition_number": condition, "shrinkage": shrinkage, "ridge": float(ridge)}
     return matrix, details
 

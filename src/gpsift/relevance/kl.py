@@ -2,8 +2,8 @@ r"""The KL measure: how fast the predictive distribution changes when a feature 
 
 .. math:: r(i, j, \Delta) = \sqrt{2 \, \mathrm{KL}(p(y \mid x_i) \,\|\, p(y \mid x_i + \Delta e_j))} \, / \, \Delta
 
-As the step goes to zero this is the Fisher metric of the predictive distribution, which has a closed form and no step to
-choose: `metric_relevance`. The step itself is `step_relevance`.
+As the step goes to zero this is the Fisher metric of the predictive distribution, which has a closed form and no step
+to choose: `metric_relevance`. The step itself is `step_relevance`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class KL(Measure):
 
     References
     ----------
-    Paananen, Piironen, Andersen and Vehtari (2019), equation 3; the limit is the R-sens of Paananen, Andersen and Vehtari
-    (2021).
+    Paananen, Piironen, Andersen and Vehtari (2019), equation 3; the limit is the R-sens of Paananen, Andersen and
+    Vehtari (2021).
     """
 
     delta: float | None = None
@@ -82,15 +82,13 @@ class KL(Measure):
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
-    """The terms of r^2 = d_j^T I d_j at each point, d_j the derivatives along feature j times `scale_j`; (n, p) each."""
+    """The terms of r^2 = d_j^T I d_j at each point, d_j the derivatives along feature j in units of scale_j."""
     gradients = [gradient * scale for gradient in response.gradients()]
     return response.distribution(latent=latent).metric_terms(*gradients)
 
 
-def step_relevance(
-    response: Response, scale: np.ndarray, delta: float, *, latent: bool
-) -> Mapping[str, np.ndarray]:
-    """The terms of r^2 = 2 KL / delta^2 at each point, with steps of delta times `scale_j`; (n, p) each."""
+def step_relevance(response: Response, scale: np.ndarray, delta: float, *, latent: bool) -> Mapping[str, np.ndarray]:
+    """The terms of r^2 = 2 KL / delta^2 at each point, with steps of delta times scale_j."""
     distribution = response.distribution(latent=latent)
     columns: dict[str, list[np.ndarray]] = {}
     for j, unit in enumerate(scale):

@@ -1,6 +1,7 @@
 r"""The VAR measure: how much the latent mean varies along a feature, given the others (the paper's equation 6).
 
-.. math:: \mathrm{VAR}_{ij} = \mathrm{Var}_{x_j \sim N(m_{ij}, s_j^2)} \, \mathrm{mean}(x_i \text{ with feature } j \text{ set to } x_j)
+.. math::
+    \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim N(m_{ij}, s_j^2)} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
 
 by Gauss-Hermite quadrature. The nodes are m_ij + sqrt(2) s_j t_q with the same offsets for every row, which lets the
 squared exponential kernel take all of them from one matrix (`kernels.profiles`).

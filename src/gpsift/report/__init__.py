@@ -1,0 +1,1 @@
+"""Pictures of results. Everything here reads records and computes nothing."""

@@ -1,0 +1,101 @@
+"""Matplotlib pictures of a ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gpsift.results import Ranking
+
+BLUE, ORANGE = "#31688e", "#e08a2c"
+TERM_COLOURS = {"mean": BLUE, "variance": ORANGE}
+MAX_BARS = 30
+MAX_PANELS = 9
+LABEL_LENGTH = 28
+
+
+def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
+    """Horizontal bars of the scores, the most relevant on top; split by what moves the mean and the variance."""
+    import matplotlib.pyplot as plt
+
+    chosen = _choose(ranking, features, MAX_BARS)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.3 * len(chosen)), layout="constrained")
+    places = np.arange(len(chosen))
+    left = np.zeros(len(chosen))
+    for term, share in (ranking.shares or {"": np.ones_like(ranking.scores)}).items():
+        width = (ranking.scores * share)[chosen]
+        ax.barh(
+            places, width, left=left, color=TERM_COLOURS.get(term, BLUE), label=f"moves the {term}" if term else None
+        )
+        left += width
+    ax.set_yticks(places, [_short(ranking.names[j]) for j in chosen])
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel(f"relevance, {ranking.units}")
+    hidden = len(ranking.names) - len(chosen) if features is None else 0
+    ax.set_title(ranking.measure + (f" (the first {len(chosen)} of {len(ranking.names)})" if hidden else ""))
+    if ranking.terms:
+        ax.legend(frameon=False, loc="lower right")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def pointwise_relevance(
+    ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None
+) -> Figure | Axes:
+    """The relevance at every point against the feature's value there, a panel for each feature."""
+    import matplotlib.pyplot as plt
+
+    if ranking.pointwise is None:
+        raise ValueError(f"{ranking.measure} has no pointwise values; use KL() or VAR().")
+    chosen = _choose(ranking, features, 1 if ax is not None else MAX_PANELS)
+    if ax is not None:
+        if len(chosen) != 1:
+            raise ValueError(f"`ax` takes one feature, got {len(chosen)}. Leave `ax` out to get a panel for each.")
+        _draw_points(ax, ranking, chosen[0])
+        ax.set_ylabel(f"{ranking.measure}")
+        return ax
+    columns = min(3, len(chosen))
+    rows = -(-len(chosen) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(3.2 * columns, 2.6 * rows), sharey=True, squeeze=False, layout="constrained"
+    )
+    for place, j in zip(axes.flat, chosen, strict=False):
+        _draw_points(place, ranking, j)
+    for place in axes.flat[len(chosen) :]:
+        place.set_visible(False)
+    figure.supylabel(f"{ranking.measure} at each point")
+    return figure
+
+
+def _draw_points(ax: Axes, ranking: Ranking, j: int) -> None:
+    assert ranking.pointwise is not None
+    ax.scatter(ranking.points[:, j], ranking.pointwise[:, j], s=9, color=BLUE, alpha=0.6, linewidths=0)
+    ax.axhline(ranking.scores[j], color=ORANGE, linewidth=1)
+    ax.set_xlabel(_short(ranking.names[j]))
+    ax.set_ylim(bottom=0)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -> list[int]:
+    """Indices of the features to show: those asked for, or the most relevant."""
+    if features is None:
+        return [int(j) for j in ranking.order[:most]]
+    chosen = []
+    for feature in features:
+        j = ranking.names.index(feature) if feature in ranking.names else feature
+        if not isinstance(j, int | np.integer) or not 0 <= j < len(ranking.names):
+            raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(ranking.names[:8])} ...")
+        chosen.append(int(j))
+    return chosen
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LABEL_LENGTH else f"{name[: LABEL_LENGTH - 1]}…"
