@@ -77,7 +77,7 @@ class Posterior:
     def at_support(self, rows: Array | None = None) -> LatentAt:
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
         if self.site_var is None:
-            return self.at(self.Z if rows is None else self.Z[rows, :])
+            return self.at(self.Z if rows is None else namespace(self.Z).take(self.Z, rows, axis=0))
         return LatentAtSupport(self, rows)
 
     def covariance(self, X: Array) -> Array:
@@ -189,9 +189,10 @@ class LatentAtSupport(LatentAt):
         if rows is None:
             super().__init__(posterior, posterior.Z, posterior.support_pairs)
         else:
-            X = posterior.Z[rows, :]
+            xp = namespace(posterior.Z)
+            X = xp.take(posterior.Z, rows, axis=0)
             super().__init__(posterior, X, posterior.kernel.between(X, posterior.Z))
-            self.M, self.D = self.M[rows, :], self.D[rows]
+            self.M, self.D = xp.take(self.M, rows, axis=0), xp.take(self.D, rows, axis=0)
         self.rows = rows
 
     @cached_property
@@ -217,4 +218,4 @@ class LatentAtSupport(LatentAt):
 
     def _identity(self) -> Array:
         eye = eye_like(self.X, self.posterior.Z.shape[0])
-        return eye if self.rows is None else eye[self.rows, :]
+        return eye if self.rows is None else self.xp.take(eye, self.rows, axis=0)

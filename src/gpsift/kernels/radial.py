@@ -115,8 +115,10 @@ class RadialPairs(Pairs):
 
     def _squared_distance(self) -> Array:
         xp = self.xp
-        s = xp.sum(self.X * self.X, axis=1)[:, None] + xp.sum(self.Z * self.Z, axis=1) - 2.0 * (self.X @ self.Z.T)
-        s = xp.clip(s, 0.0, None)
+        norms = xp.sum(self.X * self.X, axis=1)[:, None] + xp.sum(self.Z * self.Z, axis=1)
+        s = norms - 2.0 * (self.X @ self.Z.T)
+        # Below the rounding error of its parts a distance is zero: the slope of Matern 3/2 goes with its root.
+        s = xp.where(s > (8.0 * xp.finfo(s.dtype).eps) * norms, s, xp.zeros_like(s))
         return zero_diagonal(s) if self.same else s
 
     @property

@@ -1,0 +1,45 @@
+"""Settings and data that all tests share."""
+
+from __future__ import annotations
+
+import os
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import settings
+
+matplotlib.use("Agg")
+# The same examples in every run, and no verdict by the clock.
+settings.register_profile("gpsift", derandomize=True, deadline=None, max_examples=25)
+settings.load_profile("gpsift")
+
+
+def need(module: str):
+    """Import an optional library: a skip at a desk, a failure where GPSIFT_REQUIRE_PEERS says that it must be there."""
+    if os.environ.get("GPSIFT_REQUIRE_PEERS"):
+        return __import__(module)
+    return pytest.importorskip(module)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20190416)
+
+
+@pytest.fixture
+def regression(rng):
+    """A small data set: a bend, a slope, and a feature that does nothing."""
+    X = rng.normal(size=(40, 3))
+    y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.normal(size=40)
+    return X, y
+
+
+@pytest.fixture(params=["numpy", "torch", "array_api_strict"])
+def to_library(request):
+    """A function that takes NumPy arrays to each array library."""
+    if request.param == "numpy":
+        return np.asarray
+    if request.param == "torch":
+        return need("torch").from_numpy
+    return pytest.importorskip("array_api_strict").asarray

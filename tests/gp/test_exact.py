@@ -1,0 +1,90 @@
+"""The marginal likelihood and its gradient against a multivariate normal density and differences."""
+
+import numpy as np
+import pytest
+from cases import KERNELS, N_FEATURES, each
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from gpsift.gp.exact import exact_evidence
+from gpsift.gp.inplace import InPlaceEvidence
+from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
+
+NOISES = [0.2, np.linspace(0.05, 0.4, 25)]
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(25, N_FEATURES))
+    return X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=25)
+
+
+@each(KERNELS)
+@pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
+def test_evidence_matches_a_multivariate_normal(kernel, noise_var, data):
+    X, y = data
+    A = kernel.between(X, X).K + noise_var * np.eye(25)
+    expected = stats.multivariate_normal(np.zeros(25), A).logpdf(y)
+    assert_allclose(exact_evidence(kernel, X, y, noise_var).value, expected, rtol=1e-9)
+
+
+@each(KERNELS)
+def test_gradient_matches_central_differences(kernel, data):
+    X, y = data
+    theta, step = np.append(kernel.log_params, np.log(0.2)), 1e-5
+
+    def value(t):
+        return exact_evidence(kernel.with_log_params(t[:-1]), X, y, float(np.exp(t[-1]))).value
+
+    expected = [(value(theta + e) - value(theta - e)) / (2 * step) for e in step * np.eye(theta.size)]
+    gradient = exact_evidence(kernel, X, y, 0.2).gradient
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7 * np.abs(gradient).max())
+
+
+IN_PLACE = {
+    "default": SquaredExponential(np.array([1.0, 0.5, 2.0]), 1.7) + Constant(0.4),
+    "constant first": Constant(0.4) + SquaredExponential(np.array([1.0, 0.5, 2.0]), 1.7),
+    "no constant": SquaredExponential(np.array([1.0, 0.5, 2.0]), 1.7),
+    "shared": SquaredExponential(1.3, 0.6, shared=True) + Constant(2.0),
+    "two constants": SquaredExponential(1.3, 0.6) + Constant(2.0) + Constant(0.1),
+}
+
+
+@pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
+@pytest.mark.parametrize("n", [2, 63, 64, 65, 150])
+@each(IN_PLACE)
+def test_in_place_twin_equals_the_general_form(kernel, n, noise_var, rng):
+    X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
+    noise_var = noise_var if np.ndim(noise_var) == 0 else np.resize(noise_var, n)
+    assert InPlaceEvidence.serves(kernel, X)
+    twin = InPlaceEvidence(X, y)
+    twin(kernel.with_log_params(kernel.log_params + 1.0), noise_var)  # workspaces of another call leave no trace
+    found, expected = twin(kernel, noise_var), exact_evidence(kernel, X, y, noise_var)
+    assert_allclose(found.value, expected.value, rtol=1e-12)
+    assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-10 * np.abs(expected.gradient).max())
+
+
+def test_in_place_twin_falls_back_to_jitter(rng):
+    X = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
+    y = rng.normal(size=60)
+    kernel = SquaredExponential(np.ones(2), 1e6)
+    evidence = InPlaceEvidence(X, y)(kernel, 1e-14)
+    assert evidence.jitter > 0
+    assert np.isfinite(evidence.value)
+
+
+@pytest.mark.parametrize("kernel", [Matern52(), SquaredExponential() + Linear(), Constant()])
+def test_in_place_twin_declines_other_kernels(kernel):
+    assert not InPlaceEvidence.serves(kernel, np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["squared exponential", "matern 3/2", "rational quadratic", "sum"])
+def test_every_array_library_gives_the_same_evidence(name, data, to_library):
+    X, y = data
+    kernel = KERNELS[name].for_features(N_FEATURES)
+    for noise_var in NOISES:
+        expected = exact_evidence(kernel, X, y, noise_var)
+        noise = noise_var if np.ndim(noise_var) == 0 else to_library(noise_var)
+        found = exact_evidence(kernel, to_library(X), to_library(y), noise)
+        assert_allclose(found.value, expected.value, rtol=1e-10)
+        assert_allclose(found.gradient, expected.gradient, rtol=1e-8, atol=1e-9)
