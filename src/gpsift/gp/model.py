@@ -95,7 +95,7 @@ class GP:
             posterior, jitter = exact_posterior(kernel, problem.X, problem.y, noise)
         report = FitReport.of(estimate, labels, jitter, tuple(np.array(labels)[constant]))
         report.warn()
-        return FittedGP(
+        fitted = FittedGP(
             posterior=posterior,
             scaling=scaling,
             X_train=values,
@@ -107,6 +107,8 @@ class GP:
             log_marginal_likelihood=log_evidence,
             report=report,
         )
+        _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
+        return fitted
 
 
 def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:

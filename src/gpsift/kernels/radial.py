@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -121,9 +122,15 @@ class RadialPairs(Pairs):
         s = xp.where(s > (8.0 * xp.finfo(s.dtype).eps) * norms, s, xp.zeros_like(s))
         return zero_diagonal(s) if self.same else s
 
-    @property
+    @cached_property
     def slope(self) -> Array:
+        """k'(s)."""
         return self.kernel.slope(self.s, self.K)
+
+    @cached_property
+    def _slope_apart(self) -> Array:
+        """k'(s) between different points: coincident ones exert no force, and their weights would only cost digits."""
+        return zero_diagonal(self.slope) if self.same else self.slope
 
     def log_gradient(self, G: Array) -> np.ndarray:
         xp = self.xp
@@ -139,14 +146,15 @@ class RadialPairs(Pairs):
         values = [self.K, *self.kernel.shape_log_gradient(self.s, self.K)]
         return np.concatenate([lengthscale, [float(xp.sum(G * value)) for value in values]])
 
-    def _weighted_differences(self, W: Array) -> Array:
-        """sum_k W_ik (x_ij - z_kj), an (n, p) array in scaled coordinates."""
-        # Coincident points contribute nothing; their large weights would only cost digits.
-        W = zero_diagonal(W) if self.same else W
+    def _weighted_differences(self, W: Array, C: Array) -> Array:
+        """sum_k W_ik C_ik (x_ij - z_kj), or with a vector C_k; an (n, p) array in scaled coordinates."""
+        if C.ndim == 1:
+            return self.X * (W @ C)[:, None] - W @ (C[:, None] * self.Z)
+        W = W * C
         return self.X * self.xp.sum(W, axis=1)[:, None] - W @ self.Z
 
     def input_gradient(self, C: Array) -> Array:
-        return self._weighted_differences(2.0 * self.slope * C) * self.inverse_lengthscale
+        return self._weighted_differences(self._slope_apart, C) * (2.0 * self.inverse_lengthscale)
 
     def input_jacobian(self, j: int) -> Array:
         difference = self.X[:, j][:, None] - self.Z[:, j]
@@ -154,10 +162,10 @@ class RadialPairs(Pairs):
 
     def input_hessian(self, C: Array) -> Array:
         xp = self.xp
-        curvature = 4.0 * self.kernel.curvature(self.s, self.K) * C
+        curvature = self.kernel.curvature(self.s, self.K)
         rows = [
-            self._weighted_differences(curvature * (self.X[:, j][:, None] - self.Z[:, j]))
-            * (self.inverse_lengthscale * self.inverse_lengthscale[j])
+            self._weighted_differences(curvature * (self.X[:, j][:, None] - self.Z[:, j]), C)
+            * (4.0 * self.inverse_lengthscale * self.inverse_lengthscale[j])
             for j in range(self.X.shape[1])
         ]
         isotropic = xp.sum(2.0 * self.slope * C, axis=1)
