@@ -73,7 +73,9 @@ def test_identities_at_the_support_match_the_general_path(kernel, rows, data, rn
     posterior, _ = exact_posterior(kernel, X, y, NOISE)
     general, identities = posterior.at(X.copy() if rows is None else X[rows]), posterior.at_support(rows)
     for quantity in ("mean", "var", "mean_gradient", "var_gradient", "mean_hessian", "var_hessian"):
-        assert_allclose(getattr(identities, quantity), getattr(general, quantity), rtol=1e-7, atol=1e-8, err_msg=quantity)
+        assert_allclose(
+            getattr(identities, quantity), getattr(general, quantity), rtol=1e-7, atol=1e-8, err_msg=quantity
+        )
     base, offset = rng.normal(size=general.mean.size), rng.normal(size=4)
     for j in range(N_FEATURES):
         for ours, theirs in zip(identities.step(j, 0.01), general.step(j, 0.01), strict=True):
@@ -100,7 +102,9 @@ def test_small_steps_keep_their_digits(data):
     latent = posterior.at_support()
     mean_change, var_change = latent.step(0, 1e-9)
     assert_allclose(mean_change / 1e-9, latent.mean_gradient[:, 0], rtol=1e-5)
-    assert_allclose(var_change / 1e-9, latent.var_gradient[:, 0], rtol=1e-4, atol=1e-4 * np.abs(latent.var_gradient).max())
+    assert_allclose(
+        var_change / 1e-9, latent.var_gradient[:, 0], rtol=1e-4, atol=1e-4 * np.abs(latent.var_gradient).max()
+    )
 
 
 def test_signed_and_scaled_factors_add_up(data):

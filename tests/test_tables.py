@@ -275,7 +275,9 @@ def test_read_features_rejects_frame_columns_without_numbers_by_name(column):
 def test_read_features_rejects_polars_columns_without_numbers_by_name(kind):
     polars = need("polars")
     values = [datetime.date(2020, 1, d) for d in (1, 2, 3)] if kind == "Date" else ["u", "v", None]
-    X = polars.DataFrame({"colour": values, "size": [1.0, 2.0, 3.0]}, schema_overrides={"colour": getattr(polars, kind)})
+    X = polars.DataFrame(
+        {"colour": values, "size": [1.0, 2.0, 3.0]}, schema_overrides={"colour": getattr(polars, kind)}
+    )
     with pytest.raises(TypeError, match="do not hold numbers: colour"):
         read_features(X)
 
@@ -365,7 +367,9 @@ def test_read_target_rejects_wrong_length(length):
         read_target(np.ones(length), 3)
 
 
-@pytest.mark.parametrize("y", [np.ones((3, 2)), np.ones((1, 3)), 1.0, None], ids=["two columns", "row", "number", "None"])
+@pytest.mark.parametrize(
+    "y", [np.ones((3, 2)), np.ones((1, 3)), 1.0, None], ids=["two columns", "row", "number", "None"]
+)
 def test_read_target_rejects_wrong_dimensions(y):
     with pytest.raises((ValueError, TypeError), match="`y` must be 1-d"):
         read_target(y, 3)

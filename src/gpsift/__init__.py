@@ -16,8 +16,7 @@ from gpsift.notices import GPSiftWarning
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, VAR, Measure, rank
 from gpsift.results import Prediction, Quality, Ranking
-
-__version__ = "0.1.0"
+from gpsift.version import __version__
 
 __all__ = [
     "ARD",
@@ -42,6 +41,7 @@ __all__ = [
     "RationalQuadratic",
     "Reference",
     "SquaredExponential",
+    "__version__",
     "kernels",
     "rank",
 ]

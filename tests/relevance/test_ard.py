@@ -32,7 +32,9 @@ def test_ard_has_no_pointwise_values(regression):
 
 @pytest.mark.filterwarnings("ignore:The model does not predict better")
 @pytest.mark.parametrize(
-    "kernel", [SquaredExponential(shared=True), SquaredExponential() + Matern32(), Linear()], ids=["shared", "two", "none"]
+    "kernel",
+    [SquaredExponential(shared=True), SquaredExponential() + Matern32(), Linear()],
+    ids=["shared", "two", "none"],
 )
 def test_ard_rejects_models_without_one_lengthscale_each(kernel, regression):
     X, y = regression

@@ -4,10 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from toys import toy
 
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
-from toys import toy
 
 # Given hyperparameters need not make a good model.
 ignoring_poor_models = pytest.mark.filterwarnings("ignore:The model does not predict better")
@@ -61,9 +61,7 @@ def test_kl_limit_matches_fifty_digits(signal_var, where, rng):
     points = X if where == "training points" else rng.normal(size=(4, 3))
     found = gs.rank(gp, points, gs.KL(units="raw")).pointwise
     with mpmath.workdps(50):
-        expected = [
-            kl_limit_in_fifty_digits(X, y, x, lengthscale, signal_var, 2.0, 0.05) for x in points[:4]
-        ]
+        expected = [kl_limit_in_fifty_digits(X, y, x, lengthscale, signal_var, 2.0, 0.05) for x in points[:4]]
     assert_allclose(found[:4], expected, rtol=1e-6)
 
 

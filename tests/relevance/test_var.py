@@ -155,7 +155,9 @@ def test_column_scales_do_not_matter(regression):
     scale = np.array([1e-8, 1.0, 1e8, 1e3])
     for covariance in ("auto", "oas", "ridge"):
         plain = gs.rank(gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y), X, gs.VAR(covariance=covariance))
-        scaled = gs.rank(gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X * scale, y), X * scale, gs.VAR(covariance=covariance))
+        scaled = gs.rank(
+            gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X * scale, y), X * scale, gs.VAR(covariance=covariance)
+        )
         assert_allclose(scaled.scores, plain.scores, rtol=1e-6)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
-from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy
 
 from gpsift.notices import notice
 from gpsift.reference import Reference
@@ -16,6 +15,7 @@ from gpsift.relevance.measure import Measure
 from gpsift.results import Ranking
 from gpsift.tables import read_features
 from gpsift.threads import blas_threads_for
+from gpsift.version import __version__
 
 
 def rank(
@@ -93,11 +93,14 @@ def rank(
     )
 
 
-@cache
 def versions() -> dict[str, str]:
     """Versions of what computed a result."""
-    names = ("gpsift", "numpy", "scipy")
-    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in names}
+    return {
+        "gpsift": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
 
 
 def _check_model(model: Any) -> None:
