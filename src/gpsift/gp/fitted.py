@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -57,14 +57,14 @@ class FitReport:
     constant_columns: tuple[str, ...]
 
     @classmethod
-    def of(cls, estimate: Estimate, names: Sequence[str], jitter: float, constant_columns: tuple[str, ...]) -> Self:
+    def of(cls, estimate: Estimate, jitter: float, constant_columns: tuple[str, ...]) -> Self:
         best = estimate.best
         return cls(
             converged=estimate.converged,
             message="hyperparameters were given" if best is None else best.message,
             objectives=tuple(start.objective for start in estimate.starts),
             starts_agree=estimate.starts_agree,
-            moving_features=() if estimate.starts_agree else _moving_features(estimate, names),
+            moving_features=() if estimate.starts_agree else estimate.moving_features,
             n_evaluations=estimate.n_evaluations,
             at_limit=estimate.at_limit,
             jitter=jitter,
@@ -247,12 +247,6 @@ class GPResponse:
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
         return self._scaling.y_scale * self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
-
-
-def _moving_features(estimate: Estimate, names: Sequence[str]) -> tuple[str, ...]:
-    """Features whose place by length-scale is not the same at every start's end."""
-    places = np.array([np.argsort(np.argsort(start.log_params[: len(names)])) for start in estimate.starts])
-    return tuple(name for name, place in zip(names, places.T, strict=True) if np.ptp(place) > 0)
 
 
 def _kernel_name(kernel: Kernel) -> str:

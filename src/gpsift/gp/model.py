@@ -93,7 +93,7 @@ class GP:
             noise = np.broadcast_to(noise, target.shape).copy()
             kernel = kernel.ignoring(constant) if constant.any() else kernel
             posterior, jitter = exact_posterior(kernel, problem.X, problem.y, noise)
-        report = FitReport.of(estimate, labels, jitter, tuple(np.array(labels)[constant]))
+        report = FitReport.of(estimate, jitter, tuple(np.array(labels)[constant]))
         report.warn()
         fitted = FittedGP(
             posterior=posterior,

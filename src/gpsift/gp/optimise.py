@@ -18,14 +18,15 @@ from gpsift.linalg import NotPositiveDefinite
 
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
-# Sensible values of each kind of parameter, for inputs and target of unit scale.
+# Sensible values of each kind of parameter, for inputs and target of unit scale. A length-scale may grow without bound:
+# that is how the likelihood switches a feature off, and a term of the kernel goes by a vanishing variance.
 LIMITS = {
-    "lengthscale": (1e-3, 1e6),
+    "lengthscale": (1e-3, 1e30),
     "noise_var": (1e-8, 1e4),
-    "signal_var": (1e-8, 1e10),
-    "constant_var": (1e-10, 1e10),
-    "linear_var": (1e-10, 1e10),
-    "shape": (1e-3, 1e6),
+    "signal_var": (1e-30, 1e10),
+    "constant_var": (1e-30, 1e10),
+    "linear_var": (1e-30, 1e10),
+    "shape": (1e-3, 1e30),
 }
 # Steps of each kind of parameter relative to that of log length-scales. Variances are squares, and the likelihood is
 # flattest in the level: 35 evaluations instead of 40 for the toy of the paper.
@@ -60,6 +61,7 @@ class Estimate:
     log_params: np.ndarray
     starts: tuple[Start, ...] = ()
     at_limit: tuple[str, ...] = ()
+    moving_features: tuple[str, ...] = ()
 
     @property
     def best(self) -> Start | None:
@@ -86,7 +88,9 @@ def maximise(problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int,
     best = max(climbs, key=lambda climb: climb.objective)
     if not np.isfinite(best.objective):
         raise NotPositiveDefinite("The covariance matrix has no Cholesky factor from any start of the search.")
-    return Estimate(best.log_params, tuple(climbs), _at_limit(problem, best.log_params))
+    return Estimate(
+        best.log_params, tuple(climbs), _at_limit(problem, best.log_params), _moving_features(problem, climbs)
+    )
 
 
 def starting_points(problem: Problem, n_starts: int, seed: int) -> list[np.ndarray]:
@@ -144,3 +148,11 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
             owner = f"{kind} of {feature}" if feature is not None else kind
             found.append(f"{owner} at its {side} limit ({np.exp(value):.3g})")
     return tuple(found)
+
+
+def _moving_features(problem: Problem, climbs: list[Start]) -> tuple[str, ...]:
+    """Features whose place in the order of length-scales is not the same at the end of every start."""
+    where = [i for i, (kind, feature) in enumerate(problem.labels) if kind == "lengthscale" and feature is not None]
+    places = np.array([np.argsort(np.argsort(climb.log_params[where])) for climb in climbs])
+    moving = {problem.labels[i][1]: None for i, place in zip(where, places.T, strict=True) if np.ptp(place) > 0}
+    return tuple(feature for feature in moving if feature is not None)
