@@ -83,6 +83,13 @@ def test_identities_at_the_support_match_the_general_path(kernel, rows, data, rn
         assert_allclose(identities.section(j, base, offset), general.section(j, base, offset), rtol=1e-9, atol=1e-9)
 
 
+def test_jitter_counts_as_noise_in_the_identities(rng):
+    X = np.repeat(rng.normal(size=(10, 2)), 2, axis=0)
+    posterior, jitter = exact_posterior(SquaredExponential(np.ones(2), 100.0), X, X[:, 0], np.full(20, 1e-15))
+    assert jitter > 1e-10
+    assert_allclose(posterior.at_support().var, posterior.at(X.copy()).var, rtol=1e-2)
+
+
 @each(KERNELS)
 def test_large_steps_match_the_difference_of_two_predictions(kernel, data):
     X, y, X_new = data

@@ -28,9 +28,9 @@ class InPlaceEvidence:
         self.X, self.y = X, y
         n = X.shape[0]
         # Fortran order throughout, as LAPACK wants it; only the lower triangles are ever read.
-        self._scaled = np.empty(X.shape, order="F")
-        self._K = np.empty((n, n), order="F")
-        self._A = np.empty((n, n), order="F")
+        self._scaled = np.zeros(X.shape, order="F")
+        self._K = np.zeros((n, n), order="F")
+        self._A = np.zeros((n, n), order="F")
         self._blocks = [(start, min(start + COLUMNS, n)) for start in range(0, n, COLUMNS)]
 
     @staticmethod

@@ -127,11 +127,6 @@ class RadialPairs(Pairs):
         """k'(s)."""
         return self.kernel.slope(self.s, self.K)
 
-    @cached_property
-    def _slope_apart(self) -> Array:
-        """k'(s) between different points: coincident ones exert no force, and their weights would only cost digits."""
-        return zero_diagonal(self.slope) if self.same else self.slope
-
     def log_gradient(self, G: Array) -> np.ndarray:
         xp = self.xp
         W = -2.0 * self.slope * G
@@ -154,7 +149,7 @@ class RadialPairs(Pairs):
         return self.X * self.xp.sum(W, axis=1)[:, None] - W @ self.Z
 
     def input_gradient(self, C: Array) -> Array:
-        return self._weighted_differences(self._slope_apart, C) * (2.0 * self.inverse_lengthscale)
+        return self._weighted_differences(self.slope, C) * (2.0 * self.inverse_lengthscale)
 
     def input_jacobian(self, j: int) -> Array:
         difference = self.X[:, j][:, None] - self.Z[:, j]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.linalg  # its BLAS is a pool of its own  # noqa: F401
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import gpsift as gs
+from gpsift.gp.hyper import Hyper
+from gpsift.threads import PARALLEL_SIZE, blas_threads_for
+
+
+def blas_threads():
+    """The number of threads of every BLAS in this process."""
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """Two threads outside, whatever the machine and the environment say."""
+    assert blas_threads()
+    with threadpool_limits(2, user_api="blas"):
+        assert set(blas_threads()) == {2}
+        yield
+
+
+@pytest.mark.parametrize("n", [2, 100, PARALLEL_SIZE - 1])
+def test_small_matrices_get_one_thread(n):
+    with blas_threads_for(n):
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {2}
+
+
+@pytest.mark.parametrize("n", [PARALLEL_SIZE, 10 * PARALLEL_SIZE])
+def test_large_matrices_keep_their_threads(n):
+    with blas_threads_for(n):
+        assert set(blas_threads()) == {2}
+    assert set(blas_threads()) == {2}
+
+
+def test_threads_are_restored_after_an_error():
+    with pytest.raises(ZeroDivisionError), blas_threads_for(100):
+        _ = 1 / 0
+    assert set(blas_threads()) == {2}
+
+
+def test_contexts_nest():
+    with blas_threads_for(100):
+        with blas_threads_for(100):
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {2}
+
+
+@dataclass(frozen=True)
+class Counting(Hyper, gs.Measure):
+    """Fixed hyperparameters and KL scores that note how many threads they were given."""
+
+    seen: list
+
+    def estimate(self, problem):
+        self.seen.extend(blas_threads())
+        return gs.Fixed(lengthscale=1.0, noise_var=0.1).estimate(problem)
+
+    def relevance(self, reference, X, rows):
+        self.seen.extend(blas_threads())
+        return gs.KL().relevance(reference, X, rows)
+
+    @property
+    def label(self):
+        return "Counting()"
+
+
+def test_fit_and_rank_use_one_thread_and_give_it_back():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    counting = Counting([])
+    gp = gs.GP(hyper=counting).fit(X, X[:, 0])
+    assert set(counting.seen) == {1}
+    counting.seen.clear()
+    gs.rank(gp, measure=counting)
+    assert set(counting.seen) == {1}
+    assert set(blas_threads()) == {2}
