@@ -20,8 +20,9 @@ which costs O(p n^2) for all points and features and keeps the digits that k(x, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 from gpsift.arrays import Array, eye_like, namespace
 from gpsift.kernels import Kernel, Pairs
@@ -86,6 +87,13 @@ class Posterior:
         roots = [(factor.sign, factor.root(K.T)) for factor in self.factors]
         return self.kernel.between(X, X).K - sum(sign * (root.T @ root) for sign, root in roots)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the cached matrices: what travels to another process is small, and made again when needed."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     @cached_property
     def support_pairs(self) -> Pairs:
         """The kernel between the support points."""
@@ -101,8 +109,7 @@ class LatentAt:
     """Mean, variance and their derivatives at the rows of X; everything is computed when first asked for."""
 
     def __init__(self, posterior: Posterior, X: Array, pairs: Pairs):
-        self.posterior, self.X, self.pairs = posterior, X, pairs
-        self.xp = namespace(X)
+        self.posterior, self.X, self.pairs, self.xp = posterior, X, pairs, namespace(X)
 
     @cached_property
     def mean(self) -> Array:

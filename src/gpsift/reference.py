@@ -82,9 +82,8 @@ class Reference(ABC):
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
         """The response at the rows of X, or at those with the given indices."""
-        X = X if rows is None else X[rows]
-        scale = X.std(axis=0) if self.X_train is None else self.X_train.std(axis=0)
-        return NumericResponse(self, X, scale)
+        scale = (X if self.X_train is None else self.X_train).std(axis=0)
+        return NumericResponse(self, X if rows is None else X[rows], scale)
 
     def check_features(self, names: Sequence[str] | None, n_columns: int) -> None:
         """Refuse inputs whose columns are not the ones that the model knows."""

@@ -182,10 +182,10 @@ class Quality:
     loo_mean, loo_var : array (n,)
         Predictive moments of each observation given all others.
     loo_r2 : float
-        1 - squared error / squared error of the mean of the other observations.
+        1 - squared error / squared error of the mean of y.
     elpd, elpd_empty : float
-        Sum of log predictive densities of the left-out points: the model's, and that of a normal distribution around
-        the mean of the others, which uses no input.
+        Sum of log predictive densities of the left-out points: the model's, and that of a normal distribution with
+        the mean and variance of y, which uses no input.
     elpd_diff, diff_se : float
         `elpd` - `elpd_empty` and its standard error.
     pit : array (n,)
@@ -217,8 +217,11 @@ class Quality:
 
     @property
     def explains(self) -> bool:
-        """Whether the inputs help at all: `elpd` above `elpd_empty`."""
-        return self.elpd_diff > 0
+        """Whether the inputs help: `elpd` above `elpd_empty` by more than the standard error of the difference.
+
+        Less than that, hyperparameters fitted to pure noise reach too.
+        """
+        return self.elpd_diff > self.diff_se
 
     def __repr__(self) -> str:
         return (

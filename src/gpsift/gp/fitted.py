@@ -156,7 +156,7 @@ class FittedGP(Reference):
     def predict(self, X_new: Any) -> Prediction:
         """Predictive distribution at new points.
 
-        Where the noise of each training point was given, new observations are taken to have its mean.
+        Where the noise of each training point was given, new observations are taken to have the mean noise.
         """
         return Prediction(*self.moments(self._read(X_new)))
 
@@ -183,11 +183,10 @@ class FittedGP(Reference):
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
         if X is self.X_train or np.array_equal(X, self.X_train):
-            noise_var = self.noise_var_standard if rows is None else self.noise_var_standard[rows]
-            return GPResponse(self.posterior.at_support(rows), self.scaling, noise_var)
-        X = X if rows is None else X[rows]
-        noise_var = np.full(X.shape[0], self.noise_var_standard.mean())
-        return GPResponse(self.posterior.at(self.scaling.inputs(X)), self.scaling, noise_var)
+            latent = self.posterior.at_support(rows)
+        else:
+            latent = self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
+        return GPResponse(latent, self.scaling, np.full(latent.X.shape[0], self.noise_var_standard.mean()))
 
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")

@@ -55,7 +55,7 @@ class MAP(Hyper):
     """Maximum a posteriori: the marginal likelihood times a prior of the hyperparameters.
 
     Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
-    inputs and target. The defaults:
+    inputs and target, whether or not the model itself is fitted in them. The defaults:
 
     - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
       standard

@@ -91,7 +91,8 @@ class GP:
             kernel, noise = problem.split(estimate.log_params)
             log_evidence = problem.evidence(estimate.log_params).value
             noise = np.broadcast_to(noise, target.shape).copy()
-            kernel = kernel.ignoring(constant) if constant.any() else kernel
+            if self.standardize and constant.any():  # as given, a constant column can serve a linear term as intercept
+                kernel = kernel.ignoring(constant)
             posterior, jitter = exact_posterior(kernel, problem.X, problem.y, noise)
         report = FitReport.of(estimate, jitter, tuple(np.array(labels)[constant]))
         report.warn()

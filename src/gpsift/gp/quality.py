@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpsift.families import Gaussian, gaussian_log_density
+from gpsift.families import Gaussian
 from gpsift.results import Quality
 
 
@@ -18,17 +18,17 @@ def leave_one_out(y: np.ndarray, alpha: np.ndarray, Q_diagonal: np.ndarray) -> t
 
 
 def quality_sheet(y: np.ndarray, loo_mean: np.ndarray, loo_var: np.ndarray) -> Quality:
-    """Compare the left-out predictions with those of no model: the mean of the other observations."""
-    n = y.size
-    empty_mean = (y.sum() - y) / (n - 1)
-    # Like the model, the empty one keeps its variance parameter and re-estimates its mean, which adds 1 / (n - 1).
-    empty_var = np.full(n, y.var(ddof=1) * n / (n - 1))
+    """Compare the left-out predictions with those of no inputs: a normal distribution with the moments of y.
+
+    Like the model, the empty one keeps what was estimated from all rows, so a model that found nothing scores the same.
+    """
     loo = Gaussian(loo_mean, loo_var)
+    empty = Gaussian(np.full(y.shape, y.mean()), np.full(y.shape, y.var()))
     return Quality(
         loo_mean=loo_mean,
         loo_var=loo_var,
-        loo_r2=float(1.0 - np.sum((y - loo_mean) ** 2) / np.sum((y - empty_mean) ** 2)),
+        loo_r2=float(1.0 - np.sum((y - loo_mean) ** 2) / np.sum((y - y.mean()) ** 2)),
         lpd=loo.log_density(y),
-        lpd_empty=gaussian_log_density(y, empty_mean, empty_var),
+        lpd_empty=empty.log_density(y),
         pit=loo.cdf(y),
     )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift.arrays import Array
+from gpsift.arrays import Array, namespace
 
 
 class Pairs(ABC):
@@ -22,6 +22,11 @@ class Pairs(ABC):
     """
 
     K: Array
+
+    @property
+    def xp(self) -> Any:
+        """The array library."""
+        return namespace(self.K)
 
     @abstractmethod
     def log_gradient(self, G: Array) -> np.ndarray:

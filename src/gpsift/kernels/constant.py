@@ -52,8 +52,8 @@ class ConstantPairs(Pairs):
     """All derivatives are zero."""
 
     def __init__(self, kernel: Constant, X: Array, Z: Array):
-        self.xp, self.kernel, self.X = namespace(X, Z), kernel, X
-        self.K = self.xp.full_like(X[:, :1] * Z[:, 0], kernel.constant_var)
+        self.kernel, self.X = kernel, X
+        self.K = namespace(X, Z).full_like(X[:, :1] * Z[:, 0], kernel.constant_var)
 
     def log_gradient(self, G: Array) -> np.ndarray:
         return np.array([self.kernel.constant_var * float(self.xp.sum(G))])

@@ -58,7 +58,7 @@ class LinearPairs(Pairs):
     """Derivatives of v_j x_j z_j."""
 
     def __init__(self, kernel: Linear, X: Array, Z: Array):
-        self.xp, self.kernel, self.X, self.Z = namespace(X, Z), kernel, X, Z
+        self.kernel, self.X, self.Z = kernel, X, Z
         self.v = kernel.slope_var(X)
         self.K = (X * self.v) @ Z.T
 

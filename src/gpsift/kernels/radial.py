@@ -106,16 +106,16 @@ class RadialPairs(Pairs):
     """A radial kernel between two sets of points, in coordinates centred on Z and divided by the length-scales."""
 
     def __init__(self, kernel: Radial, X: Array, Z: Array):
-        self.xp, self.kernel, self.same = namespace(X, Z), kernel, X is Z
+        self.kernel, self.same = kernel, X is Z
         self.inverse_lengthscale = like(X, np.broadcast_to(1.0 / np.asarray(kernel.lengthscale), (X.shape[1],)))
-        self.center = self.xp.mean(Z, axis=0)
+        self.center = namespace(X, Z).mean(Z, axis=0)
         self.Z = (Z - self.center) * self.inverse_lengthscale
         self.X = self.Z if self.same else (X - self.center) * self.inverse_lengthscale
         self.s = self._squared_distance()
         self.K = kernel.value(self.s)
 
     def _squared_distance(self) -> Array:
-        xp = self.xp
+        xp = namespace(self.X, self.Z)
         norms = xp.sum(self.X * self.X, axis=1)[:, None] + xp.sum(self.Z * self.Z, axis=1)
         s = norms - 2.0 * (self.X @ self.Z.T)
         # Below the rounding error of its parts a distance is zero: the slope of Matern 3/2 goes with its root.

@@ -32,7 +32,7 @@ class ARD(Measure):
         lengthscale = reference.lengthscale
         if lengthscale is None:
             raise MissingCapability(
-                f"ARD needs one length-scale for each feature, which {type(reference).__name__} does not have (its "
-                "kernel has a shared length-scale, several radial terms or none). Use KL() or VAR()."
+                f"ARD needs one length-scale for each feature, which {type(reference).__name__} does not have (a "
+                "kernel with a shared length-scale, several radial terms or none). Use KL() or VAR()."
             )
         return Relevance(feature_scale(reference, X, self.units) / lengthscale, per_unit(self.units))

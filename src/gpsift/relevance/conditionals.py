@@ -1,4 +1,4 @@
-r"""The normal conditional distribution of each feature given all the others (the paper's equation 4).
+r"""The normal conditional distribution of each feature given all the others (the paper's equation 3).
 
 All p conditionals come from one inverse P of the covariance of the inputs:
 

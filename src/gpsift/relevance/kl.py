@@ -1,4 +1,4 @@
-r"""The KL measure: how fast the predictive distribution changes when a feature moves (the paper's equation 3).
+r"""The KL measure: how fast the predictive distribution changes when a feature moves (the paper's equation 2).
 
 .. math:: r(i, j, \Delta) = \sqrt{2 \, \mathrm{KL}(p(y \mid x_i) \,\|\, p(y \mid x_i + \Delta e_j))} \, / \, \Delta
 
@@ -41,12 +41,13 @@ class KL(Measure):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
-    >>> gs.rank(gs.GP().fit(X, y), X, measure=gs.KL()).order[0]
-    np.int64(0)
+    >>> ranking = gs.rank(gs.GP().fit(X, y), X, measure=gs.KL())
+    >>> ranking.names[ranking.order[0]]
+    'x1'
 
     References
     ----------
-    Paananen, Piironen, Andersen and Vehtari (2019), equation 3; the limit is the R-sens of Paananen, Andersen and
+    Paananen, Piironen, Andersen and Vehtari (2019), equation 2; the limit is the R-sens of Paananen, Andersen and
     Vehtari (2021).
     """
 

@@ -47,10 +47,13 @@ class Measure(ABC):
 
 
 def feature_scale(reference: Reference, X: np.ndarray, units: Units) -> np.ndarray:
-    """The length of one unit along each feature: its standard deviation in the training data, or 1."""
-    if units == "raw":
-        return np.ones(X.shape[1])
-    return (X if reference.X_train is None else reference.X_train).std(axis=0)
+    """The length of one unit along each feature: its standard deviation in the training data, or 1.
+
+    It is 0 for a feature that never varies, about which the data say nothing.
+    """
+    known = X if reference.X_train is None else reference.X_train
+    scale = known.std(axis=0) if units == "sd" else np.ones(known.shape[1])
+    return np.where(np.ptp(known, axis=0) > 0, scale, 0.0)
 
 
 def check_units(units: str) -> None:

@@ -70,13 +70,13 @@ def rank(
             "The model does not predict better than no inputs at all (leave-one-out elpd not above the empty model's), "
             "so the ranking says little about the data. See the quality of the fit."
         )
-    with blas_threads_for(values.shape[0]):
+    with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
         relevance = measure.relevance(model, values, rows)
     pointwise = relevance.values if relevance.values.ndim == 2 else None
     details = {
         "aggregate": aggregate if pointwise is not None else None,
         "n_points": values.shape[0] if rows is None else len(rows),
-        "seed": seed if isinstance(points, int | np.integer) else None,
+        "seed": seed if rows is not None and np.ndim(points) == 0 else None,
         **relevance.details,
         "versions": versions(),
     }
@@ -148,7 +148,8 @@ def _choose_rows(points: Any, n: int, seed: int) -> np.ndarray | None:
 
 
 def _check_aggregate(aggregate: Any) -> None:
-    if aggregate in ("mean", "max") or (isinstance(aggregate, int | float) and 0 <= aggregate <= 1):
+    is_number = isinstance(aggregate, int | float) and not isinstance(aggregate, bool)
+    if aggregate in ("mean", "max") or (is_number and 0 <= aggregate <= 1):
         return
     raise ValueError(f'`aggregate` must be "mean", "max" or a quantile between 0 and 1, got {aggregate!r}.')
 

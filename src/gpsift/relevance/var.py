@@ -1,4 +1,4 @@
-r"""The VAR measure: how much the latent mean varies along a feature, given the others (the paper's equation 6).
+r"""The VAR measure: how much the latent mean varies along a feature, given the others (the paper's equation 5).
 
 .. math::
     \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim N(m_{ij}, s_j^2)} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
@@ -40,8 +40,8 @@ class VAR(Measure):
     >>> X = rng.normal(size=(60, 3))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
     >>> ranking = gs.rank(gs.GP().fit(X, y), X, measure=gs.VAR())
-    >>> ranking.order[0], ranking.details["covariance"]
-    (np.int64(0), 'sample')
+    >>> ranking.names[ranking.order[0]], ranking.details["covariance"]
+    ('x1', 'sample')
 
     References
     ----------
