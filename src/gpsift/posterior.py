@@ -204,7 +204,8 @@ class LatentAtSupport(LatentAt):
 
     @cached_property
     def var(self) -> Array:
-        return self.D - self.D**2 * self._own(self.M)
+        # Rounding can take it below zero where the data leave nothing unknown.
+        return self.xp.maximum(self.D - self.D**2 * self._own(self.M), self.xp.finfo(self.D.dtype).eps * self.D)
 
     @cached_property
     def var_gradient(self) -> Array:

@@ -88,19 +88,21 @@ class Reference(ABC):
     def check_features(self, names: Sequence[str] | None, n_columns: int) -> None:
         """Refuse inputs whose columns are not the ones that the model knows."""
         known = self.feature_names
-        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        names = names if self.has_given_names else None
+        missing = [name for name in known if names is not None and name not in names]
+        if missing:
+            raise ValueError(f"`X` lacks {_listed(missing)}, which the model was fitted on ({_listed(known)}).")
         if n_columns != len(known):
             raise ValueError(
-                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({listed}). "
+                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({_listed(known)}). "
                 "Select or reorder the columns."
             )
-        if names is not None and self.has_given_names and tuple(names) != known:
-            missing = [name for name in known if name not in names]
-            if missing:
-                raise ValueError(
-                    f"`X` lacks the feature(s) {', '.join(missing[:8])} that the model was fitted on ({listed})."
-                )
-            raise ValueError(f"The columns of `X` are in another order than the model was fitted on ({listed}).")
+        if names is not None and tuple(names) != known:
+            raise ValueError(f"`X` has its columns in another order than the model was fitted on ({_listed(known)}).")
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 class NumericResponse:

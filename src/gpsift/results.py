@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.families import Gaussian
+from gpsift.tables import read_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +159,7 @@ class Prediction:
 
     def log_density(self, y: Any) -> np.ndarray:
         """log p(y_i) of new observations at these points."""
-        return self.distribution().log_density(np.asarray(y, dtype=float))
+        return self.distribution().log_density(read_target(y, self.mean.size))
 
     def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
         """Quantiles: (n,) for one probability, (n, k) for k of them."""
@@ -166,6 +167,8 @@ class Prediction:
 
     def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
         """Central intervals, (n, 2)."""
+        if not 0 < level < 1:
+            raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
         return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
 
     def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:

@@ -15,7 +15,7 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
     Accepts anything with two dimensions and real numbers: NumPy arrays, nested lists, pandas and polars data frames,
     CPU tensors.
     """
-    _refuse_sparse(X, name)
+    _refuse_unreadable(X, name)
     if hasattr(X, "columns") and hasattr(X, "shape"):
         values, names = _read_frame(X, name)
     else:
@@ -34,7 +34,7 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
 
 def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
     """A target as an (n,) float array with as many entries as there are rows."""
-    _refuse_sparse(y, name)
+    _refuse_unreadable(y, name)
     values = _as_real_array(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -51,6 +51,11 @@ def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
     return values
 
 
+def constant_columns(X: np.ndarray) -> np.ndarray:
+    """Which columns hold one value only, up to rounding."""
+    return np.ptp(X, axis=0) <= 4.0 * np.finfo(float).eps * np.max(np.abs(X), axis=0)
+
+
 def default_names(n_features: int) -> tuple[str, ...]:
     """x1, x2, ...: the names of columns that came without any."""
     return tuple(f"x{j + 1}" for j in range(n_features))
@@ -64,7 +69,7 @@ def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     columns, not_numeric = [], []
     for label, column in zip(names, X.columns, strict=True):
         try:
-            columns.append(_as_real_array(_series_values(X[column]), f"{name}[{label!r}]"))
+            columns.append(_as_real_array(X[column], f"{name}[{label!r}]"))
         except TypeError:
             not_numeric.append(label)
     if not_numeric:
@@ -75,17 +80,21 @@ def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.column_stack(columns) if columns else np.empty((len(X), 0)), names
 
 
-def _series_values(column: Any) -> Any:
-    """A data frame's column as an array; pandas' missing-value markers become NaN."""
-    if hasattr(column, "isna") and getattr(column.dtype, "na_value", None) is not None:
-        if not getattr(column.dtype, "_is_numeric", False) and not getattr(column.dtype, "_is_boolean", False):
-            return np.asarray(column, dtype=object)
-        return column.to_numpy(dtype=float, na_value=np.nan)
+def _series_values(column: Any, name: str) -> Any:
+    """A column of a data frame as an array; pandas' missing-value marker becomes NaN."""
+    if str(getattr(column, "dtype", "")) == "category":
+        raise TypeError(f"`{name}` holds values that are not numbers but categories. Encode it as numbers first.")
+    if getattr(getattr(column, "dtype", None), "na_value", None) is not None:
+        return column.to_numpy(dtype=object)
     return column.to_numpy()
 
 
 def _as_real_array(values: Any, name: str) -> np.ndarray:
     """A float array, refusing what float() would silently mangle."""
+    if hasattr(values, "to_numpy"):
+        values = _series_values(values, name)
+    if np.ma.isMaskedArray(values):
+        values = np.ma.filled(values.astype(float), np.nan)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -105,6 +114,7 @@ def _as_real_array(values: Any, name: str) -> np.ndarray:
 
 def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
     # Strings that look like numbers are refused too: float("1e5") hides a column that was read as text.
+    array = np.array([np.nan if _is_missing(v) else v for v in array.ravel()], dtype=object).reshape(array.shape)
     wrong = next((v for v in array.ravel() if isinstance(v, str | bytes | complex | np.complexfloating)), None)
     if wrong is not None:
         raise TypeError(f"`{name}` holds values that are not real numbers, such as {wrong!r}.")
@@ -114,7 +124,13 @@ def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
         raise TypeError(f"`{name}` holds values that are not numbers ({error}).") from error
 
 
-def _refuse_sparse(values: Any, name: str) -> None:
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
+
+
+def _refuse_unreadable(values: Any, name: str) -> None:
+    if hasattr(values, "collect"):
+        raise TypeError(f"`{name}` is a lazy {type(values).__name__}: pass `{name}.collect()`.")
     if sparse.issparse(values):
         raise TypeError(f"`{name}` is a sparse matrix; a Gaussian process needs a dense one: use `{name}.toarray()`.")
 

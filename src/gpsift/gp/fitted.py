@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -14,13 +14,16 @@ from gpsift.gp.optimise import Estimate
 from gpsift.gp.quality import leave_one_out, quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.kernels import Kernel
-from gpsift.linalg import jittered_cholesky
 from gpsift.notices import notice
 from gpsift.posterior import LatentAt, Posterior
 from gpsift.reference import Reference
 from gpsift.results import Prediction, Quality
 from gpsift.tables import read_features
 from gpsift.threads import blas_threads_for
+
+# A feature of at most so many values, so many length-scales apart (the squared exponential is then below 0.012).
+FEW_VALUES = 10
+UNRELATED = 3.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class FitReport:
     jitter : float
         What had to be added to the diagonal for a Cholesky factor to exist; 0 if nothing.
     constant_columns : tuple of str
+    stepped_features : tuple of str
+        Features of few values with a length-scale so short that the model takes the values for unrelated levels. Slopes
+        at the data then say nothing about the jumps between them.
     """
 
     converged: bool
@@ -55,9 +61,12 @@ class FitReport:
     at_limit: tuple[str, ...]
     jitter: float
     constant_columns: tuple[str, ...]
+    stepped_features: tuple[str, ...]
 
     @classmethod
-    def of(cls, estimate: Estimate, jitter: float, constant_columns: tuple[str, ...]) -> Self:
+    def of(
+        cls, estimate: Estimate, jitter: float, constant_columns: tuple[str, ...], stepped_features: tuple[str, ...]
+    ) -> Self:
         best = estimate.best
         return cls(
             converged=estimate.converged,
@@ -69,6 +78,7 @@ class FitReport:
             at_limit=estimate.at_limit,
             jitter=jitter,
             constant_columns=constant_columns,
+            stepped_features=stepped_features,
         )
 
     def warn(self) -> None:
@@ -81,6 +91,13 @@ class FitReport:
             )
         if self.at_limit:
             notice(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.", stacklevel=4)
+        if self.stepped_features:
+            notice(
+                "The fit takes the few values of these features for unrelated levels, with length-scales far shorter "
+                f"than the gaps between the values: {', '.join(self.stepped_features)}. KL and VAR look at slopes and "
+                "miss the jumps; a prior on length-scales, `GP(hyper=MAP())`, avoids this.",
+                stacklevel=4,
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,11 +149,9 @@ class FittedGP(Reference):
     def hyperparameters(self) -> Mapping[str, float]:
         """All hyperparameters by name, in the units of the model."""
         labels = self.kernel.param_labels(self.feature_names)
-        with np.errstate(divide="ignore"):  # a constant column has an infinite length-scale or a slope variance of 0
-            values = np.exp(self.kernel.log_params)
         named = {
             kind if feature is None else f"{kind}[{feature}]": float(value)
-            for (kind, feature), value in zip(labels, values, strict=True)
+            for (kind, feature), value in zip(labels, np.exp(self.kernel.log_params), strict=True)
         }
         return named if self.has_known_noise else {**named, "noise_var": float(self.noise_var_standard[0])}
 
@@ -171,10 +186,12 @@ class FittedGP(Reference):
         X = self._read(X_new)
         scaled = self.scaling.inputs(X)
         with blas_threads_for(max(self.y_train.size, X.shape[0])):
-            L, _ = jittered_cholesky(self.posterior.covariance(scaled))
+            # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
+            variances, directions = np.linalg.eigh(self.posterior.covariance(scaled))
             mean = self.posterior.at(scaled).mean
         normal = np.random.default_rng(seed).standard_normal((n_draws, X.shape[0]))
-        return self.scaling.y_center + self.scaling.y_scale * (mean + normal @ L.T)
+        deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
+        return self.scaling.y_center + self.scaling.y_scale * (mean + deviations)
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         with blas_threads_for(self.y_train.size):
@@ -251,3 +268,14 @@ class GPResponse:
 def _kernel_name(kernel: Kernel) -> str:
     terms = getattr(kernel, "terms", (kernel,))
     return " + ".join(type(term).__name__ for term in terms)
+
+
+def stepped_features(X: np.ndarray, kernel: Kernel, names: Sequence[str]) -> tuple[str, ...]:
+    """Features of few values between which the kernel all but vanishes."""
+    found: dict[str, None] = {}
+    for lengthscale in kernel.lengthscales:
+        for j, length in enumerate(np.broadcast_to(lengthscale, (X.shape[1],))):
+            levels = np.unique(X[:, j])
+            if 1 < levels.size <= FEW_VALUES and np.diff(levels).min() > UNRELATED * length:
+                found[names[j]] = None
+    return tuple(found)

@@ -12,12 +12,18 @@ import numpy as np
 from gpsift.gp.optimise import Estimate, maximise
 from gpsift.gp.priors import HalfT, InverseGamma, Prior
 from gpsift.gp.problem import Problem
+from gpsift.kernels import Kernel
 
 MAX_ITERATIONS = 1000
+PER_FEATURE = ("lengthscale", "linear_var")
 
 
 class Hyper(ABC):
     """A way to find hyperparameters."""
+
+    def prepare(self, kernel: Kernel) -> Kernel:
+        """The kernel with what is known beforehand."""
+        return kernel
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
@@ -85,6 +91,9 @@ class MAP(Hyper):
 
     def __post_init__(self) -> None:
         _check_starts(self.starts, self.max_iterations)
+        for name in ("lengthscale", "signal", "noise", "constant", "linear", "shape"):
+            if not isinstance(getattr(self, name), Prior):
+                raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
 
     def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
         """Log prior density of all parameters, and its gradient with respect to their logarithms."""
@@ -133,9 +142,18 @@ class Fixed(Hyper):
 
     def __post_init__(self) -> None:
         for name, value in self.values.items():
-            array = np.asarray(value, dtype=float)
+            try:
+                array = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                array = np.full(1, np.nan)
             if not np.all(np.isfinite(array) & (array > 0)):
-                raise ValueError(f"`{name}` must be positive and finite, got {value}.")
+                raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
+            if array.ndim > (1 if name in PER_FEATURE else 0):
+                kind = "one number, or one for each feature" if name in PER_FEATURE else "one number"
+                raise ValueError(f"`{name}` must be {kind}, got shape {array.shape}.")
+
+    def prepare(self, kernel: Kernel) -> Kernel:
+        return kernel.with_values(self.values)
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -149,8 +167,7 @@ class Fixed(Hyper):
                 raise ValueError(f"The model has no `{name}` to fix; it has {', '.join(sorted(kinds))}.")
         if "noise_var" in kinds and self.noise_var is None:
             raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
-        kernel = problem.kernel.with_values(self.values).for_features(problem.X.shape[1])
-        log_params = kernel.log_params
+        log_params = problem.kernel.log_params
         if self.noise_var is not None:
             log_params = np.append(log_params, np.log(self.noise_var))
         return Estimate(log_params)
@@ -161,5 +178,6 @@ def _no_prior(_kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.nda
 
 
 def _check_starts(starts: int, max_iterations: int) -> None:
-    if starts < 1 or max_iterations < 1:
-        raise ValueError(f"`starts` and `max_iterations` must be at least 1, got {starts} and {max_iterations}.")
+    for name, value in (("starts", starts), ("max_iterations", max_iterations)):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp.exact import exact_posterior
-from gpsift.gp.fitted import FitReport, FittedGP
+from gpsift.gp.fitted import FitReport, FittedGP, stepped_features
 from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.problem import Problem
-from gpsift.gp.scaling import Scaling, constant_columns
+from gpsift.gp.scaling import Scaling
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.notices import notice
-from gpsift.tables import default_names, read_features, read_target
+from gpsift.tables import constant_columns, default_names, read_features, read_target
 from gpsift.threads import blas_threads_for
+
+LARGEST_NUMBER = 1e100
 
 
 def default_kernel() -> Kernel:
@@ -77,10 +79,10 @@ class GP:
         values, names = read_features(X)
         target = read_target(y, values.shape[0])
         constant = _check_data(values, target, names)
-        scaling = Scaling.standardising(values, target) if self.standardize else Scaling.none(values.shape[1])
+        scaling = Scaling.standardising(values, target) if self.standardize else Scaling.none(values)
         labels = default_names(values.shape[1]) if names is None else names
         problem = Problem(
-            kernel=self.kernel.for_features(values.shape[1]),
+            kernel=self.hyper.prepare(self.kernel).for_features(values.shape[1]),
             X=scaling.inputs(values),
             y=scaling.target(target),
             names=labels,
@@ -91,10 +93,9 @@ class GP:
             kernel, noise = problem.split(estimate.log_params)
             log_evidence = problem.evidence(estimate.log_params).value
             noise = np.broadcast_to(noise, target.shape).copy()
-            if self.standardize and constant.any():  # as given, a constant column can serve a linear term as intercept
-                kernel = kernel.ignoring(constant)
             posterior, jitter = exact_posterior(kernel, problem.X, problem.y, noise)
-        report = FitReport.of(estimate, jitter, tuple(np.array(labels)[constant]))
+        inert = tuple(name for name, is_constant in zip(labels, constant, strict=True) if is_constant)
+        report = FitReport.of(estimate, jitter, inert, stepped_features(problem.X, kernel, labels))
         report.warn()
         fitted = FittedGP(
             posterior=posterior,
@@ -118,6 +119,13 @@ def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None) -> 
         raise ValueError(f"At least 2 rows are needed to fit a model, got {X.shape[0]}.")
     if np.ptp(y) <= 4.0 * np.finfo(float).eps * np.max(np.abs(y)):
         raise ValueError(f"`y` is constant ({y[0]:g} in all {y.size} rows), so there is nothing for inputs to explain.")
+    for name, values in (("X", X), ("y", y)):
+        largest, ranges = np.max(np.abs(values)), np.atleast_1d(np.ptp(values, axis=0))
+        if largest > LARGEST_NUMBER or np.any((ranges > 0) & (ranges < 1.0 / LARGEST_NUMBER)):
+            raise ValueError(
+                f"`{name}` holds numbers so large or differences so small (beyond {LARGEST_NUMBER:g} or its inverse) "
+                "that their squares leave the range of floating point. Rescale it, for example to other units."
+            )
     constant = constant_columns(X)
     if constant.all():
         raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
@@ -125,7 +133,7 @@ def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None) -> 
         labels = np.array(default_names(X.shape[1]) if names is None else names)[constant]
         notice(
             f"Constant column(s) have no effect and get relevance 0: {', '.join(labels[:8])}"
-            f"{', ...' if labels.size > 8 else ''}.",
+            f"{', ...' if labels.size > 8 else ''}. (An intercept is the kernel Constant().)",
             stacklevel=4,
         )
     return constant

@@ -7,10 +7,15 @@ from typing import Self
 
 import numpy as np
 
+from gpsift.tables import constant_columns
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """x -> (x - x_center) / x_scale and y -> (y - y_center) / y_scale."""
+    """x -> (x - x_center) / x_scale and y -> (y - y_center) / y_scale.
+
+    A column that is constant in the training data has an infinite unit: it is 0 everywhere, and no derivative sees it.
+    """
 
     x_center: np.ndarray
     x_scale: np.ndarray
@@ -19,22 +24,17 @@ class Scaling:
 
     @classmethod
     def standardising(cls, X: np.ndarray, y: np.ndarray) -> Self:
-        """Means 0 and standard deviations 1; constant columns are only centred."""
-        x_scale = X.std(axis=0)
-        return cls(X.mean(axis=0), np.where(constant_columns(X), 1.0, x_scale), float(y.mean()), float(y.std()))
+        """Means 0 and standard deviations 1."""
+        x_scale = np.where(constant_columns(X), np.inf, X.std(axis=0))
+        return cls(X.mean(axis=0), x_scale, float(y.mean()), float(y.std()))
 
     @classmethod
-    def none(cls, n_features: int) -> Self:
-        """Leave everything as it is."""
-        return cls(np.zeros(n_features), np.ones(n_features), 0.0, 1.0)
+    def none(cls, X: np.ndarray) -> Self:
+        """Leave everything as it is, but for constant columns."""
+        return cls(np.zeros(X.shape[1]), np.where(constant_columns(X), np.inf, 1.0), 0.0, 1.0)
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         return (X - self.x_center) / self.x_scale
 
     def target(self, y: np.ndarray) -> np.ndarray:
         return (y - self.y_center) / self.y_scale
-
-
-def constant_columns(X: np.ndarray) -> np.ndarray:
-    """Which columns hold one value only, up to rounding."""
-    return np.ptp(X, axis=0) <= 4.0 * np.finfo(float).eps * np.max(np.abs(X), axis=0)

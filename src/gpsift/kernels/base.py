@@ -77,10 +77,6 @@ class Kernel(ABC):
     def for_features(self, n_features: int) -> Self:
         """The kernel ready for this number of features: unset values filled in, given ones checked."""
 
-    @abstractmethod
-    def ignoring(self, columns: np.ndarray) -> Self:
-        """The kernel without any effect of the columns where the mask is true."""
-
     @property
     @abstractmethod
     def lengthscales(self) -> list[np.ndarray]:
@@ -107,7 +103,7 @@ class Kernel(ABC):
         """k(x_i + delta e_j, x_i + delta e_j) - k(x_i, x_i)."""
 
     def __add__(self, other: Kernel) -> Sum:
-        return Sum((self, other))
+        return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
 
 @dataclass(frozen=True)
@@ -187,9 +183,6 @@ class Sum(Kernel):
 
     def for_features(self, n_features: int) -> Self:
         return replace(self, terms=tuple(term.for_features(n_features) for term in self.terms))
-
-    def ignoring(self, columns: np.ndarray) -> Self:
-        return replace(self, terms=tuple(term.ignoring(columns) for term in self.terms))
 
     @property
     def lengthscales(self) -> list[np.ndarray]:

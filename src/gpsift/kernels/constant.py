@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,9 +24,6 @@ class Constant(Term):
     constant_var: float = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("constant_var",)
-
-    def ignoring(self, columns: np.ndarray) -> Self:
-        return self
 
     @property
     def lengthscales(self) -> list[np.ndarray]:

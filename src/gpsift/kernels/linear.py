@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,9 +24,6 @@ class Linear(Term):
     linear_var: float | np.ndarray = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
-
-    def ignoring(self, columns: np.ndarray) -> Self:
-        return replace(self, linear_var=np.where(columns, 0.0, self.linear_var))
 
     @property
     def lengthscales(self) -> list[np.ndarray]:

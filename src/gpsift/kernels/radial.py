@@ -49,9 +49,6 @@ class Radial(Term, ABC):
             value = np.full(n_features, value)
         return super(Radial, replace(self, lengthscale=value)).for_features(n_features)
 
-    def ignoring(self, columns: np.ndarray) -> Self:
-        return replace(self, lengthscale=np.where(columns, np.inf, self.lengthscale), shared=False)
-
     @property
     def lengthscales(self) -> list[np.ndarray]:
         return [np.atleast_1d(np.asarray(self.lengthscale, dtype=float))]

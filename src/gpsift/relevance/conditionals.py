@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gpsift.tables import constant_columns
+
 Covariance = Literal["auto", "sample", "ledoit-wolf", "oas", "ridge"]
+COVARIANCES: tuple[str, ...] = get_args(Covariance)
 
 # "auto" shrinks a correlation matrix with a larger condition number: conditional standard deviations of about a
 # thousandth of the marginal ones are as much an accident of the sample as a property of the inputs.
 CONDITION_LIMIT = 1e6
+# Beyond this the sample covariance has no inverse worth the name.
+SINGULAR = 1e12
 # The bound to which the authors' code regularises; kept for reproducing the paper.
 RIDGE_CONDITION = 100.0
 
@@ -49,7 +54,7 @@ def fit_conditionals(X: np.ndarray, covariance: Covariance) -> Conditionals:
     if X.shape[0] < 2:
         raise ValueError("The distribution of the inputs cannot be estimated from one row; VAR needs at least two.")
     center, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
-    active = np.ptp(X, axis=0) > 0
+    active = ~constant_columns(X)
     scale = np.where(active, scale, 0.0)
     standard = (X[:, active] - center[active]) / scale[active]
     correlation, details = estimate_correlation(standard, covariance)
@@ -70,7 +75,7 @@ def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[
         method = "sample" if condition < CONDITION_LIMIT and n > p else "ledoit-wolf"
     shrinkage, ridge = 0.0, 0.0
     if method == "sample":
-        if not condition < 1.0 / np.finfo(float).eps:
+        if not condition < SINGULAR:
             raise ValueError(
                 f"The sample covariance of the {p} inputs is singular (condition number {condition:.1e}, {n} rows). "
                 'Use `covariance="auto"`, or "ledoit-wolf", "oas" or "ridge".'
@@ -79,11 +84,9 @@ def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[
     elif method in ("ledoit-wolf", "oas"):
         shrinkage = shrinkage_intensity(standard, method)
         matrix = (1.0 - shrinkage) * sample + shrinkage * np.eye(p)
-    elif method == "ridge":
+    else:
         ridge = max(0.0, (eigenvalues[-1] - RIDGE_CONDITION * eigenvalues[0]) / (RIDGE_CONDITION - 1.0))
         matrix = sample + ridge * np.eye(p)
-    else:
-        raise ValueError(f'`covariance` must be "auto", "sample", "ledoit-wolf", "oas" or "ridge", got {covariance!r}.')
     details = {"covariance": method, "condition_number": condition, "shrinkage": shrinkage, "ridge": float(ridge)}
     return matrix, details
 

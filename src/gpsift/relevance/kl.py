@@ -61,8 +61,8 @@ class KL(Measure):
         if self.delta is None:
             if self.two_sided:
                 raise ValueError("`two_sided=True` needs a finite `delta`, such as 1e-4.")
-        elif not (np.isfinite(self.delta) and self.delta > 0):
-            raise ValueError(f"`delta` must be positive, got {self.delta}; None takes the limit of small steps.")
+        elif not isinstance(self.delta, int | float) or not (np.isfinite(self.delta) and self.delta > 0):
+            raise ValueError(f"`delta` must be positive, got {self.delta!r}; None takes the limit of small steps.")
 
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
         response = reference.at(X, rows)

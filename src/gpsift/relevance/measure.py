@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpsift.reference import Reference
+from gpsift.tables import constant_columns
 
 Units = Literal["sd", "raw"]
 
@@ -53,7 +54,7 @@ def feature_scale(reference: Reference, X: np.ndarray, units: Units) -> np.ndarr
     """
     known = X if reference.X_train is None else reference.X_train
     scale = known.std(axis=0) if units == "sd" else np.ones(known.shape[1])
-    return np.where(np.ptp(known, axis=0) > 0, scale, 0.0)
+    return np.where(constant_columns(known), 0.0, scale)
 
 
 def check_units(units: str) -> None:

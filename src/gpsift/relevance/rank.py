@@ -149,7 +149,7 @@ def _choose_rows(points: Any, n: int, seed: int) -> np.ndarray | None:
 
 def _check_aggregate(aggregate: Any) -> None:
     is_number = isinstance(aggregate, int | float) and not isinstance(aggregate, bool)
-    if aggregate in ("mean", "max") or (is_number and 0 <= aggregate <= 1):
+    if (isinstance(aggregate, str) and aggregate in ("mean", "max")) or (is_number and 0 <= aggregate <= 1):
         return
     raise ValueError(f'`aggregate` must be "mean", "max" or a quantile between 0 and 1, got {aggregate!r}.')
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpsift.reference import Reference
-from gpsift.relevance.conditionals import Covariance, fit_conditionals
+from gpsift.relevance.conditionals import COVARIANCES, Covariance, fit_conditionals
 from gpsift.relevance.measure import Measure, Relevance
 
 
@@ -54,6 +54,8 @@ class VAR(Measure):
     def __post_init__(self) -> None:
         if not isinstance(self.n_nodes, int) or self.n_nodes < 2:
             raise ValueError(f"`n_nodes` must be a whole number of at least 2, got {self.n_nodes!r}.")
+        if self.covariance not in COVARIANCES:
+            raise ValueError(f"`covariance` must be one of {', '.join(COVARIANCES)}, got {self.covariance!r}.")
 
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
         response = reference.at(X, rows)
