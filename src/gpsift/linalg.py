@@ -16,6 +16,8 @@ from gpsift.arrays import Array, eye_like, namespace
 # A failed Cholesky is retried with a diagonal shift of this share of the mean diagonal, ten times more each time.
 FIRST_JITTER = 1e-10
 LAST_JITTER = 1e-3
+# Triangles are visited in blocks of this many columns.
+BLOCK = 64
 
 
 class NotPositiveDefinite(ValueError):
@@ -73,11 +75,12 @@ def jittered_cholesky(A: Array) -> tuple[Array, float]:
     )
 
 
-def inverse_from_cholesky(L: Array, *, overwrite: bool = False) -> Array:
+def inverse_from_cholesky(L: Array) -> Array:
     """The symmetric inverse of L L^T."""
     if is_numpy(L):
-        upper, _ = lapack.dpotri(L.T, lower=0, overwrite_c=overwrite)
-        return mirror_lower(upper.T)
+        inverse = np.array(L, order="F")
+        invert_cholesky_in_place(inverse)
+        return mirror_lower(inverse)
     if array_api_compat.is_torch_array(L):
         import torch
 
@@ -86,12 +89,30 @@ def inverse_from_cholesky(L: Array, *, overwrite: bool = False) -> Array:
     return root.T @ root
 
 
+def invert_cholesky_in_place(L: np.ndarray) -> None:
+    """Put the lower triangle of (L L^T)^-1 where that of L is; a Fortran-ordered NumPy array."""
+    # LAPACK's own dpotri does the same, but OpenBLAS inverts the triangle at a third of the speed of this recursion.
+    _invert_lower_in_place(L)
+    lapack.dlauum(L, lower=1, overwrite_c=1)
+
+
+def _invert_lower_in_place(L: np.ndarray) -> None:
+    n = L.shape[0]
+    if n <= BLOCK:
+        L[...] = lapack.dtrtri(L, lower=1)[0]
+        return
+    half = n // 2
+    _invert_lower_in_place(L[:half, :half])
+    _invert_lower_in_place(L[half:, half:])
+    corner = blas.dtrmm(-1.0, L[half:, half:], L[half:, :half], lower=1)
+    L[half:, :half] = blas.dtrmm(1.0, L[:half, :half], corner, side=1, lower=1, overwrite_b=1)
+
+
 def mirror_lower(A: np.ndarray) -> np.ndarray:
     """Copy the lower triangle of a NumPy matrix onto its upper one, in place."""
     n = A.shape[0]
-    block = 64  # whole blocks at a time: an n x n index array costs more than the factorisation
-    for start in range(0, n, block):
-        stop = min(start + block, n)
+    for start in range(0, n, BLOCK):  # whole blocks at a time: an n x n index array costs more than the factorisation
+        stop = min(start + BLOCK, n)
         A[start:stop, stop:] = A[stop:, start:stop].T
         corner = A[start:stop, start:stop]
         corner[...] = np.tril(corner) + np.tril(corner, -1).T

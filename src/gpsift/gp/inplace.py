@@ -13,9 +13,7 @@ from scipy.linalg import blas, lapack
 from gpsift.arrays import Array
 from gpsift.gp.exact import LOG_2PI, Evidence, exact_evidence
 from gpsift.kernels import Constant, Kernel, SquaredExponential, Sum
-from gpsift.linalg import is_numpy
-
-COLUMNS = 64  # width of the column blocks in which the lower triangle is visited
+from gpsift.linalg import BLOCK, invert_cholesky_in_place, is_numpy
 
 
 class InPlaceEvidence:
@@ -31,7 +29,8 @@ class InPlaceEvidence:
         self._scaled = np.zeros(X.shape, order="F")
         self._K = np.zeros((n, n), order="F")
         self._A = np.zeros((n, n), order="F")
-        self._blocks = [(start, min(start + COLUMNS, n)) for start in range(0, n, COLUMNS)]
+        self._ones = np.ones(n)
+        self._blocks = [(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
     @staticmethod
     def serves(kernel: Kernel, X: Array) -> bool:
@@ -47,8 +46,7 @@ class InPlaceEvidence:
         level = sum(term.constant_var for term in terms if isinstance(term, Constant))
         K, A, n = self._K, self._A, self.X.shape[0]
 
-        squares = self._fill_kernel(radial)
-        self._fill_covariance(level)
+        squares = self._fill(radial, level)
         diagonal = A.ravel(order="K")[:: n + 1]
         diagonal += noise_var
         _, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
@@ -56,15 +54,15 @@ class InPlaceEvidence:
             return exact_evidence(kernel, self.X, self.y, noise_var)  # with jitter
         alpha, _ = lapack.dpotrs(A, self.y, lower=1)
         value = -0.5 * (self.y @ alpha) - np.log(diagonal).sum() - 0.5 * n * LOG_2PI
-        lapack.dpotri(A, lower=1, overwrite_c=1)
+        invert_cholesky_in_place(A)
 
         # From here on A holds A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
         blas.dsyr(-1.0, alpha, lower=1, a=A, overwrite_a=1)
         noise_gradient = -0.5 * float(np.sum(diagonal * noise_var))
-        total = 2.0 * self._lower_sum(A) - diagonal.sum() if level else 0.0
+        total = blas.dsymv(1.0, A, self._ones, lower=1).sum() if level else 0.0
         for start, stop in self._blocks:
             K[start:, start:stop] *= A[start:, start:stop]
-        row_sums = blas.dsymv(1.0, K, np.ones(n), lower=1)
+        row_sums = blas.dsymv(1.0, K, self._ones, lower=1)
         product = blas.dsymm(1.0, K, self._scaled, lower=1)
         by_feature = np.einsum("ij,ij->j", self._scaled, product) - row_sums @ squares
         lengthscale_gradient = by_feature if np.ndim(radial.lengthscale) else [by_feature.sum()]
@@ -76,28 +74,18 @@ class InPlaceEvidence:
                 gradient += [lengthscale_gradient, [-0.5 * row_sums.sum()]]
         return Evidence(float(value), np.concatenate([*gradient, [noise_gradient]]), 0.0)
 
-    def _fill_kernel(self, radial: SquaredExponential) -> np.ndarray:
-        """The lower triangle of K; returns the squares of the scaled coordinates."""
+    def _fill(self, radial: SquaredExponential, level: float) -> np.ndarray:
+        """The lower triangles of K and A = K + level; returns the squares of the scaled coordinates."""
         np.divide(self.X, radial.lengthscale, out=self._scaled)
         squares = self._scaled**2
-        half_norms = 0.5 * squares.sum(axis=1)
-        blas.dsyrk(1.0, self._scaled, lower=1, c=self._K, overwrite_c=1)
         log_signal = np.log(radial.signal_var)
+        # log K_ik = x_i . x_k - h_i - h_k with h half the squared norm, less half the logarithm of the signal variance
+        h = 0.5 * (squares.sum(axis=1) - log_signal)
+        blas.dsyrk(1.0, self._scaled, lower=1, c=self._K, overwrite_c=1)
+        blas.dsyr2(-1.0, h, self._ones, lower=1, a=self._K, overwrite_a=1)
         for start, stop in self._blocks:
             block = self._K[start:, start:stop]
-            block -= half_norms[start:, None]
-            block -= half_norms[None, start:stop] - log_signal
             np.minimum(block, log_signal, out=block)
             np.exp(block, out=block)
+            np.add(block, level, out=self._A[start:, start:stop])
         return squares
-
-    def _fill_covariance(self, level: float) -> None:
-        for start, stop in self._blocks:
-            np.add(self._K[start:, start:stop], level, out=self._A[start:, start:stop])
-
-    def _lower_sum(self, A: np.ndarray) -> float:
-        """Sum of the lower triangle with its diagonal."""
-        total = 0.0
-        for start, stop in self._blocks:
-            total += A[stop:, start:stop].sum() + np.tril(A[start:stop, start:stop]).sum()
-        return total

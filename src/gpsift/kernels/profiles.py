@@ -11,8 +11,10 @@ import numpy as np
 from gpsift.arrays import Array, like, namespace
 from gpsift.kernels.radial import Radial, RadialPairs
 
-# Beyond this many Chebyshev terms the expansion of the moved sums costs more than the exponentials it saves.
+# Beyond this many Chebyshev terms, or one for this many rows, the expansion of the moved sums costs more than the
+# exponentials it saves.
 MAX_TERMS = 40
+ROWS_PER_TERM = 10
 # exp(+-LARGEST_EXPONENT) and its products with kernel values stay far from overflow.
 LARGEST_EXPONENT = 300.0
 
@@ -44,10 +46,12 @@ class SquaredExponential(Radial):
         if reach * (float(xp.max(xp.abs(x))) + rate + reach) > LARGEST_EXPONENT:
             return super().moved_sum(pairs, w, j, start, offset)
         n_terms = chebyshev_terms(reach * rate)
-        if n_terms <= MAX_TERMS:
+        if n_terms <= min(MAX_TERMS, x.shape[0] // ROWS_PER_TERM):
             sums = expanded_exponential_sums(pairs.K, w, z, tau, reach, n_terms)
         else:
-            sums = (pairs.K * xp.exp(start[:, None] * z)) @ (w[:, None] * xp.exp(z[:, None] * offset))
+            moved = xp.exp(start[:, None] * z)
+            moved *= pairs.K
+            sums = moved @ (w[:, None] * xp.exp(z[:, None] * offset))
         return xp.exp(-tau * (x[:, None] + 0.5 * tau)) * sums
 
 
@@ -62,8 +66,9 @@ def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: f
     to_coefficients = np.cos(np.outer(angle, np.arange(n_terms))) * (2.0 / n_terms)
     to_coefficients[:, 0] *= 0.5
     at_nodes = xp.exp(z[:, None] * like(z, reach * np.cos(angle)))
-    coefficients = K @ ((w[:, None] * at_nodes) @ like(z, to_coefficients))
-    return clenshaw(coefficients, tau / reach if reach > 0 else tau)
+    coefficients = like(z, to_coefficients.T) @ (w * at_nodes.T) @ K.T  # (term, point): rows are added up below
+    t = tau.T / reach if reach > 0 else tau.T
+    return xp.matrix_transpose(clenshaw(coefficients, t))
 
 
 def chebyshev_terms(rate: float) -> int:
@@ -77,12 +82,13 @@ def chebyshev_terms(rate: float) -> int:
 
 
 def clenshaw(coefficients: Array, t: Array) -> Array:
-    """sum_r coefficients_ir T_r(t_iq), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
+    """sum_r coefficients_ri T_r(t_qi), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
     xp = namespace(coefficients, t)
     one_up = two_up = xp.zeros_like(t)
-    for r in range(coefficients.shape[1] - 1, 0, -1):
-        one_up, two_up = coefficients[:, r][:, None] + 2.0 * t * one_up - two_up, one_up
-    return coefficients[:, 0][:, None] + t * one_up - two_up
+    twice = 2.0 * t
+    for r in range(coefficients.shape[0] - 1, 0, -1):
+        one_up, two_up = twice * one_up + (coefficients[r, :] - two_up), one_up
+    return t * one_up + (coefficients[0, :] - two_up)
 
 
 @dataclass(frozen=True)
