@@ -9,7 +9,7 @@ from gpsift.arrays import to_numpy
 from gpsift.gp.exact import exact_posterior
 from gpsift.kernels import Matern32, SquaredExponential
 from gpsift.linalg import cholesky
-from gpsift.posterior import Factor, Posterior
+from gpsift.posterior import Posterior, TriangularFactor
 
 NOISE = np.linspace(0.05, 0.3, 14)  # one for each point
 
@@ -122,7 +122,7 @@ def test_signed_and_scaled_factors_add_up(data):
     scale = np.linspace(0.1, 0.5, 14)
     L1, L2 = cholesky(K + 0.1 * np.eye(14)), cholesky(K + 2.0 * np.eye(14))
     M = np.linalg.inv(L1 @ L1.T) - np.diag(scale) @ np.linalg.inv(L2 @ L2.T) @ np.diag(scale)
-    posterior = Posterior(kernel, X, y, (Factor(L1), Factor(L2, scale, -1.0)))
+    posterior = Posterior(kernel, X, y, (TriangularFactor(L1), TriangularFactor(L2, scale, -1.0)))
     k = kernel.between(X_new, X).K
     latent = posterior.at(X_new)
     assert_allclose(latent.var, kernel.diag(X_new) - np.einsum("ij,jk,ik->i", k, M, k), rtol=1e-9)

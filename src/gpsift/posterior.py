@@ -20,6 +20,7 @@ which costs O(p n^2) for all points and features and keeps the digits that k(x, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -32,22 +33,59 @@ from gpsift.linalg import inverse_from_cholesky, solve_lower
 HESSIAN_BLOCK = 2**25
 
 
-@dataclass(frozen=True)
-class Factor:
-    """sign R^T R with R = L^-1 diag(scale): one signed part of the matrix M."""
+class Factor(ABC):
+    """sign R^T R: one signed part of the matrix M."""
+
+    sign: float
+
+    @abstractmethod
+    def root(self, B: Array) -> Array:
+        """R B."""
+
+    @abstractmethod
+    def apply_transposed(self, B: Array) -> Array:
+        """sign R^T B."""
+
+    @abstractmethod
+    def matrix(self) -> Array:
+        """sign R^T R."""
+
+
+@dataclass(frozen=True, eq=False)
+class TriangularFactor(Factor):
+    """R = L^-1 diag(scale), L lower triangular."""
 
     L: Array
-    scale: Array | None = None
+    scale: Array = None
     sign: float = 1.0
 
     def root(self, B: Array) -> Array:
-        """R B."""
         return solve_lower(self.L, B if self.scale is None else self.scale[:, None] * B)
 
     def apply_transposed(self, B: Array) -> Array:
-        """sign R^T B."""
         product = solve_lower(self.L, B, transpose=True)
         return self.sign * (product if self.scale is None else self.scale[:, None] * product)
+
+    def matrix(self) -> Array:
+        inverse = inverse_from_cholesky(self.L)
+        return self.sign * (inverse if self.scale is None else self.scale[:, None] * inverse * self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseFactor(Factor):
+    """R given as a matrix."""
+
+    R: Array
+    sign: float = 1.0
+
+    def root(self, B: Array) -> Array:
+        return self.R @ B
+
+    def apply_transposed(self, B: Array) -> Array:
+        return self.sign * (self.R.T @ B)
+
+    def matrix(self) -> Array:
+        return self.sign * (self.R.T @ self.R)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +140,7 @@ class Posterior:
     @cached_property
     def M(self) -> Array:
         """(K + diag(D))^-1 as a matrix, for the identities at the support points."""
-        return inverse_from_cholesky(self.factors[0].L)
+        return self.factors[0].matrix()
 
 
 class LatentAt:

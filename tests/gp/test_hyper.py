@@ -102,13 +102,22 @@ def test_log_prior_matches_scipy():
     # One prior of each kind of parameter; those of variances are densities of the standard deviation.
     kinds = np.array(["lengthscale", "lengthscale", "signal_var", "noise_var", "constant_var", "linear_var", "shape"])
     values = np.array([0.5, 8.0, 2.0, 0.1, 0.3, 4.0, 1.5])
+    hyper = gs.MAP(
+        signal=gs.HalfT(2.0, 1.0), noise=gs.HalfT(3.0, 0.5), constant=gs.HalfT(5.0, 2.0), linear=gs.HalfT(6.0, 3.0)
+    )
     expected = (
         stats.invgamma(1.0, scale=10.0).logpdf([0.5, 8.0]).sum()
         + np.log(2.0) * 4
-        + stats.t(4.0).logpdf(np.sqrt([2.0, 0.1, 0.3, 4.0])).sum()
+        + stats.t([2.0, 3.0, 5.0, 6.0], scale=[1.0, 0.5, 2.0, 3.0]).logpdf(np.sqrt([2.0, 0.1, 0.3, 4.0])).sum()
         + stats.invgamma(2.0, scale=2.0).logpdf(1.5)
     )
-    assert gs.MAP().log_prior(kinds, np.log(values))[0] == pytest.approx(expected, rel=1e-12)
+    assert hyper.log_prior(kinds, np.log(values))[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_default_priors_are_those_documented():
+    assert gs.MAP().lengthscale == gs.InverseGamma(1.0, 10.0)
+    for name in ("signal", "noise", "constant", "linear"):
+        assert getattr(gs.MAP(), name) == gs.HalfT(4.0, 1.0)
 
 
 def test_map_maximises_evidence_plus_log_prior():
@@ -250,7 +259,7 @@ def test_fixed_rejects_values_that_are_not_positive(name, bad):
         gs.Fixed(**{name: bad})
 
 
-@pytest.mark.parametrize("bad", ["abc", None.__class__, [[1.0], [2.0, 3.0]]], ids=["text", "type", "ragged"])
+@pytest.mark.parametrize("bad", ["abc", [[1.0], [2.0, 3.0]]], ids=["text", "ragged"])
 def test_fixed_rejects_what_is_no_number(bad):
     with pytest.raises((ValueError, TypeError), match="`lengthscale` must be"):
         gs.Fixed(lengthscale=bad)
@@ -265,7 +274,7 @@ def test_fixed_rejects_several_values_where_there_is_one(name, size):
         gs.GP(hyper=gs.Fixed(**values)).fit(X, y)
 
 
-@pytest.mark.parametrize("lengthscale", [[1.0, 2.0], [[1.0, 2.0, 3.0]], [1.0]])
+@pytest.mark.parametrize("lengthscale", [[1.0, 2.0], [1.0]])
 def test_fixed_rejects_lengthscales_of_the_wrong_number(lengthscale):
     X, y = data()
     with pytest.raises(ValueError, match=r"`lengthscale` of SquaredExponential has shape .*3\s+features"):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import need
-from scipy import stats
 
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, SquaredExponential
@@ -106,7 +105,7 @@ def test_wrong_column_order_is_rejected(use):
 def test_renamed_column_is_rejected_by_name(use):
     X, y = frame()
     gp = gs.GP(hyper=FIXED).fit(X, y)
-    with pytest.raises(ValueError, match=r"lacks the feature\(s\) bmi that the model was fitted on"):
+    with pytest.raises(ValueError, match="lacks bmi, which the model was fitted on"):
         USES[use](gp, X.rename(columns={"bmi": "BMI"}))
 
 
@@ -161,7 +160,7 @@ def test_kernel_values_that_are_not_positive_are_rejected(bad):
 
 def test_kernel_values_of_the_wrong_number_are_rejected():
     X, y = data()
-    with pytest.raises(ValueError, match=r"`lengthscale` of SquaredExponential has shape \(2,\) but the data have 3 features"):
+    with pytest.raises(ValueError, match=r"`lengthscale` of .* has shape \(2,\) but the data have 3 features"):
         gs.GP(SquaredExponential([1.0, 2.0])).fit(X, y)
     with pytest.raises(ValueError, match=r"`linear_var` of Linear has shape \(4,\)"):
         gs.GP(Linear(np.ones(4))).fit(X, y)
@@ -215,18 +214,15 @@ def test_the_default_model_is_that_of_the_paper():
     assert gs.GP().standardize
 
 
-def test_an_intercept_column_is_used_by_the_model_that_predicts():
-    # A column of ones is how a linear model gets its level when nothing is centred.
+def test_a_column_of_ones_is_ignored_and_the_warning_says_how_to_get_an_intercept():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(25), rng.normal(size=25)])
     y = 5.0 + X[:, 1] + 0.1 * rng.normal(size=25)
-    with pytest.warns(gs.GPSiftWarning, match="Constant column"):
-        gp = gs.GP(Linear(), standardize=False).fit(X, y)
+    with pytest.warns(gs.GPSiftWarning, match=r"An intercept is the kernel Constant\(\)"):
+        gp = gs.GP(Linear() + Constant(), standardize=False).fit(X, y)
     assert gp.quality.loo_r2 > 0.9
-    # The evidence that was maximised is that of the model which predicts.
-    K = gp.kernel.between(X, X).K
-    density = stats.multivariate_normal(cov=K + gp.noise_var * np.eye(25)).logpdf(y)
-    assert gp.log_marginal_likelihood == pytest.approx(density, rel=1e-8)
+    without = gs.GP(Linear() + Constant(), standardize=False).fit(X[:, 1:], y)
+    assert gp.log_marginal_likelihood == pytest.approx(without.log_marginal_likelihood, abs=1e-3)
 
 
 def test_known_noise_is_not_estimated():

@@ -21,7 +21,6 @@ KERNELS = {
     "sum": SquaredExponential(LENGTHSCALE, 1.7) + Linear(0.7) + Constant(0.4),
     "two radial terms": Matern52(LENGTHSCALE, 1.1) + RationalQuadratic(2.0, 0.5, shape=2.0),
 }
-RADIAL = {name: kernel for name, kernel in KERNELS.items() if name.startswith(("squared", "matern", "rational"))}
 
 
 def each(kernels):

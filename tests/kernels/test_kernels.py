@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from cases import KERNELS, LENGTHSCALE, N_FEATURES, RADIAL, each, points, unit_vectors
+from cases import KERNELS, LENGTHSCALE, N_FEATURES, each, points, unit_vectors
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
@@ -190,16 +190,6 @@ def test_exponential_excess_matches_fifty_digits(t):
     found = exponential_excess(np.array([t]))[0]
     assert_allclose(found, expected, rtol=1e-14)
     assert found >= 0
-
-
-@each(RADIAL)
-def test_an_ignored_column_has_no_effect(kernel, rng):
-    X, Z = points()
-    ignoring = kernel.ignoring(np.array([False, True, False]))
-    moved = X.copy()
-    moved[:, 1] += 100.0
-    assert_allclose(K(ignoring, X, Z), K(ignoring, moved, Z), rtol=1e-14)
-    assert np.all(ignoring.between(X, Z).input_gradient(rng.normal(size=5))[:, 1] == 0.0)
 
 
 @each(KERNELS)

@@ -213,9 +213,7 @@ def test_permuted_rows_leave_scores(order, measure):
     X, y = data()
     here = fitted()
     there = gs.GP(hyper=gs.Fixed(lengthscale=LENGTHSCALE, noise_var=0.1)).fit(X[list(order)], y[list(order)])
-    np.testing.assert_allclose(
-        gs.rank(there, measure=measure).scores, gs.rank(here, measure=measure).scores, rtol=1e-8
-    )
+    np.testing.assert_allclose(gs.rank(there, measure=measure).scores, gs.rank(here, measure=measure).scores, rtol=1e-8)
 
 
 @each_measure
@@ -259,9 +257,9 @@ def test_raw_units_divide_by_the_standard_deviation():
 
 
 def test_a_model_that_explains_nothing_is_ranked_with_a_warning():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
-    gp = gs.GP(hyper=gs.Fixed(lengthscale=0.3, noise_var=0.01)).fit(X, y)
+    gp = gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.01)).fit(X, y)
     assert gp.quality.elpd_diff < 0
     with pytest.warns(gs.GPSiftWarning, match="does not predict better than no inputs") as caught:
         ranking = gs.rank(gp)

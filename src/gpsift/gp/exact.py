@@ -25,7 +25,7 @@ from gpsift.linalg import (
     jittered_cholesky,
     log_det_from_cholesky,
 )
-from gpsift.posterior import Factor, Posterior
+from gpsift.posterior import Posterior, TriangularFactor
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -59,6 +59,6 @@ def exact_posterior(kernel: Kernel, X: Array, y: Array, noise_var: Array) -> tup
     """The posterior of Gaussian observations and the jitter it needed; `noise_var` has one entry for each point."""
     pairs = kernel.between(X, X)
     L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
-    posterior = Posterior(kernel, X, cholesky_solve(L, y), (Factor(L),), noise_var + jitter)
+    posterior = Posterior(kernel, X, cholesky_solve(L, y), (TriangularFactor(L),), noise_var + jitter)
     posterior.__dict__["support_pairs"] = pairs  # fills the cache: the same matrix need not be made again
     return posterior, jitter
