@@ -58,7 +58,7 @@ class Gpsift(Library):
     def __init__(self, X: np.ndarray, y: np.ndarray, gp: gs.GP | None = None):
         self.X, self.y, self.gp = X, y, gs.GP() if gp is None else gp
         p = X.shape[1]
-        self.problem = Problem(self.gp.kernel.for_features(p), X, y, tuple(f"x{j}" for j in range(p)))
+        self.problem = Problem.exact(self.gp.kernel.for_features(p), X, y, tuple(f"x{j}" for j in range(p)))
 
     def evaluation(self, log_params: np.ndarray) -> Callable[[], Any]:
         return lambda: self.problem.evidence(log_params)

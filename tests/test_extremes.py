@@ -182,6 +182,23 @@ def test_numbers_whose_squares_overflow_are_scored_or_rejected_with_advice(scale
         assert "escale" in refusal
 
 
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e100, 1e200])
+def test_far_from_the_data_the_prior_is_predicted_or_the_point_rejected(far):
+    X, y = data()
+    gp = gs.GP(SquaredExponential(1.5, 2.0), gs.Fixed(noise_var=0.1)).fit(X, y)
+    refusal = None
+    try:
+        prediction, gradients = gp.predict([[far, 0.0, 0.0]]), gp.gradients([[far, 0.0, 0.0]])
+    except ValueError as error:
+        refusal = str(error)
+    if refusal is None:
+        np.testing.assert_allclose(prediction.mean, y.mean(), rtol=1e-9)
+        np.testing.assert_allclose(prediction.latent_var, 2.0 * y.var(), rtol=1e-9)
+        np.testing.assert_array_equal(np.concatenate(gradients), 0.0)
+    else:
+        assert "escale" in refusal
+
+
 # -- copies ------------------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +216,7 @@ def test_var_of_copies_tells_how_the_covariance_was_made(covariance):
     X, y = data()
     gp = gs.GP(hyper=FIXED).fit(X[:, [0, 1, 2, 0]], y)
     ranking = gs.rank(gp, measure=gs.VAR(covariance=covariance))
-    assert np.all(np.isfinite(ranking.scores))
+    assert np.all(np.isfinite(ranking.scores) & (ranking.scores > 0))
     assert ranking.details["covariance"] == ("ledoit-wolf" if covariance == "auto" else covariance)
 
 

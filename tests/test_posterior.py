@@ -6,7 +6,7 @@ from cases import KERNELS, N_FEATURES, each
 from numpy.testing import assert_allclose
 
 from gpsift.arrays import to_numpy
-from gpsift.gp.exact import exact_posterior
+from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Matern32, SquaredExponential
 from gpsift.linalg import cholesky
 from gpsift.posterior import Posterior, TriangularFactor

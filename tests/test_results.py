@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from gpsift import Prediction, Quality, Ranking
+from gpsift.families import Gaussian
 
 POINTWISE = np.array([[1.0, 0.0, 4.0, 3.0], [3.0, 0.0, 6.0, 1.0]])
 NAMES = ("age", "<script>alert(1)</script>", "bmi", "bp & co")
@@ -118,7 +119,9 @@ def test_plot_rejects_unknown_kinds(kind):
         ranking().plot(kind)
 
 
-@pytest.mark.parametrize("record", [ranking(), Prediction(*np.ones((3, 2)))], ids=["Ranking", "Prediction"])
+@pytest.mark.parametrize(
+    "record", [ranking(), Prediction(Gaussian(*np.ones((2, 2))), *np.ones((2, 2)))], ids=["Ranking", "Prediction"]
+)
 def test_records_are_frozen(record):
     name = dataclasses.fields(record)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -129,7 +132,8 @@ def test_records_are_frozen(record):
 
 
 def prediction():
-    return Prediction(mean=np.array([1.0, -2.0]), latent_var=np.array([0.5, 2.0]), noise_var=np.array([0.25, 0.25]))
+    mean, latent_var = np.array([1.0, -2.0]), np.array([0.5, 2.0])
+    return Prediction(Gaussian(mean, latent_var + 0.25), mean, latent_var)
 
 
 def test_var_of_an_observation_includes_the_noise():

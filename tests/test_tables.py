@@ -230,6 +230,8 @@ def test_read_target_rejects_polars_nulls():
         (np.array([[1, [2]]], dtype=object), "not numbers"),
         (np.array([[1, 2j]], dtype=object), "not real numbers, such as 2j"),
         (np.array([[1, datetime.date(2020, 1, 1)]], dtype=object), "not numbers"),
+        (np.array([[1, np.datetime64("2020-01-01")]], dtype=object), "not"),
+        (np.array([[1, np.timedelta64(1, "D")]], dtype=object), "not"),
         (np.array([[1, 2j]]), "complex numbers; only real"),
         (np.full((2, 2), np.datetime64("2020-01-01")), "`X` holds dates"),
         (np.full((2, 2), np.timedelta64(1, "D")), "`X` holds time differences"),
@@ -238,7 +240,8 @@ def test_read_target_rejects_polars_nulls():
     ],
     ids=[
         "text", "lists of text", "bytes", "text among objects", "list among objects", "complex among objects",
-        "date among objects", "complex", "dates", "time differences", "dict", "ragged",
+        "date among objects", "numpy date among objects", "numpy difference among objects", "complex", "dates",
+        "time differences", "dict", "ragged",
     ],
 )  # fmt: skip
 def test_read_features_rejects_what_is_not_numbers(X, message):
@@ -313,8 +316,10 @@ def test_read_features_rejects_tensors_with_gradients():
         ([1j, 2, 3], "`y` holds complex"),
         (DATES, "`y` holds dates"),
         (pd.Series(pd.Categorical(["a", "b", "a"])), "`y` holds values that are not"),
+        (pd.Series(pd.Categorical([1, 2, 1])), "`y` holds values that are not"),
+        (pd.DataFrame({"y": pd.Categorical([1, 2, 1])}), "`y` has column.s. that do not hold numbers: y"),
     ],
-    ids=["text", "digits", "complex", "dates", "category"],
+    ids=["text", "digits", "complex", "dates", "category", "category of numbers", "frame of a category"],
 )
 def test_read_target_rejects_what_is_not_numbers(y, message):
     with pytest.raises(TypeError, match=message):

@@ -76,6 +76,11 @@ class Reference(ABC):
         """Whether the model predicts better than no inputs at all; None where that is not known."""
         return None
 
+    @property
+    def mean_of(self) -> str:
+        """What the mean of `Response.section` is the mean of."""
+        return "the target"
+
     @abstractmethod
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, latent variance and noise variance at the rows of X, (n,) each."""

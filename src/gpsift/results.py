@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.families import Gaussian
+from gpsift.families import Family, Gaussian
 from gpsift.tables import read_target
 
 if TYPE_CHECKING:
@@ -140,26 +140,32 @@ class Prediction:
     Attributes
     ----------
     mean, var : array (n,)
-        Moments of a new observation, noise included.
-    latent_var : array (n,)
-        Variance of the noise-free function value.
+        Moments of a new observation, noise included: of a class 1, a count, ...
+    latent_mean, latent_var : array (n,)
+        Moments of the noise-free function value, before any link.
+    family : Family
+        The distribution of a new observation.
     """
 
-    mean: np.ndarray
+    family: Family
+    latent_mean: np.ndarray
     latent_var: np.ndarray
-    noise_var: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.family.mean
 
     @property
     def var(self) -> np.ndarray:
-        return self.latent_var + self.noise_var
+        return self.family.var
 
-    def distribution(self, *, latent: bool = False) -> Gaussian:
-        """The normal distribution of an observation, or of the noise-free function value."""
-        return Gaussian(self.mean, self.latent_var if latent else self.var)
+    def distribution(self, *, latent: bool = False) -> Family:
+        """The distribution of an observation, or of the noise-free function value."""
+        return Gaussian(self.latent_mean, self.latent_var) if latent else self.family
 
     def log_density(self, y: Any) -> np.ndarray:
         """log p(y_i) of new observations at these points."""
-        return self.distribution().log_density(read_target(y, self.mean.size))
+        return self.family.log_density(read_target(y, self.latent_mean.size))
 
     def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
         """Quantiles: (n,) for one probability, (n, k) for k of them."""
@@ -185,14 +191,19 @@ class Quality:
     loo_mean, loo_var : array (n,)
         Predictive moments of each observation given all others.
     loo_r2 : float
-        1 - squared error / squared error of the mean of y.
+        1 - squared error / squared error of the model without inputs.
     elpd, elpd_empty : float
-        Sum of log predictive densities of the left-out points: the model's, and that of a normal distribution with
-        the mean and variance of y, which uses no input.
+        Sum of log predictive densities of the left-out points: the model's, and that of a model without inputs (for
+        Gaussian noise a normal distribution with the mean and variance of y).
     elpd_diff, diff_se : float
         `elpd` - `elpd_empty` and its standard error.
+    evidence_gain : float
+        Log evidence of the model less the log likelihood of the one without inputs.
+    n_searched : int
+        How many hyperparameters of the kernel were estimated.
     pit : array (n,)
-        P(Y_i <= y_i given all others); uniform if the model is calibrated.
+        P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
+        calibrated.
     """
 
     loo_mean: np.ndarray
@@ -201,6 +212,8 @@ class Quality:
     lpd: np.ndarray
     lpd_empty: np.ndarray
     pit: np.ndarray
+    evidence_gain: float = np.inf
+    n_searched: int = 0
 
     @property
     def elpd(self) -> float:
@@ -220,11 +233,13 @@ class Quality:
 
     @property
     def explains(self) -> bool:
-        """Whether the inputs help: `elpd` above `elpd_empty` by more than the standard error of the difference.
+        """Whether the inputs help: `elpd_diff` above 0, and `evidence_gain` above `n_searched`.
 
-        Less than that, hyperparameters fitted to pure noise reach too.
+        Leave-one-out keeps the hyperparameters, which may have been fitted to noise; one nat of evidence for each of
+        them is what Akaike's criterion asks. On pure noise (80 data sets, n = 40 to 200, p = 3 to 12, maximum
+        likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all.
         """
-        return self.elpd_diff > self.diff_se
+        return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+# Numbers beyond this, whose squares leave the range of floating point, are refused.
+LARGEST_NUMBER = 1e100
+# Objects that float() would take although they are no numbers, or not real ones.
+NOT_REAL = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
+
 
 def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The values of a table as an (n, p) float array, and its column names where it has any.
@@ -21,7 +26,8 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
     else:
         values, names = _as_real_array(X, name), None
         if values.ndim != 2:
-            advice = f" One feature: pass `{name}.reshape(-1, 1)`; one row: `{name}.reshape(1, -1)`."
+            array = f"np.asarray({name})" if hasattr(X, "to_numpy") else name
+            advice = f" One feature: pass `{array}.reshape(-1, 1)`; one row: `{array}.reshape(1, -1)`."
             raise ValueError(
                 f"`{name}` must be 2-d (rows, features), got shape {values.shape}.{advice if values.ndim == 1 else ''}"
             )
@@ -29,13 +35,14 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
     if n == 0 or p == 0:
         raise ValueError(f"`{name}` is empty: {n} rows and {p} features.")
     _refuse_not_finite(values, names, name)
+    refuse_extreme(values, name)
     return values, names
 
 
 def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
     """A target as an (n,) float array with as many entries as there are rows."""
     _refuse_unreadable(y, name)
-    values = _as_real_array(y, name)
+    values = _read_frame(y, name)[0] if hasattr(y, "columns") else _as_real_array(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -49,6 +56,16 @@ def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
             f"{int(np.flatnonzero(bad)[0])}. Remove those rows or fill them in first."
         )
     return values
+
+
+def refuse_extreme(values: np.ndarray, name: str) -> None:
+    """Refuse numbers so large, or differences so small, that their squares leave the range of floating point."""
+    ranges = np.atleast_1d(np.ptp(values, axis=0))
+    if np.max(np.abs(values)) > LARGEST_NUMBER or np.any((ranges > 0) & (ranges < 1.0 / LARGEST_NUMBER)):
+        raise ValueError(
+            f"`{name}` holds numbers so large or differences so small (beyond {LARGEST_NUMBER:g} or its inverse) "
+            "that their squares leave the range of floating point. Rescale it, for example to other units."
+        )
 
 
 def constant_columns(X: np.ndarray) -> np.ndarray:
@@ -115,7 +132,7 @@ def _as_real_array(values: Any, name: str) -> np.ndarray:
 def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
     # Strings that look like numbers are refused too: float("1e5") hides a column that was read as text.
     array = np.array([np.nan if _is_missing(v) else v for v in array.ravel()], dtype=object).reshape(array.shape)
-    wrong = next((v for v in array.ravel() if isinstance(v, str | bytes | complex | np.complexfloating)), None)
+    wrong = next((v for v in array.ravel() if isinstance(v, NOT_REAL)), None)
     if wrong is not None:
         raise TypeError(f"`{name}` holds values that are not real numbers, such as {wrong!r}.")
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,7 +93,7 @@ def test_predict_matches_dense_formulas(model, standardize):
     prediction = gp.predict(X_new)
     np.testing.assert_allclose(prediction.mean, mean, rtol=1e-9)
     np.testing.assert_allclose(prediction.latent_var, np.diag(cov), rtol=1e-8)
-    np.testing.assert_allclose(prediction.noise_var, noise_var)
+    np.testing.assert_allclose(prediction.var - prediction.latent_var, noise_var)
     np.testing.assert_allclose(prediction.var, np.diag(cov) + noise_var, rtol=1e-9)
 
 
@@ -116,7 +119,7 @@ def test_known_noise_matches_dense_formulas(standardize):
     np.testing.assert_allclose(prediction.latent_var, np.diag(cov), rtol=1e-8)
     np.testing.assert_allclose(gp.noise_var, noise_var)
     # What a new observation's noise will be is not known; the mean is documented.
-    np.testing.assert_allclose(prediction.noise_var, noise_var.mean())
+    np.testing.assert_allclose(prediction.var - prediction.latent_var, noise_var.mean())
 
 
 def test_one_known_noise_equals_the_same_for_each_point():
@@ -306,9 +309,8 @@ def test_identities_at_training_points_equal_the_general_path(model):
     order = np.arange(14)[::-1]
     by_identity, general = gp.at(gp.X_train), gp.at(gp.X_train[order])
     pairs = [
-        (by_identity.mean, general.mean),
+        (by_identity.latent_mean, general.latent_mean),
         (by_identity.latent_var, general.latent_var),
-        (by_identity.noise_var, general.noise_var),
         *zip(by_identity.gradients(), general.gradients(), strict=True),
         *zip(by_identity.hessians(), general.hessians(), strict=True),
         *zip(by_identity.step(1, 1e-3), general.step(1, 1e-3), strict=True),
@@ -322,9 +324,8 @@ def test_identities_at_some_rows_equal_those_rows_of_all():
     rows = np.array([11, 3, 3, 0])
     some, everywhere = gp.at(gp.X_train, rows), gp.at(gp.X_train)
     pairs = [
-        (some.mean, everywhere.mean),
+        (some.latent_mean, everywhere.latent_mean),
         (some.latent_var, everywhere.latent_var),
-        (some.noise_var, everywhere.noise_var),
         *zip(some.gradients(), everywhere.gradients(), strict=True),
         *zip(some.hessians(), everywhere.hessians(), strict=True),
         *zip(some.step(0, 0.1), everywhere.step(0, 0.1), strict=True),
@@ -437,6 +438,20 @@ def test_repr_names_the_features_that_move_between_optima():
     assert not gp.report.starts_agree
     assert gp.report.moving_features
     assert f"differs for {', '.join(gp.report.moving_features)}" in repr(gp)
+
+
+@pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
+@pytest.mark.parametrize(
+    "copied", [lambda gp: pickle.loads(pickle.dumps(gp)), copy.deepcopy], ids=["pickle", "deepcopy"]
+)
+def test_copies_give_the_same_answers(copied):
+    gp, X_new = fitted(noise_var=np.linspace(0.05, 2.0, 14))
+    other = copied(gp)
+    for X in (X_new, gp.X_train):
+        np.testing.assert_array_equal(other.predict(X).var, gp.predict(X).var)
+    np.testing.assert_array_equal(gs.rank(other, measure=gs.VAR()).scores, gs.rank(gp, measure=gs.VAR()).scores)
+    assert other.quality.elpd == gp.quality.elpd
+    assert other.hyperparameters == gp.hyperparameters
 
 
 def test_fitted_models_are_frozen():

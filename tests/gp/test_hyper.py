@@ -54,7 +54,7 @@ def data(n=15, seed=0):
 def problem(kernel, known_noise_var=None, **kwargs):
     X, y = data(**kwargs)
     names = ("a", "b", "c")
-    return Problem(kernel.for_features(N_FEATURES), X, (y - y.mean()) / y.std(), names, known_noise_var)
+    return Problem.exact(kernel.for_features(N_FEATURES), X, (y - y.mean()) / y.std(), names, known_noise_var)
 
 
 def differences(function, x, h=1e-3):
@@ -143,7 +143,7 @@ def test_map_goes_to_the_prior_mode_where_the_data_are_silent():
     X, y = data(25)
     X[:, 2] = 0.0  # the likelihood does not depend on this length-scale
     kernel = (SquaredExponential() + Constant()).for_features(N_FEATURES)
-    task = Problem(kernel, X, (y - y.mean()) / y.std(), ("a", "b", "c"))
+    task = Problem.exact(kernel, X, (y - y.mean()) / y.std(), ("a", "b", "c"))
     for prior in (gs.InverseGamma(1.0, 10.0), gs.InverseGamma(5.0, 5.0)):
         with blas_threads_for(25):
             estimate = gs.MAP(lengthscale=prior).estimate(task)
@@ -161,6 +161,27 @@ def test_map_draws_hyperparameters_towards_its_priors():
 
 
 # -- several starts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hyper", [gs.ML2(), gs.MAP()], ids=["ML2", "MAP"])
+def test_the_search_does_not_depend_on_who_standardizes(hyper):
+    # Limits, starts and priors are those of unit scale either way.
+    X, y = data(30)
+    X, y = X * [1.0, 100.0, 1e-3], 50.0 * (y - y.mean())
+    inside = gs.GP(hyper=hyper).fit(X, y)
+    outside = gs.GP(hyper=hyper, standardize=False).fit(X, y)
+    np.testing.assert_allclose(outside.lengthscale[:2], inside.lengthscale[:2], rtol=0.01)  # the third is silent
+    assert outside.noise_var == pytest.approx(inside.noise_var, rel=0.01)
+    shift = len(y) * np.log(y.std())
+    assert max(outside.report.objectives) == pytest.approx(max(inside.report.objectives) - shift, abs=1e-3)
+    np.testing.assert_allclose(outside.predict(X).mean, inside.predict(X).mean, atol=0.01 * y.std())
+
+
+def test_an_offset_of_the_target_is_no_noise():
+    # Without standardisation the kernel's constant has to carry the offset; the limits of the noise must not.
+    X, y = data(40)
+    gp = gs.GP(standardize=False).fit(X, y + 1e4)
+    assert gp.noise_var == pytest.approx(gs.GP().fit(X, y).noise_var, rel=0.2)
 
 
 @pytest.mark.parametrize("hyper", [gs.ML2, gs.MAP])

@@ -1,9 +1,8 @@
-"""Our engine: data in, a fitted Gaussian process out.
+"""Our models: data in, a fitted Gaussian process out.
 
-`model.py` is the front (`GP` and what its `fit` returns). Behind it: `problem.py` states what is optimised,
-`hyper.py` holds the choices `ML2`, `MAP` and `Fixed`, `optimise.py` the search from several starts, `exact.py` the
-mathematics of exact inference and `inplace.py` its fast twin for the default model, `quality.py` the leave-one-out
-sheet. Read `exact.py` first.
+`model.py` is the front (`GP`), `fitted.py` what its `fit` returns. Behind them: `problem.py` states what is optimised,
+`hyper.py` holds the choices `ML2`, `MAP` and `Fixed`, `optimise.py` the search from several starts, `quality.py` the
+leave-one-out sheet. The mathematics of posteriors is in the room `inference`.
 """
 
 from gpsift.gp.fitted import FittedGP

@@ -9,11 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.families import Gaussian
+from gpsift import families
+from gpsift.families import Family
 from gpsift.gp.optimise import Estimate
-from gpsift.gp.quality import leave_one_out, quality_sheet
+from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
+from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
 from gpsift.notices import notice
 from gpsift.posterior import LatentAt, Posterior
 from gpsift.reference import Reference
@@ -50,6 +53,12 @@ class FitReport:
     stepped_features : tuple of str
         Features of few values with a length-scale so short that the model takes the values for unrelated levels. Slopes
         at the data then say nothing about the jumps between them.
+    inference_converged : bool
+        Whether expectation propagation settled or Newton's method found the mode; True for exact inference.
+    n_iterations : int
+        Sweeps or steps that this took at the end of the fit.
+    n_searched : int
+        How many hyperparameters of the kernel were estimated.
     """
 
     converged: bool
@@ -62,10 +71,17 @@ class FitReport:
     jitter: float
     constant_columns: tuple[str, ...]
     stepped_features: tuple[str, ...]
+    inference_converged: bool = True
+    n_iterations: int = 0
+    n_searched: int = 0
 
     @classmethod
     def of(
-        cls, estimate: Estimate, jitter: float, constant_columns: tuple[str, ...], stepped_features: tuple[str, ...]
+        cls,
+        estimate: Estimate,
+        inferred: Inferred,
+        constant_columns: tuple[str, ...],
+        stepped_features: tuple[str, ...],
     ) -> Self:
         best = estimate.best
         return cls(
@@ -76,7 +92,10 @@ class FitReport:
             moving_features=() if estimate.starts_agree else estimate.moving_features,
             n_evaluations=estimate.n_evaluations,
             at_limit=estimate.at_limit,
-            jitter=jitter,
+            jitter=inferred.jitter,
+            inference_converged=inferred.converged,
+            n_iterations=inferred.n_iterations,
+            n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
             constant_columns=constant_columns,
             stepped_features=stepped_features,
         )
@@ -87,6 +106,12 @@ class FitReport:
             notice(
                 f"The search for hyperparameters did not converge ({self.message}). Raise `max_iterations`, or rescale "
                 "the data.",
+                stacklevel=4,
+            )
+        if not self.inference_converged:
+            notice(
+                f"Inference did not settle in {self.n_iterations} iterations; the posterior is approximate. Another "
+                'kernel, a prior (`MAP()`) or `inference="laplace"` may help.',
                 stacklevel=4,
             )
         if self.at_limit:
@@ -118,15 +143,20 @@ class FittedGP(Reference):
     """
 
     posterior: Posterior
+    likelihood: Likelihood
+    inferred: Inferred
+    inference: str
     scaling: Scaling
     X_train: np.ndarray
     y_train: np.ndarray
+    size_train: np.ndarray
     feature_names: tuple[str, ...]
     has_given_names: bool
-    has_known_noise: bool
-    noise_var_standard: np.ndarray
-    log_marginal_likelihood: float
     report: FitReport
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        return self.inferred.log_evidence
 
     @property
     def kernel(self) -> Kernel:
@@ -142,41 +172,68 @@ class FittedGP(Reference):
     @property
     def noise_var(self) -> np.ndarray | float:
         """Noise variance in squared units of the target: one number, or one for each point where that was given."""
-        noise_var = self.noise_var_standard * self.scaling.y_scale**2
-        return noise_var if self.has_known_noise else float(noise_var[0])
+        scaled = self._likelihood_in_units
+        if isinstance(scaled, KnownNoise):
+            return scaled.variances
+        if isinstance(scaled, Gaussian):
+            return scaled.noise_var
+        raise AttributeError(f"a {type(scaled).__name__} likelihood has no noise variance")
 
     @property
     def hyperparameters(self) -> Mapping[str, float]:
         """All hyperparameters by name, in the units of the model."""
-        labels = self.kernel.param_labels(self.feature_names)
-        named = {
+        labels = [*self.kernel.param_labels(self.feature_names), *((name, None) for name in self.likelihood.PARAMS)]
+        values = np.exp(np.concatenate([self.kernel.log_params, self.likelihood.log_params]))
+        return {
             kind if feature is None else f"{kind}[{feature}]": float(value)
-            for (kind, feature), value in zip(labels, np.exp(self.kernel.log_params), strict=True)
+            for (kind, feature), value in zip(labels, values, strict=True)
         }
-        return named if self.has_known_noise else {**named, "noise_var": float(self.noise_var_standard[0])}
 
     @cached_property
     def quality(self) -> Quality:
-        with blas_threads_for(self.y_train.size):
-            Q_diagonal = np.diagonal(self.posterior.M)
-        y = self.scaling.target(self.y_train)
-        mean, var = leave_one_out(y, self.posterior.weights, Q_diagonal)
-        scaling = self.scaling
-        return quality_sheet(self.y_train, scaling.y_center + scaling.y_scale * mean, scaling.y_scale**2 * var)
+        y_center, y_scale = self.scaling.y_center, self.scaling.y_scale
+        return quality_sheet(
+            self.y_train,
+            self.size_train,
+            self._likelihood_in_units,
+            y_center + y_scale * self.inferred.cavity_mean,
+            y_scale**2 * self.inferred.cavity_var,
+            log_evidence=self.log_marginal_likelihood - self.y_train.size * np.log(y_scale),
+            n_searched=self.report.n_searched,
+        )
+
+    @cached_property
+    def _likelihood_in_units(self) -> Likelihood:
+        return self.likelihood.in_units(self.scaling.y_scale)
 
     @property
     def explains(self) -> bool:
         return self.quality.explains
 
-    def predict(self, X_new: Any) -> Prediction:
+    @property
+    def mean_of(self) -> str:
+        return "the target" if self.likelihood.standardises_target else "the latent function"
+
+    def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points.
 
         Where the noise of each training point was given, new observations are taken to have the mean noise.
+
+        Parameters
+        ----------
+        X_new : array or data frame (n, p)
+        exposure, trials : array (n,) or float, optional
+            Of the new observations, as in `GP.fit`; 1 by default.
         """
-        return Prediction(*self.moments(self._read(X_new)))
+        X = self._read(X_new)
+        size = read_size(self.likelihood, X.shape[0], exposure=exposure, trials=trials)
+        with blas_threads_for(self.y_train.size):
+            response = self.at(X)
+            mean, var = response.latent_mean, response.latent_var
+        return Prediction(self._likelihood_in_units.predictive(mean, var, size), mean, var)
 
     def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of the predictive mean and variance along each feature, (n, p) each, in the user's units."""
+        """Derivatives of the latent mean and variance along each feature, (n, p) each, in the user's units."""
         X = self._read(X_new)
         with blas_threads_for(self.y_train.size):
             return self.at(X).gradients()
@@ -196,14 +253,15 @@ class FittedGP(Reference):
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         with blas_threads_for(self.y_train.size):
             response = self.at(X)
-            return response.mean, response.latent_var, response.noise_var
+            return response.latent_mean, response.latent_var, np.full(X.shape[0], np.mean(self.noise_var))
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
+        size = np.ones(X.shape[0])
         if X is self.X_train or np.array_equal(X, self.X_train):
-            latent = self.posterior.at_support(rows)
+            latent, size = self.posterior.at_support(rows), self.size_train
         else:
             latent = self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
-        return GPResponse(latent, self.scaling, np.full(latent.X.shape[0], self.noise_var_standard.mean()))
+        return GPResponse(latent, self.scaling, self._likelihood_in_units, size if rows is None else size[rows])
 
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")
@@ -229,23 +287,21 @@ class FittedGP(Reference):
 class GPResponse:
     """The response of our own posterior, in closed form."""
 
-    def __init__(self, latent: LatentAt, scaling: Scaling, noise_var: np.ndarray):
-        self._latent, self._scaling, self._noise_var = latent, scaling, noise_var
+    def __init__(self, latent: LatentAt, scaling: Scaling, likelihood: Likelihood, size: np.ndarray):
+        self._latent, self._scaling, self._likelihood, self._size = latent, scaling, likelihood, size
 
     @property
-    def mean(self) -> np.ndarray:
+    def latent_mean(self) -> np.ndarray:
         return self._scaling.y_center + self._scaling.y_scale * self._latent.mean
 
     @property
     def latent_var(self) -> np.ndarray:
         return self._scaling.y_scale**2 * self._latent.var
 
-    @property
-    def noise_var(self) -> np.ndarray:
-        return self._scaling.y_scale**2 * self._noise_var
-
-    def distribution(self, *, latent: bool) -> Gaussian:
-        return Gaussian(self.mean, self.latent_var if latent else self.latent_var + self.noise_var)
+    def distribution(self, *, latent: bool) -> Family:
+        if latent:
+            return families.Gaussian(self.latent_mean, self.latent_var)
+        return self._likelihood.predictive(self.latent_mean, self.latent_var, self._size)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         y_scale, x_scale = self._scaling.y_scale, self._scaling.x_scale

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from gpsift.gp.optimise import Estimate, maximise
-from gpsift.gp.priors import HalfT, InverseGamma, Prior
+from gpsift.gp.priors import GammaPrior, HalfT, InverseGamma, Prior
 from gpsift.gp.problem import Problem
 from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
 
 MAX_ITERATIONS = 1000
 PER_FEATURE = ("lengthscale", "linear_var")
@@ -21,9 +22,9 @@ PER_FEATURE = ("lengthscale", "linear_var")
 class Hyper(ABC):
     """A way to find hyperparameters."""
 
-    def prepare(self, kernel: Kernel) -> Kernel:
-        """The kernel with what is known beforehand."""
-        return kernel
+    def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
+        """Kernel and likelihood with what is known beforehand."""
+        return kernel, likelihood
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
@@ -75,6 +76,9 @@ class MAP(Hyper):
     Parameters
     ----------
     lengthscale, signal, noise, constant, linear, shape : Prior
+    df, concentration, gamma_shape : Prior
+        Of the parameters of the Student-t, negative binomial and gamma likelihoods: weak, and away from the limits
+        where the likelihood says nothing.
     starts, seed, max_iterations
         As in `ML2`.
     """
@@ -85,13 +89,16 @@ class MAP(Hyper):
     constant: Prior = HalfT(4.0, 1.0)
     linear: Prior = HalfT(4.0, 1.0)
     shape: Prior = InverseGamma(2.0, 2.0)
+    df: Prior = GammaPrior(2.0, 0.1)
+    concentration: Prior = InverseGamma(0.4, 0.3)
+    gamma_shape: Prior = InverseGamma(0.4, 0.3)
     starts: int = 3
     seed: int = 0
     max_iterations: int = MAX_ITERATIONS
 
     def __post_init__(self) -> None:
         _check_starts(self.starts, self.max_iterations)
-        for name in ("lengthscale", "signal", "noise", "constant", "linear", "shape"):
+        for name in (f.name for f in fields(self) if f.name not in ("starts", "seed", "max_iterations")):
             if not isinstance(getattr(self, name), Prior):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
 
@@ -104,6 +111,10 @@ class MAP(Hyper):
             "noise_var": (self.noise, 0.5),
             "constant_var": (self.constant, 0.5),
             "linear_var": (self.linear, 0.5),
+            "noise_scale": (self.noise, 1.0),
+            "df": (self.df, 1.0),
+            "concentration": (self.concentration, 1.0),
+            "gamma_shape": (self.gamma_shape, 1.0),
         }
         value, gradient = 0.0, np.zeros_like(log_params)
         for kind, (prior, power) in by_kind.items():
@@ -131,6 +142,8 @@ class Fixed(Hyper):
     lengthscale : float or array (p,)
     signal_var, noise_var, constant_var, shape : float
     linear_var : float or array (p,)
+    noise_scale, df, concentration, gamma_shape : float
+        Parameters of the Student-t, negative binomial and gamma likelihoods.
     """
 
     lengthscale: Any = None
@@ -139,6 +152,10 @@ class Fixed(Hyper):
     constant_var: float | None = None
     linear_var: Any = None
     shape: float | None = None
+    noise_scale: float | None = None
+    df: float | None = None
+    concentration: float | None = None
+    gamma_shape: float | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.values.items():
@@ -152,8 +169,9 @@ class Fixed(Hyper):
                 kind = "one number, or one for each feature" if name in PER_FEATURE else "one number"
                 raise ValueError(f"`{name}` must be {kind}, got shape {array.shape}.")
 
-    def prepare(self, kernel: Kernel) -> Kernel:
-        return kernel.with_values(self.values)
+    def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
+        own = {name: float(self.values[name]) for name in likelihood.PARAMS if name in self.values}
+        return kernel.with_values(self.values), replace(likelihood, **own)
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -167,10 +185,7 @@ class Fixed(Hyper):
                 raise ValueError(f"The model has no `{name}` to fix; it has {', '.join(sorted(kinds))}.")
         if "noise_var" in kinds and self.noise_var is None:
             raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
-        log_params = problem.kernel.log_params
-        if self.noise_var is not None:
-            log_params = np.append(log_params, np.log(self.noise_var))
-        return Estimate(log_params)
+        return Estimate(problem.log_params)
 
 
 def _no_prior(_kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:

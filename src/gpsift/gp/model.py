@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from gpsift.gp.exact import exact_posterior
 from gpsift.gp.fitted import FitReport, FittedGP, stepped_features
 from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.problem import Problem
 from gpsift.gp.scaling import Scaling
+from gpsift.inference import Engine, EPEngine, ExactEngine, LaplaceEngine
 from gpsift.kernels import Constant, Kernel, SquaredExponential
+from gpsift.likelihoods import (
+    Binomial,
+    Gamma,
+    Gaussian,
+    KnownNoise,
+    Likelihood,
+    Logit,
+    NegativeBinomial,
+    Poisson,
+    Probit,
+    StudentT,
+    read_size,
+)
 from gpsift.notices import notice
-from gpsift.tables import constant_columns, default_names, read_features, read_target
+from gpsift.tables import constant_columns, default_names, read_features, read_target, refuse_extreme
 from gpsift.threads import blas_threads_for
 
-LARGEST_NUMBER = 1e100
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "gaussian": Gaussian,
+    "bernoulli": Probit,
+    "probit": Probit,
+    "logit": Logit,
+    "binomial": Binomial,
+    "poisson": Poisson,
+    "negative-binomial": NegativeBinomial,
+    "gamma": Gamma,
+    "student-t": StudentT,
+}
+Inference = Literal["auto", "exact", "ep", "laplace"]
 
 
 def default_kernel() -> Kernel:
@@ -27,7 +51,7 @@ def default_kernel() -> Kernel:
 
 @dataclass(frozen=True)
 class GP:
-    """A Gaussian process regression model.
+    """A Gaussian process model.
 
     Parameters
     ----------
@@ -37,8 +61,13 @@ class GP:
     hyper : Hyper
         `ML2()`, `MAP()` or `Fixed(...)`.
     standardize : bool
-        Fit on inputs and target of mean 0 and standard deviation 1. Predictions, gradients and scores are in the
-        user's units either way.
+        Fit on inputs of mean 0 and standard deviation 1, and the target likewise for Gaussian and Student-t noise.
+        Predictions, gradients and scores are in the user's units either way.
+    likelihood : str or Likelihood
+        How observations depend on the latent function: "gaussian", "bernoulli" (probit), "logit", "binomial",
+        "poisson", "negative-binomial", "gamma", "student-t", or an object of `gpsift.likelihoods`.
+    inference : {"auto", "exact", "ep", "laplace"}
+        "auto" is exact for Gaussian noise, expectation propagation for probit, Laplace's method for the others.
 
     Examples
     --------
@@ -54,14 +83,19 @@ class GP:
     kernel: Kernel = field(default_factory=default_kernel)
     hyper: Hyper = field(default_factory=ML2)
     standardize: bool = True
+    likelihood: str | Likelihood = "gaussian"
+    inference: Inference = "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
         if not isinstance(self.hyper, Hyper):
             raise TypeError(f"`hyper` must be ML2(), MAP() or Fixed(...), got {self.hyper!r}.")
+        _read_likelihood(self.likelihood)
+        if self.inference not in ("auto", "exact", "ep", "laplace"):
+            raise ValueError(f'`inference` must be "auto", "exact", "ep" or "laplace", got {self.inference!r}.')
 
-    def fit(self, X: Any, y: Any, *, noise_var: Any = None) -> FittedGP:
+    def fit(self, X: Any, y: Any, *, noise_var: Any = None, exposure: Any = None, trials: Any = None) -> FittedGP:
         """Fit the model.
 
         Parameters
@@ -69,8 +103,12 @@ class GP:
         X : array or data frame (n, p)
         y : array (n,)
         noise_var : array (n,) or float, optional
-            Known variance of the noise of each observation, in squared units of y. By default one noise variance for
-            all is estimated.
+            Known variance of the noise of each observation, in squared units of y; Gaussian noise only. By default one
+            noise variance for all is estimated.
+        exposure : array (n,) or float, optional
+            Of Poisson and negative binomial counts, whose mean is exposure times exp(latent); 1 by default.
+        trials : array (n,) or float, optional
+            Of binomial counts; 1 by default.
 
         Returns
         -------
@@ -78,54 +116,89 @@ class GP:
         """
         values, names = read_features(X)
         target = read_target(y, values.shape[0])
-        constant = _check_data(values, target, names)
-        scaling = Scaling.standardising(values, target) if self.standardize else Scaling.none(values)
+        likelihood = _read_likelihood(self.likelihood)
+        size = read_size(likelihood, values.shape[0], exposure=exposure, trials=trials)
+        likelihood.check_target(target, size)
+        constant = _check_data(values, target, names, likelihood)
+        scaling = _choose_scaling(values, target, likelihood, standardize=self.standardize)
         labels = default_names(values.shape[1]) if names is None else names
+        likelihood = _with_known_noise(likelihood, noise_var, target.size, scaling)
+        inputs, standard_target = scaling.inputs(values), scaling.target(target)
+        kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
         problem = Problem(
-            kernel=self.hyper.prepare(self.kernel).for_features(values.shape[1]),
-            X=scaling.inputs(values),
-            y=scaling.target(target),
+            kernel=kernel.for_features(values.shape[1]),
+            likelihood=likelihood,
+            X=inputs,
+            y=standard_target,
+            engine=make_engine(self.inference, likelihood, inputs, standard_target, size),
             names=labels,
-            known_noise_var=_read_noise(noise_var, target.size, scaling),
         )
         with blas_threads_for(values.shape[0]):
             estimate = self.hyper.estimate(problem)
-            kernel, noise = problem.split(estimate.log_params)
-            log_evidence = problem.evidence(estimate.log_params).value
-            noise = np.broadcast_to(noise, target.shape).copy()
-            posterior, jitter = exact_posterior(kernel, problem.X, problem.y, noise)
+            kernel, likelihood = problem.split(estimate.log_params)
+            inferred = problem.engine.infer(kernel, likelihood)
         inert = tuple(name for name, is_constant in zip(labels, constant, strict=True) if is_constant)
-        report = FitReport.of(estimate, jitter, inert, stepped_features(problem.X, kernel, labels))
+        report = FitReport.of(estimate, inferred, inert, stepped_features(inputs, kernel, labels))
         report.warn()
         fitted = FittedGP(
-            posterior=posterior,
+            posterior=inferred.posterior,
+            likelihood=likelihood,
+            inferred=inferred,
+            inference=problem.engine.name,
             scaling=scaling,
             X_train=values,
             y_train=target,
+            size_train=size,
             feature_names=labels,
             has_given_names=names is not None,
-            has_known_noise=problem.known_noise_var is not None,
-            noise_var_standard=noise,
-            log_marginal_likelihood=log_evidence,
             report=report,
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
         return fitted
 
 
-def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None) -> np.ndarray:
+def make_engine(inference: Inference, likelihood: Likelihood, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> Engine:
+    """The way of inference that was asked for, or the best one for the likelihood."""
+    is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
+    if inference == "auto":
+        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
+    if inference == "exact":
+        if not is_gaussian:
+            raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
+        return ExactEngine(X, y)
+    if isinstance(likelihood, KnownNoise):
+        raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
+    if inference == "ep":
+        if likelihood.PARAMS or not likelihood.is_log_concave:
+            raise ValueError(
+                f"Expectation propagation is offered for likelihoods without parameters of their own, not for "
+                f'{type(likelihood).__name__}; use "auto".'
+            )
+        return EPEngine(X, y, size)
+    return LaplaceEngine(X, y, size)
+
+
+def _read_likelihood(likelihood: Any) -> Likelihood:
+    if isinstance(likelihood, Likelihood):
+        return likelihood
+    if isinstance(likelihood, str) and likelihood in LIKELIHOODS:
+        return LIKELIHOODS[likelihood]()
+    raise ValueError(f"`likelihood` must be one of {', '.join(LIKELIHOODS)}, or a Likelihood, got {likelihood!r}.")
+
+
+def _choose_scaling(X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+    if not standardize:
+        return Scaling.none(X)
+    return Scaling.standardising(X, y if likelihood.standardises_target else None)
+
+
+def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None, likelihood: Likelihood) -> np.ndarray:
     """Refuse data that no model can be fitted to; returns which columns are constant."""
     if X.shape[0] < 2:
         raise ValueError(f"At least 2 rows are needed to fit a model, got {X.shape[0]}.")
-    if np.ptp(y) <= 4.0 * np.finfo(float).eps * np.max(np.abs(y)):
+    if likelihood.size_name is None and np.ptp(y) <= 4.0 * np.finfo(float).eps * np.max(np.abs(y)):
         raise ValueError(f"`y` is constant ({y[0]:g} in all {y.size} rows), so there is nothing for inputs to explain.")
-    for name, values in (("X", X), ("y", y)):
-        largest, ranges = np.max(np.abs(values)), np.atleast_1d(np.ptp(values, axis=0))
-        if largest > LARGEST_NUMBER or np.any((ranges > 0) & (ranges < 1.0 / LARGEST_NUMBER)):
-            raise ValueError(
-                f"`{name}` holds numbers so large or differences so small (beyond {LARGEST_NUMBER:g} or its inverse) "
-                "that their squares leave the range of floating point. Rescale it, for example to other units."
-            )
+    refuse_extreme(y, "y")
     constant = constant_columns(X)
     if constant.all():
         raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
@@ -139,9 +212,11 @@ def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None) -> 
     return constant
 
 
-def _read_noise(noise_var: Any, n: int, scaling: Scaling) -> np.ndarray | None:
+def _with_known_noise(likelihood: Likelihood, noise_var: Any, n: int, scaling: Scaling) -> Likelihood:
     if noise_var is None:
-        return None
+        return likelihood
+    if not isinstance(likelihood, Gaussian):
+        raise ValueError(f"`noise_var` was given, but a {type(likelihood).__name__} likelihood has no such noise.")
     if np.ndim(noise_var) == 0:
         noise_var = np.full(n, noise_var)
     values = read_target(noise_var, n, name="noise_var")
@@ -150,4 +225,4 @@ def _read_noise(noise_var: Any, n: int, scaling: Scaling) -> np.ndarray | None:
             f"`noise_var` must be positive, got {values.min():g} in row {int(values.argmin())}. It is a variance; for "
             "noise-free data give a small number, such as 1e-8 times the variance of y."
         )
-    return values / scaling.y_scale**2
+    return KnownNoise(values / scaling.y_scale**2)

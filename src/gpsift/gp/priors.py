@@ -67,6 +67,27 @@ class InverseGamma(Prior):
         return log_density, self.scale / value - (self.shape + 1.0)
 
 
+@dataclass(frozen=True)
+class GammaPrior(Prior):
+    """Gamma distribution with mean shape / rate.
+
+    Parameters
+    ----------
+    shape, rate : float
+    """
+
+    shape: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        _check_positive(self, shape=self.shape, rate=self.rate)
+
+    def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        log_constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
+        log_density = log_constant + (self.shape - 1.0) * np.log(value) - self.rate * value
+        return log_density, self.shape - 1.0 - self.rate * value
+
+
 def _check_positive(prior: Prior, **values: float) -> None:
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):

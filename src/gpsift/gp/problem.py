@@ -1,45 +1,70 @@
-"""What is optimised: the log marginal likelihood of a data set as a function of log hyperparameters."""
+"""What is optimised: the log evidence of a data set as a function of log hyperparameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from gpsift.gp.exact import Evidence, exact_evidence
-from gpsift.gp.inplace import InPlaceEvidence
+from gpsift.inference import Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
 
 Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
+
+# By which power of the target's scale a kind of hyperparameter grows; variances by the second.
+TARGET_POWER = {
+    "lengthscale": 0.0,
+    "shape": 0.0,
+    "df": 0.0,
+    "noise_scale": 1.0,
+    "concentration": 0.0,
+    "gamma_shape": 0.0,
+}
+VARIANCE_POWER = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A kernel and data. Parameters are the kernel's, and last the noise variance unless that is known.
+    """A model and data. Parameters are the kernel's, then the likelihood's.
 
     Parameters
     ----------
-    kernel : Kernel
-        Its values are where the search starts, for inputs and target of unit scale.
+    kernel, likelihood : Kernel, Likelihood
+        Their values are where the search starts, for inputs and target of unit scale.
     X, y : arrays (n, p) and (n,)
+    engine : Engine
+        Inference on X and y.
     names : tuple of str
         Feature names, for messages.
-    known_noise_var : array (n,) or None
     """
 
     kernel: Kernel
+    likelihood: Likelihood
     X: np.ndarray
     y: np.ndarray
+    engine: Engine
     names: tuple[str, ...]
-    known_noise_var: np.ndarray | None = None
+
+    @classmethod
+    def exact(
+        cls,
+        kernel: Kernel,
+        X: np.ndarray,
+        y: np.ndarray,
+        names: tuple[str, ...],
+        known_noise_var: np.ndarray | None = None,
+    ) -> Self:
+        """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
+        likelihood = Gaussian() if known_noise_var is None else KnownNoise(known_noise_var)
+        return cls(kernel, likelihood, X, y, ExactEngine(X, y), names)
 
     @cached_property
     def labels(self) -> list[Label]:
         """(kind, feature) of each parameter."""
-        labels = self.kernel.param_labels(self.names)
-        return labels if self.known_noise_var is not None else [*labels, ("noise_var", None)]
+        return [*self.kernel.param_labels(self.names), *((name, None) for name in self.likelihood.PARAMS)]
 
     @cached_property
     def kinds(self) -> np.ndarray:
@@ -47,35 +72,33 @@ class Problem:
         return np.array([kind for kind, _ in self.labels])
 
     @cached_property
+    def log_params(self) -> np.ndarray:
+        """The values that the model came with."""
+        return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
+
+    @cached_property
     def log_units(self) -> np.ndarray:
         """Logarithm of each parameter's natural size: 0 on standardised data."""
         column_sd = np.log(np.where(np.ptp(self.X, axis=0) > 0, self.X.std(axis=0), 1.0))
-        target = np.log(np.mean(self.y**2))
-        by_kind = {"lengthscale": 0.0, "shape": 0.0}
-        units = np.array([by_kind.get(kind, target) for kind in self.kinds])
+        # A latent function behind a link has its own scale, whatever that of the observations.
+        spread = np.log(self.y.std()) if self.likelihood.standardises_target else 0.0
+        units = np.array([TARGET_POWER.get(kind, VARIANCE_POWER) * spread for kind in self.kinds])
+        if self.likelihood.standardises_target:  # the level has the size of y itself, not of its differences
+            units[self.kinds == "constant_var"] = np.log(np.mean(self.y**2))
         for kind, power in (("lengthscale", 1.0), ("linear_var", -2.0)):
             where = np.flatnonzero(self.kinds == kind)
-            units[where] += power * (
-                column_sd.mean() if where.size < self.X.shape[1] else np.resize(column_sd, where.size)
-            )
+            sd = column_sd.mean() if where.size < self.X.shape[1] else np.resize(column_sd, where.size)
+            units[where] += power * sd
         return units
 
-    def split(self, log_params: np.ndarray) -> tuple[Kernel, np.ndarray | float]:
-        """The kernel with these parameters, and the noise variance."""
-        if self.known_noise_var is not None:
-            return self.kernel.with_log_params(log_params), self.known_noise_var
-        return self.kernel.with_log_params(log_params[:-1]), float(np.exp(log_params[-1]))
+    def split(self, log_params: np.ndarray) -> tuple[Kernel, Likelihood]:
+        """Kernel and likelihood with these parameters."""
+        n_kernel = self.kernel.log_params.size
+        return (
+            self.kernel.with_log_params(log_params[:n_kernel]),
+            self.likelihood.with_log_params(log_params[n_kernel:]),
+        )
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
-        """Log marginal likelihood with its gradient."""
-        kernel, noise_var = self.split(log_params)
-        evidence = self._evaluate(kernel, noise_var)
-        if self.known_noise_var is None:
-            return evidence
-        return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
-
-    @cached_property
-    def _evaluate(self) -> Callable[[Kernel, np.ndarray | float], Evidence]:
-        if InPlaceEvidence.serves(self.kernel, self.X):
-            return InPlaceEvidence(self.X, self.y)
-        return lambda kernel, noise_var: exact_evidence(kernel, self.X, self.y, noise_var)
+        """Log evidence with its gradient."""
+        return self.engine.evidence(*self.split(log_params))

@@ -1,34 +1,67 @@
-r"""Leave-one-out in closed form, and what it says about a fit.
+r"""Leave-one-out from the cavities, and what it says about a fit.
 
-With Q = (K + D)^-1 and alpha = Q y, the prediction of y_i from all other points is normal with mean y_i - alpha_i /
-Q_ii and variance 1 / Q_ii (Rasmussen & Williams 2006, equation 5.12), hyperparameters and standardisation kept.
+Without observation i the latent value at its point is normal with the cavity's moments; the likelihood averaged over
+that is the predictive distribution of y_i given all others, hyperparameters and standardisation kept. For exact
+inference with Q = (K + D)^-1 and alpha = Q y it is normal with mean y_i - alpha_i / Q_ii and variance 1 / Q_ii
+(Rasmussen & Williams 2006, equation 5.12).
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 
-from gpsift.families import Gaussian
+from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality
 
 
-def leave_one_out(y: np.ndarray, alpha: np.ndarray, Q_diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each observation given all the others, (n,) each."""
-    return y - alpha / Q_diagonal, 1.0 / Q_diagonal
-
-
-def quality_sheet(y: np.ndarray, loo_mean: np.ndarray, loo_var: np.ndarray) -> Quality:
-    """Compare the left-out predictions with those of no inputs: a normal distribution with the moments of y.
+def quality_sheet(
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: Likelihood,
+    cavity_mean: np.ndarray,
+    cavity_var: np.ndarray,
+    *,
+    log_evidence: float = np.inf,
+    n_searched: int = 0,
+) -> Quality:
+    """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
 
     Like the model, the empty one keeps what was estimated from all rows, so a model that found nothing scores the same.
     """
-    loo = Gaussian(loo_mean, loo_var)
-    empty = Gaussian(np.full(y.shape, y.mean()), np.full(y.shape, y.var()))
+    loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
+    empty_likelihood, level = empty_model(y, size, likelihood)
+    f = np.full(y.shape, level)
+    lpd_empty = empty_likelihood.log_density(y, f, size)
+    empty_mean, _ = empty_likelihood.conditional_moments(f, size)
+    below = loo.cdf(y)
+    if likelihood.is_discrete:
+        below = 0.5 * (below + loo.cdf(y - 1.0))  # the middle of the jump
     return Quality(
-        loo_mean=loo_mean,
-        loo_var=loo_var,
-        loo_r2=float(1.0 - np.sum((y - loo_mean) ** 2) / np.sum((y - y.mean()) ** 2)),
+        loo_mean=loo.mean,
+        loo_var=loo.var,
+        loo_r2=float(1.0 - np.sum((y - loo.mean) ** 2) / np.sum((y - empty_mean) ** 2)),
         lpd=loo.log_density(y),
-        lpd_empty=empty.log_density(y),
-        pit=loo.cdf(y),
+        lpd_empty=lpd_empty,
+        pit=below,
+        evidence_gain=float(log_evidence - lpd_empty.sum()),
+        n_searched=n_searched,
     )
+
+
+def empty_model(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> tuple[Likelihood, float]:
+    """The likelihood's parameters and the one latent value that fit all observations best."""
+    known = likelihood.empty_fit(y, size)
+    if known is not None:
+        return known
+
+    def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        model, f = likelihood.with_log_params(theta[1:]), np.full(y.shape, theta[0])
+        by_param = [d.log_density.sum() for d in model.log_param_derivatives(y, f, size)]
+        gradient = np.array([model.derivatives(y, f, size).first.sum(), *by_param])
+        return -float(model.log_density(y, f, size).sum()), -gradient
+
+    start = np.concatenate([[likelihood.empty_start(y, size)], likelihood.log_params])
+    bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.PARAMS)]
+    result = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return likelihood.with_log_params(result.x[1:]), float(result.x[0])

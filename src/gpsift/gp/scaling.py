@@ -23,10 +23,11 @@ class Scaling:
     y_scale: float
 
     @classmethod
-    def standardising(cls, X: np.ndarray, y: np.ndarray) -> Self:
-        """Means 0 and standard deviations 1."""
+    def standardising(cls, X: np.ndarray, y: np.ndarray | None) -> Self:
+        """Means 0 and standard deviations 1; a target of None is left as it is."""
         x_scale = np.where(constant_columns(X), np.inf, X.std(axis=0))
-        return cls(X.mean(axis=0), x_scale, float(y.mean()), float(y.std()))
+        y_center, y_scale = (0.0, 1.0) if y is None else (float(y.mean()), float(y.std()))
+        return cls(X.mean(axis=0), x_scale, y_center, y_scale)
 
     @classmethod
     def none(cls, X: np.ndarray) -> Self:

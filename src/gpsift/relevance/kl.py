@@ -12,6 +12,7 @@ import functools
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class KL(Measure):
         if self.delta is None:
             if self.two_sided:
                 raise ValueError("`two_sided=True` needs a finite `delta`, such as 1e-4.")
-        elif not isinstance(self.delta, int | float) or not (np.isfinite(self.delta) and self.delta > 0):
+        elif not isinstance(self.delta, Real) or not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"`delta` must be positive, got {self.delta!r}; None takes the limit of small steps.")
 
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
@@ -75,11 +76,11 @@ class KL(Measure):
             if self.two_sided:
                 return self._average(*sides)
             terms = sides[0]
-        return Relevance(_root_of_sum(terms), per_unit(self.units), terms)
+        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
 
     def _average(self, up: Mapping[str, np.ndarray], down: Mapping[str, np.ndarray]) -> Relevance:
         values = 0.5 * (_root_of_sum(up) + _root_of_sum(down))
-        return Relevance(values, per_unit(self.units), {name: 0.5 * (up[name] + down[name]) for name in up})
+        return Relevance(values, per_unit(self.units), _parts({name: 0.5 * (up[name] + down[name]) for name in up}))
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
@@ -100,3 +101,8 @@ def step_relevance(response: Response, scale: np.ndarray, delta: float, *, laten
 
 def _root_of_sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.sqrt(functools.reduce(operator.add, terms.values()))
+
+
+def _parts(terms: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """The terms where there are several; one term is the whole."""
+    return terms if len(terms) > 1 else {}

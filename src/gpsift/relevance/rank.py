@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,9 @@ def rank(
     rows = _choose_rows(points, values.shape[0], seed)
     if model.explains is False:
         notice(
-            "The model does not predict better than no inputs at all (leave-one-out elpd not above the empty model's), "
-            "so the ranking says little about the data. See the quality of the fit."
+            "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
+            "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See "
+            "the quality of the fit."
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
         relevance = measure.relevance(model, values, rows)
@@ -148,7 +150,7 @@ def _choose_rows(points: Any, n: int, seed: int) -> np.ndarray | None:
 
 
 def _check_aggregate(aggregate: Any) -> None:
-    is_number = isinstance(aggregate, int | float) and not isinstance(aggregate, bool)
+    is_number = isinstance(aggregate, Real) and not isinstance(aggregate, bool)
     if (isinstance(aggregate, str) and aggregate in ("mean", "max")) or (is_number and 0 <= aggregate <= 1):
         return
     raise ValueError(f'`aggregate` must be "mean", "max" or a quantile between 0 and 1, got {aggregate!r}.')

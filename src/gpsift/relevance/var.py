@@ -10,6 +10,7 @@ squared exponential kernel take all of them from one matrix (`kernels.profiles`)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class VAR(Measure):
     covariance: Covariance = "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n_nodes, int) or self.n_nodes < 2:
+        if not isinstance(self.n_nodes, Integral) or self.n_nodes < 2:
             raise ValueError(f"`n_nodes` must be a whole number of at least 2, got {self.n_nodes!r}.")
         if self.covariance not in COVARIANCES:
             raise ValueError(f"`covariance` must be one of {', '.join(COVARIANCES)}, got {self.covariance!r}.")
@@ -67,7 +68,7 @@ class VAR(Measure):
             if sd > 0:
                 section = response.section(j, base[:, j], sd * nodes)
                 values[:, j] = weighted_variance(section, weights)
-        return Relevance(values, "in squared units of the target", details=conditionals.details)
+        return Relevance(values, f"in squared units of {reference.mean_of}", details=conditionals.details)
 
 
 def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:

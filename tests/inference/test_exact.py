@@ -6,8 +6,8 @@ from cases import KERNELS, N_FEATURES, each
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from gpsift.gp.exact import exact_evidence
-from gpsift.gp.inplace import InPlaceEvidence
+from gpsift.inference.exact import exact_evidence
+from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 
 NOISES = [0.2, np.linspace(0.05, 0.4, 25)]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from gpsift.arrays import Array
-from gpsift.gp.exact import LOG_2PI, Evidence, exact_evidence
+from gpsift.inference.exact import LOG_2PI, Evidence, exact_evidence
 from gpsift.kernels import Constant, Kernel, SquaredExponential, Sum
 from gpsift.linalg import BLOCK, invert_cholesky_in_place, is_numpy
 

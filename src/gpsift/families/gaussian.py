@@ -1,37 +1,15 @@
-r"""Predictive distributions: densities, Kullback-Leibler divergences and the Fisher metric.
-
-The KL measure compares a predictive distribution with itself a small step away. As the step goes to zero, 2 KL / step^2
-becomes d^T I d, with d the derivative of the distribution's parameters along the step and I their Fisher information.
-Formulas take arrays and return arrays; `Gaussian` bundles them for a set of points.
-"""
+"""The normal distribution."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gpsift.arrays import Array, namespace
-
-
-class Family(ABC):
-    """A predictive distribution at n points, one set of parameters a point."""
-
-    @abstractmethod
-    def log_density(self, y: Array) -> Array:
-        """log p(y_i) at each point."""
-
-    @abstractmethod
-    def metric_terms(self, *gradients: Array) -> Mapping[str, Array]:
-        """Parts of d^T I d, by what they describe; `gradients` holds the derivatives of each parameter, (n, p)."""
-
-    @abstractmethod
-    def kl_terms(self, *changes: Array) -> Mapping[str, Array]:
-        """Parts of KL(p || q), q having its parameters changed by `changes`, (n,) each or broadcasting to it."""
+from gpsift.families.base import Family, log1p_excess
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,17 +77,3 @@ def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> 
 def gaussian_metric(var: Array, mean_gradient: Array, var_gradient: Array) -> tuple[Array, Array]:
     """The two terms of the Fisher metric of N(m, v): (dm)^2 / v and (dv)^2 / (2 v^2)."""
     return mean_gradient**2 / var, 0.5 * (var_gradient / var) ** 2
-
-
-def log1p_excess(u: Array) -> Array:
-    """u - log(1 + u), never negative, to full relative precision."""
-    # With r = u / (2 + u), log(1 + u) = 2 (r + r^3/3 + r^5/5 + ...), so the first order cancels on paper instead of in
-    # floating point: at u = 1e-7 plain subtraction keeps nine digits, at u = 1e-12 four.
-    xp = namespace(u)
-    small = xp.abs(u) < 0.3
-    near = xp.where(small, u, xp.zeros_like(u))
-    r = near / (2.0 + near)
-    series = xp.zeros_like(r)
-    for order in range(19, 1, -2):
-        series = r * r * (series + 1.0 / order)
-    return xp.where(small, r * (near - 2.0 * series), u - xp.log1p(u))

@@ -1,0 +1,189 @@
+"""Inference on one data set: the same three questions to exact inference, EP and Laplace's method.
+
+An engine is made once for the data and asked many times, with other hyperparameters; what it learns from one answer it
+may use for the next (workspaces, sites, modes).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpsift.inference.ep import Sites, expectation_propagation
+from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior
+from gpsift.inference.inplace import InPlaceEvidence
+from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.linalg import inverse_from_cholesky
+from gpsift.posterior import Posterior, TriangularFactor
+
+# The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
+LEAST_PRECISION = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Inferred:
+    """A posterior, and what leaving each observation out makes of it.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    log_evidence : float
+    cavity_mean, cavity_var : array (n,)
+        Latent moments at each point given all other observations.
+    converged : bool
+    n_iterations : int
+    jitter : float
+    """
+
+    posterior: Posterior
+    log_evidence: float
+    cavity_mean: np.ndarray
+    cavity_var: np.ndarray
+    converged: bool = True
+    n_iterations: int = 0
+    jitter: float = 0.0
+
+
+class Engine(ABC):
+    """A way of inference, bound to data."""
+
+    name: str
+
+    @abstractmethod
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        """Log evidence and its gradient for the log parameters of the kernel, then of the likelihood."""
+
+    @abstractmethod
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        """The posterior."""
+
+
+class ExactEngine(Engine):
+    """Closed form, for Gaussian noise."""
+
+    name = "exact"
+
+    def __init__(self, X: np.ndarray, y: np.ndarray):
+        self.X, self.y = X, y
+        self._twin: InPlaceEvidence | None = None
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        noise_var = _noise(likelihood)
+        if InPlaceEvidence.serves(kernel, self.X):
+            self._twin = self._twin or InPlaceEvidence(self.X, self.y)
+            evidence = self._twin(kernel, noise_var)
+        else:
+            evidence = exact_evidence(kernel, self.X, self.y, noise_var)
+        if likelihood.PARAMS:
+            return evidence
+        return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        noise_var = np.broadcast_to(_noise(likelihood), self.y.shape).copy()
+        posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
+        # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
+        Q = np.diagonal(posterior.M)
+        return Inferred(
+            posterior=posterior,
+            log_evidence=self.evidence(kernel, likelihood).value,
+            cavity_mean=self.y - posterior.weights / Q,
+            cavity_var=np.maximum(1.0 / Q - posterior.site_var, 0.0),
+            jitter=jitter,
+        )
+
+
+class EPEngine(Engine):
+    """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
+
+    name = "ep"
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, size: np.ndarray, *, warm: bool = True):
+        self.X, self.y, self.size, self.warm = X, y, size, warm
+        self._sites: Sites | None = None
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, likelihood)
+        # At the fixed point only the explicit dependence on K is left (Rasmussen & Williams 2006, equation 5.27).
+        root = np.sqrt(result.sites.tau)
+        M = root[:, None] * inverse_from_cholesky(result.L) * root
+        G = 0.5 * (np.multiply.outer(result.weights, result.weights) - M)
+        return Evidence(result.log_evidence, pairs.log_gradient(G), 0.0)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        K = kernel.between(self.X, self.X).K
+        result = self._run(K, likelihood)
+        tau = result.sites.tau
+        factor = TriangularFactor(result.L, np.sqrt(tau))
+        return Inferred(
+            posterior=Posterior(kernel, self.X, result.weights, (factor,), _site_var(K, tau)),
+            log_evidence=result.log_evidence,
+            cavity_mean=result.cavity_mean,
+            cavity_var=result.cavity_var,
+            converged=result.converged,
+            n_iterations=result.n_sweeps,
+        )
+
+    def _run(self, K: np.ndarray, likelihood: Likelihood):  # type: ignore[no-untyped-def]
+        result = expectation_propagation(K, self.y, self.size, likelihood, start=self._sites)
+        self._sites = result.sites if self.warm and result.converged else None
+        return result
+
+
+class LaplaceEngine(Engine):
+    """Laplace's method; each answer starts from the mode of the last one if `warm`."""
+
+    name = "laplace"
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, size: np.ndarray, *, warm: bool = True):
+        self.X, self.y, self.size, self.warm = X, y, size, warm
+        self._weights: np.ndarray | None = None
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, likelihood)
+        G, by_param = laplace_gradient(result, self.y, self.size, likelihood)
+        return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        K = kernel.between(self.X, self.X).K
+        result = self._run(K, likelihood)
+        W, var = result.curvature.W, result.curvature.var
+        # The likelihood as a normal site around the mode: precision W, natural mean W f + gradient.
+        cavity_var = 1.0 / (1.0 / var - W)
+        cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
+        return Inferred(
+            posterior=Posterior(kernel, self.X, result.weights, result.curvature.factors, _site_var(K, W)),
+            log_evidence=result.log_evidence,
+            cavity_mean=cavity_mean,
+            cavity_var=cavity_var,
+            converged=result.converged,
+            n_iterations=result.n_iterations,
+        )
+
+    def _run(self, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
+        starts = [self._weights] if self._weights is not None else [None]
+        if not likelihood.is_log_concave:
+            # Several modes: also from nothing, and from a smooth curve through the data.
+            smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
+            starts = [*starts, smooth] if self._weights is None else [*starts, None, smooth]
+        results = [laplace(K, self.y, self.size, likelihood, start=start) for start in starts]
+        best = max(results, key=lambda result: result.height)
+        self._weights = best.weights if self.warm and best.converged else None
+        return best
+
+
+def _noise(likelihood: Likelihood) -> np.ndarray | float:
+    if isinstance(likelihood, KnownNoise):
+        return likelihood.variances
+    assert isinstance(likelihood, Gaussian)
+    return likelihood.noise_var
+
+
+def _site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:
+    """1 / precision where the training-point identities can use it."""
+    return 1.0 / precision if np.all(precision * np.diagonal(K) > LEAST_PRECISION) else None

@@ -1,0 +1,161 @@
+r"""Expectation propagation: each likelihood term replaced by a normal site, all sites updated in parallel.
+
+Site i has precision tau_i and natural mean nu_i. With D = diag(1 / tau) and targets t = nu / tau the approximate
+posterior is that of exact inference: weights (K + D)^-1 t and M = (K + D)^-1, kept as S B^-1 S with S = sqrt(tau) and
+B = I + S K S, which stands vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpsift.likelihoods import Likelihood
+from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, solve_lower
+
+MAX_SWEEPS = 500
+# Sites move by this share of the way to where they would like to be; halved when the sweeps stop settling.
+DAMPING = 0.9
+SMALLEST_DAMPING = 0.02
+# A site that would need a negative precision gets this share of its cavity's instead.
+SMALLEST_SHARE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Natural parameters of the sites, (n,) each."""
+
+    tau: np.ndarray
+    nu: np.ndarray
+
+    @classmethod
+    def vacuous(cls, n: int) -> Sites:
+        """Sites that say nothing."""
+        return cls(np.zeros(n), np.zeros(n))
+
+
+@dataclass(frozen=True, eq=False)
+class EPResult:
+    """A fixed point of expectation propagation.
+
+    Attributes
+    ----------
+    sites : Sites
+    log_evidence : float
+    L : array (n, n)
+        Cholesky factor of B = I + S K S.
+    weights : array (n,)
+        (K + D)^-1 t.
+    cavity_mean, cavity_var : array (n,)
+        Of the posterior without each site: what all other observations say about a point.
+    converged : bool
+    n_sweeps : int
+    """
+
+    sites: Sites
+    log_evidence: float
+    L: np.ndarray
+    weights: np.ndarray
+    cavity_mean: np.ndarray
+    cavity_var: np.ndarray
+    converged: bool
+    n_sweeps: int
+
+
+def expectation_propagation(
+    K: np.ndarray,
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: Likelihood,
+    *,
+    start: Sites | None = None,
+    tolerance: float = 1e-9,
+) -> EPResult:
+    """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width."""
+    sites = Sites.vacuous(y.size) if start is None else start
+    damping, last_move, worse, sweep = DAMPING, np.inf, 0, 0
+    while True:
+        sweep += 1
+        state = _posterior(K, sites)
+        moved, move = _updated(state, sites, y, size, likelihood)
+        if move < tolerance or sweep == MAX_SWEEPS:
+            break
+        # Parallel updates can overshoot: slow down when two sweeps in a row went further than the one before.
+        worse = worse + 1 if move > last_move else 0
+        if worse >= 2:
+            damping, worse = max(0.5 * damping, SMALLEST_DAMPING), 0
+        last_move = move
+        sites = Sites(
+            (1.0 - damping) * sites.tau + damping * moved.tau, (1.0 - damping) * sites.nu + damping * moved.nu
+        )
+    return _result(state, sites, y, size, likelihood, converged=move < tolerance, n_sweeps=sweep)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    L: np.ndarray
+    mean: np.ndarray
+    var: np.ndarray
+
+
+def _posterior(K: np.ndarray, sites: Sites) -> _State:
+    """Marginal means and variances given the sites."""
+    root = np.sqrt(sites.tau)
+    L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
+    V = solve_lower(L, root[:, None] * K)
+    var = np.diagonal(K) - np.einsum("ij,ij->j", V, V)
+    return _State(L, K @ sites.nu - V.T @ (V @ sites.nu), var)
+
+
+def _cavities(state: _State, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each marginal without its own site."""
+    precision = 1.0 / state.var - sites.tau
+    if not np.all(precision > 0):
+        raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
+    return (state.mean / state.var - sites.nu) / precision, 1.0 / precision
+
+
+def _updated(
+    state: _State, sites: Sites, y: np.ndarray, size: np.ndarray, likelihood: Likelihood
+) -> tuple[Sites, float]:
+    """Where the sites would like to be, and how far that is."""
+    cavity_mean, cavity_var = _cavities(state, sites)
+    tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
+    share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
+    tau = share / cavity_var
+    nu = tilted.mean * (1.0 + share) / cavity_var - cavity_mean / cavity_var
+    width = np.sqrt(cavity_var)
+    move = max(
+        float(np.max(np.abs(tilted.mean - state.mean) / width)),
+        float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(state.var)) / width)),
+    )
+    return Sites(tau, nu), move
+
+
+def _result(
+    state: _State,
+    sites: Sites,
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: Likelihood,
+    *,
+    converged: bool,
+    n_sweeps: int,
+) -> EPResult:
+    # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before they are added.
+    cavity_mean, cavity_var = _cavities(state, sites)
+    tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
+    tau, nu = sites.tau, sites.nu
+    shrink = 1.0 + tau * cavity_var
+    log_evidence = (
+        tilted.log_normaliser.sum()
+        + 0.5 * np.log1p(tau * cavity_var).sum()
+        - np.log(np.diagonal(state.L)).sum()
+        + 0.5 * nu @ state.mean
+        - 0.5 * np.sum(nu**2 * cavity_var / shrink)
+        + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
+    )
+    # (K + D)^-1 t = nu - tau o posterior mean
+    weights = nu - tau * state.mean
+    return EPResult(sites, float(log_evidence), state.L, weights, cavity_mean, cavity_var, converged, n_sweeps)

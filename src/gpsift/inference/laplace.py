@@ -1,0 +1,200 @@
+r"""Laplace's method: a normal approximation at the mode of the latent posterior.
+
+At the mode f = K a with a = d log p(y | f) / df. With W = -d2 log p(y | f) / df2 and M = (K + W^-1)^-1,
+
+.. math::
+    \log q(y) &= \log p(y \mid f) - \tfrac12 a^T f - \tfrac12 \log |I + K W| \\
+    \partial \log q(y) / \partial K &= \tfrac12 (a a^T - M + u a^T + a u^T), \qquad u = (I - M K) s,
+
+s being the derivative of the determinant's term with respect to the mode (Rasmussen & Williams 2006, Algorithms 3.1 and
+5.1). Where W >= 0, M = S B^-1 S with S = sqrt(W) and B = I + S K S. Where W can be negative (Student-t), the factor of
+C = I + L^T W L with K = L L^T takes the place of that of B, and M = W - W L C^-1 L^T W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpsift.likelihoods import Likelihood
+from gpsift.linalg import (
+    NotPositiveDefinite,
+    add_diagonal,
+    cholesky,
+    inverse_from_cholesky,
+    jittered_cholesky,
+    solve_lower,
+)
+from gpsift.posterior import DenseFactor, Factor, TriangularFactor
+
+MAX_ITERATIONS = 500
+MAX_HALVINGS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """K and W at a point of the latent space, factorised: M = (K + W^-1)^-1 and log |I + K W|."""
+
+    K: np.ndarray
+    W: np.ndarray
+
+    @cached_property
+    def is_positive(self) -> bool:
+        return bool(np.all(self.W >= 0))
+
+    @cached_property
+    def _S(self) -> np.ndarray:
+        return np.sqrt(self.W)
+
+    @cached_property
+    def _K_factor(self) -> np.ndarray:
+        return jittered_cholesky(self.K)[0]
+
+    @cached_property
+    def L(self) -> np.ndarray:
+        """Cholesky factor of B, or of C where W has negative entries; raises where the point is no maximum."""
+        if self.is_positive:
+            return cholesky(add_diagonal(self._S[:, None] * self.K * self._S, 1.0), overwrite=True)
+        L = self._K_factor
+        return cholesky(add_diagonal((L.T * self.W) @ L, 1.0), overwrite=True)
+
+    @cached_property
+    def log_det(self) -> float:
+        return 2.0 * float(np.log(np.diagonal(self.L)).sum())
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """M for the posterior triple."""
+        if self.is_positive:
+            return (TriangularFactor(self.L, self._S),)
+        root = solve_lower(self.L, self._K_factor.T * self.W)
+        up, down = np.sqrt(np.maximum(self.W, 0.0)), np.sqrt(np.maximum(-self.W, 0.0))
+        return (DenseFactor(np.diag(up)), DenseFactor(np.diag(down), -1.0), DenseFactor(root, -1.0))
+
+    @cached_property
+    def M(self) -> np.ndarray:
+        if self.is_positive:
+            return self._S[:, None] * inverse_from_cholesky(self.L) * self._S
+        root = solve_lower(self.L, self._K_factor.T * self.W)
+        return np.diag(self.W) - root.T @ root
+
+    @cached_property
+    def var(self) -> np.ndarray:
+        """Diagonal of K - K M K, the marginal variances."""
+        if self.is_positive:
+            V = solve_lower(self.L, self._S[:, None] * self.K)
+            return np.diagonal(self.K) - np.einsum("ij,ij->j", V, V)
+        V = solve_lower(self.L, self._K_factor.T)  # (K^-1 + W)^-1 = L_K C^-1 L_K^T
+        return np.einsum("ij,ij->j", V, V)
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b."""
+        return sum(factor.apply_transposed(factor.root(b[:, None])) for factor in self.factors)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceResult:
+    """The mode and what belongs to it."""
+
+    mode: np.ndarray
+    weights: np.ndarray  # K^-1 mode, the gradient of log p(y | f)
+    curvature: Curvature
+    height: float  # log p(y | mode) - weights^T mode / 2, which the mode maximises
+    log_evidence: float
+    converged: bool
+    n_iterations: int
+
+
+def laplace(
+    K: np.ndarray,
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: Likelihood,
+    *,
+    start: np.ndarray | None = None,
+    tolerance: float = 1e-10,
+) -> LaplaceResult:
+    """Newton's method on weights a with f = K a, from `start` or from zero."""
+    a = np.zeros(y.size) if start is None else start
+    f = K @ a
+    height = _height(y, a, f, size, likelihood)
+    converged, iteration = False, 0
+    while not converged and iteration < MAX_ITERATIONS:
+        iteration += 1
+        direction, gain = _newton_direction(K, y, a, f, size, likelihood)
+        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
+        converged = gain < tolerance * max(1.0, abs(height))
+        if converged:
+            a, f = a + direction, f + K @ direction
+        else:
+            a, f, height = _climb(K, y, a, f, direction, height, size, likelihood)
+    height = _height(y, a, f, size, likelihood)
+    first, second, _ = likelihood.derivatives(y, f, size)
+    curvature = Curvature(K, -second)
+    log_evidence = height - 0.5 * curvature.log_det
+    return LaplaceResult(f, first, curvature, height, float(log_evidence), converged, iteration)
+
+
+def laplace_gradient(
+    result: LaplaceResult, y: np.ndarray, size: np.ndarray, likelihood: Likelihood
+) -> tuple[np.ndarray, np.ndarray]:
+    """G with d log q = sum(G o dK) for a change of K, and the gradient for the log parameters of the likelihood."""
+    curvature, a, f = result.curvature, result.weights, result.mode
+    s = 0.5 * curvature.var * likelihood.derivatives(y, f, size).third
+    u = s - curvature.times_M(curvature.K @ s)
+    G = 0.5 * (np.multiply.outer(a, a) - curvature.M + np.multiply.outer(u, a) + np.multiply.outer(a, u))
+    pull = curvature.K @ u
+    by_param = [
+        float(np.sum(d.log_density) + 0.5 * np.sum(curvature.var * d.second) + pull @ d.first)
+        for d in likelihood.log_param_derivatives(y, f, size)
+    ]
+    return G, np.array(by_param)
+
+
+def _height(y: np.ndarray, a: np.ndarray, f: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> float:
+    """log p(y | f) - a^T f / 2, which the mode maximises."""
+    with np.errstate(over="ignore"):
+        return float(likelihood.log_density(y, f, size).sum() - 0.5 * (a @ f))
+
+
+def _newton_direction(
+    K: np.ndarray, y: np.ndarray, a: np.ndarray, f: np.ndarray, size: np.ndarray, likelihood: Likelihood
+) -> tuple[np.ndarray, float]:
+    """Step in a, and the gain that a quadratic would give."""
+    first, second, _ = likelihood.derivatives(y, f, size)
+    gradient = first - a  # K times this is the gradient in f-space of the height, in the metric of K
+    for W in (-second, likelihood.safe_weights(y, f, size)):
+        try:
+            curvature = Curvature(K, W)
+            b = W * f + first
+            direction = b - curvature.times_M(K @ b) - a
+        except NotPositiveDefinite:
+            continue
+        gain = 0.5 * float(direction @ (K @ gradient))
+        if np.isfinite(gain) and gain >= 0:
+            return direction, gain
+    return K @ gradient / np.diagonal(K).max(), float("inf")
+
+
+def _climb(
+    K: np.ndarray,
+    y: np.ndarray,
+    a: np.ndarray,
+    f: np.ndarray,
+    direction: np.ndarray,
+    height: float,
+    size: np.ndarray,
+    likelihood: Likelihood,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Halve the step until it leads up."""
+    K_direction = K @ direction
+    step = 1.0
+    for _ in range(MAX_HALVINGS):
+        new_a, new_f = a + step * direction, f + step * K_direction
+        new_height = _height(y, new_a, new_f, size, likelihood)
+        if new_height >= height:
+            return new_a, new_f, new_height
+        step *= 0.5
+    return a, f, height

@@ -1,0 +1,181 @@
+"""What a likelihood offers: the contract, and what follows for any of them by quadrature."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from gpsift.families import Family
+from gpsift.likelihoods.mixture import LatentMixture
+
+# Nodes for expectations under a normal latent value. Smooth likelihoods need far fewer; peaked ones this many.
+N_NODES = 64
+
+
+class Derivatives(NamedTuple):
+    """First, second and third derivative of log p(y | f) with respect to f, (n,) each."""
+
+    first: np.ndarray
+    second: np.ndarray
+    third: np.ndarray
+
+
+class ParamDerivatives(NamedTuple):
+    """Derivatives with respect to the logarithm of one parameter: of log p, and of its first and second derivative."""
+
+    log_density: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+class Moments(NamedTuple):
+    """Of p(y | f) N(f; mean, var): the logarithm of the integral, and mean and variance of f."""
+
+    log_normaliser: np.ndarray
+    mean: np.ndarray
+    var: np.ndarray
+
+
+@dataclass(frozen=True)
+class Likelihood(ABC):
+    """p(y | f), how an observation depends on the latent value at its point.
+
+    `size` is what each observation brings along besides y: the number of trials of a binomial, the exposure of a
+    Poisson observation; 1 everywhere for the others. Parameters are positive, named in `PARAMS`, and estimated on the
+    log scale.
+    """
+
+    PARAMS: ClassVar[tuple[str, ...]] = ()
+    standardises_target: ClassVar[bool] = False  # whether y may be shifted and scaled
+    size_name: ClassVar[str | None] = None  # what `size` is called where users give it
+    is_discrete: ClassVar[bool] = False
+    is_log_concave: ClassVar[bool] = True  # one mode of the latent posterior, and d2 log p / df2 <= 0
+
+    @property
+    def log_params(self) -> np.ndarray:
+        return np.log([getattr(self, name) for name in self.PARAMS]) if self.PARAMS else np.empty(0)
+
+    def with_log_params(self, log_params: np.ndarray) -> Self:
+        values = zip(self.PARAMS, np.exp(log_params), strict=True)
+        return replace(self, **{name: float(value) for name, value in values})
+
+    def __post_init__(self) -> None:
+        for name in self.PARAMS:
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
+
+    @abstractmethod
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        """Refuse observations that this likelihood gives no probability."""
+
+    @abstractmethod
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """log p(y | f), elementwise and broadcasting."""
+
+    @abstractmethod
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        """Derivatives of log p(y | f) with respect to f."""
+
+    def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """Nonnegative weights that stand in for -d2 log p / df2 where that leads Newton's method astray."""
+        return np.maximum(-self.derivatives(y, f, size).second, 0.0)
+
+    def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
+        """One for each of `PARAMS`."""
+        return []
+
+    @abstractmethod
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """E[y | f] and Var[y | f]."""
+
+    @abstractmethod
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """One observation for each latent value."""
+
+    @abstractmethod
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """P(Y <= y | f)."""
+
+    @abstractmethod
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """Largest step in f at which the trapezoidal rule still resolves p(y | f) around f to rounding error."""
+
+    @abstractmethod
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values of y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
+
+    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """log p(y | f + move) - log p(y | f), to full relative precision where a likelihood has a form for it."""
+        return self.log_density(y, f + move, size) - self.log_density(y, f, size)
+
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
+        """The distribution of an observation with latent value N(mean, var)."""
+        return LatentMixture(self, mean, var, size)
+
+    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
+        """The same for the observations that the model was fitted to."""
+        return self.predictive(mean, var, size)
+
+    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+        """A latent value from which a search for the one that fits all observations can start."""
+        return 0.0
+
+    def empty_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float] | None:
+        """The best parameters and latent value for all observations alike, where they have a closed form."""
+        return None
+
+    def in_units(self, y_scale: float) -> Self:
+        """The likelihood of y times y_scale, where `standardises_target`."""
+        return self
+
+    def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
+        """Moments of p(y | f) N(f; mean, var) by Gauss-Hermite quadrature, centred where that product peaks."""
+        center, spread = self.peak(y, mean, var, size)
+        nodes, log_weights = gauss_hermite(N_NODES)
+        f = center[:, None] + spread[:, None] * nodes
+        log_prior = -0.5 * (f - mean[:, None]) ** 2 / var[:, None] + 0.5 * nodes**2
+        log_terms = self.log_density(y[:, None], f, size[:, None]) + log_prior + log_weights
+        largest = log_terms.max(axis=1)
+        terms = np.exp(log_terms - largest[:, None])
+        total = terms.sum(axis=1)
+        first = (terms * (f - center[:, None])).sum(axis=1) / total
+        second = (terms * (f - center[:, None] - first[:, None]) ** 2).sum(axis=1) / total
+        log_normaliser = np.log(total) + largest + np.log(spread) - 0.5 * np.log(var)
+        return Moments(log_normaliser, center + first, second)
+
+    def peak(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mode of p(y | f) N(f; mean, var) by Newton's method, and the standard deviation of its curvature."""
+        f = mean.copy()
+        for _ in range(50):
+            first, second, _ = self.derivatives(y, f, size)
+            curvature = 1.0 / var + np.maximum(-second, 0.0)
+            step = (first - (f - mean) / var) / curvature
+            step = np.clip(step, -5.0 * np.sqrt(var), 5.0 * np.sqrt(var))
+            f = f + step
+            if np.all(np.abs(step) < 1e-6 * np.sqrt(var)):
+                break
+        _, second, _ = self.derivatives(y, f, size)
+        return f, 1.0 / np.sqrt(1.0 / var + np.maximum(-second, 0.0))
+
+
+@cache
+def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and log weights of expectations under a standard normal distribution."""
+    nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
+    return np.sqrt(2.0) * nodes, np.log(weights) - 0.5 * np.log(np.pi)
+
+
+def refuse_fractions(y: np.ndarray, name: str) -> None:
+    """Refuse counts that are negative or not whole."""
+    wrong = (y < 0) | (y != np.floor(y))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"A {name} likelihood needs whole counts of at least 0, but `y` is {y[row]:g} in row {row} "
+            f"({int(wrong.sum())} such row(s))."
+        )

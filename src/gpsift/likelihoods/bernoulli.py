@@ -1,0 +1,178 @@
+"""Two classes, coded 0 and 1: probit and logit links; and the binomial, a number of successes among trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import betainc, expit, gammaln, log_ndtr, ndtr
+
+from gpsift.families import ProbitBernoulli
+from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, refuse_fractions
+
+LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
+# The logistic function has poles at a distance of pi: the trapezoidal rule with this step errs by exp(-2 pi^2 / 0.5).
+LOGIT_STEP = 0.5
+
+
+def inverse_mills(z: np.ndarray) -> np.ndarray:
+    """phi(z) / Phi(z), without overflow or 0 / 0 in the left tail."""
+    return np.exp(-0.5 * z * z - LOG_ROOT_2PI - log_ndtr(z))
+
+
+@dataclass(frozen=True)
+class Probit(Likelihood):
+    """P(y = 1) = Phi(f), the standard normal distribution function."""
+
+    is_discrete: ClassVar[bool] = True
+
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        refuse_other_labels(y)
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return log_ndtr(np.where(y > 0.5, f, -f))
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        sign = np.where(y > 0.5, 1.0, -1.0)
+        z = sign * f
+        r = inverse_mills(z)
+        drop = z + r
+        return Derivatives(sign * r, -r * drop, sign * r * (drop * (drop + r) - 1.0))
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return ndtr(f), ndtr(f) * ndtr(-f)
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return (rng.uniform(size=f.shape) < ndtr(f)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, ndtr(-f), 0.0))
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.full_like(f, 0.8)
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return two_classes(mean.size)
+
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> ProbitBernoulli:
+        return ProbitBernoulli(mean, var)
+
+    def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
+        # Rasmussen & Williams (2006), equations 3.55 to 3.58.
+        sign = np.where(y > 0.5, 1.0, -1.0)
+        root = np.sqrt(1.0 + var)
+        z = sign * mean / root
+        r = inverse_mills(z)
+        tilted_mean = mean + sign * var * r / root
+        return Moments(log_ndtr(z), tilted_mean, var - var**2 * r * (z + r) / (1.0 + var))
+
+
+@dataclass(frozen=True)
+class Logit(Likelihood):
+    """P(y = 1) = 1 / (1 + exp(-f))."""
+
+    is_discrete: ClassVar[bool] = True
+
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        refuse_other_labels(y)
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return -np.logaddexp(0.0, np.where(y > 0.5, -f, f))
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        return logit_derivatives(y, f, np.ones_like(y))
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return expit(f), expit(f) * expit(-f)
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return (rng.uniform(size=f.shape) < expit(f)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, expit(-f), 0.0))
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.full_like(f, LOGIT_STEP)
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return two_classes(mean.size)
+
+    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return logit_change(y, f, move, np.ones_like(y))
+
+
+@dataclass(frozen=True)
+class Binomial(Likelihood):
+    """y successes among `trials` independent ones with probability 1 / (1 + exp(-f))."""
+
+    size_name: ClassVar[str | None] = "trials"
+    is_discrete: ClassVar[bool] = True
+
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        refuse_fractions(y, "binomial")
+        refuse_fractions(size, "binomial")
+        if np.any(size < 1):
+            raise ValueError(f"`trials` must be at least 1, got {size.min():g} in row {int(size.argmin())}.")
+        if np.any(y > size):
+            row = int(np.flatnonzero(y > size)[0])
+            raise ValueError(f"`y` is {y[row]:g} in row {row}, more than its {size[row]:g} trials.")
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        choices = gammaln(size + 1.0) - gammaln(y + 1.0) - gammaln(size - y + 1.0)
+        return choices + y * f - size * np.logaddexp(0.0, f)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        return logit_derivatives(y, f, size)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return size * expit(f), size * expit(f) * expit(-f)
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.binomial(np.broadcast_to(size, f.shape).astype(int), expit(f)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        whole = np.clip(np.floor(y), -1.0, size)
+        inside = betainc(np.maximum(size - whole, 1e-300), np.maximum(whole + 1.0, 1e-300), expit(-f))
+        return np.where(whole >= size, 1.0, np.where(whole < 0.0, 0.0, inside))
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.minimum(LOGIT_STEP, 1.6 / np.sqrt(size))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.arange(size.max() + 1.0)
+        allowed = counts <= size[:, None]
+        return np.where(allowed, counts, 0.0), allowed.astype(float)
+
+    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return logit_change(y, f, move, size)
+
+
+def logit_derivatives(y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+    """Derivatives of y f - size log(1 + exp(f))."""
+    probability = expit(f)
+    spread = size * probability * expit(-f)
+    return Derivatives(y - size * probability, -spread, -spread * (1.0 - 2.0 * probability))
+
+
+def logit_change(y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Change of y f - size log(1 + exp(f))."""
+    return y * move - size * np.log1p(expit(f) * np.expm1(move))
+
+
+def two_classes(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The two possible observations and their weights at n points."""
+    return np.broadcast_to([0.0, 1.0], (n, 2)), np.ones((n, 2))
+
+
+def refuse_other_labels(y: np.ndarray) -> None:
+    """Refuse labels that are not 0 and 1, or one class only."""
+    labels = np.unique(y)
+    if not np.all(np.isin(labels, (0.0, 1.0))):
+        shown = ", ".join(f"{label:g}" for label in labels[:6])
+        raise ValueError(
+            f"A Bernoulli likelihood needs labels 0 and 1, but `y` holds {shown}. Recode it, or use GPClassifier, "
+            "which takes labels of any kind."
+        )
+    if labels.size < 2:
+        raise ValueError(f"`y` holds only the class {labels[0]:g}; two classes are needed.")

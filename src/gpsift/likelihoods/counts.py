@@ -1,0 +1,157 @@
+"""Counts with a log link: Poisson and negative binomial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import betainc, digamma, gammaincc, gammainccinv, gammaincinv, gammaln
+
+from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, refuse_fractions
+
+SINGLE = 256
+PANEL = 160
+# Latent values beyond so many standard deviations are left out of sums over counts.
+TAIL = 7.0
+
+
+def check_counts(y: np.ndarray, exposure: np.ndarray, name: str) -> None:
+    """Refuse what is no count, or an exposure that is not positive."""
+    refuse_fractions(y, name)
+    if np.any(exposure <= 0):
+        row = int(np.flatnonzero(exposure <= 0)[0])
+        raise ValueError(f"`exposure` must be positive, got {exposure[row]:g} in row {row}.")
+
+
+def log_rate(y: np.ndarray, exposure: np.ndarray) -> float:
+    """Logarithm of the overall rate; half an observation more, for counts that are all zero."""
+    return float(np.log((y.sum() + 0.5) / exposure.sum()))
+
+
+def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and weights (n, k) for sums from about low to about high.
+
+    Small counts one by one; from `SINGLE` on, where a distribution of counts is smooth, an integral over y + 1/2 on a
+    logarithmic scale.
+    """
+    n = low.size
+    single = np.broadcast_to(np.arange(float(SINGLE)), (n, SINGLE))
+    start = np.log(np.maximum(np.floor(low), SINGLE) - 0.5)
+    stop = np.log(np.maximum(np.ceil(high), SINGLE) + 0.5)
+    t, w = np.polynomial.legendre.leggauss(PANEL)
+    half = 0.5 * (stop - start)[:, None]
+    y = np.exp(start[:, None] + half * (t + 1.0))
+    beyond = np.where(high[:, None] >= SINGLE, half * w * y, 0.0)
+    return np.concatenate([single, y], axis=1), np.concatenate([np.ones((n, SINGLE)), beyond], axis=1)
+
+
+@dataclass(frozen=True)
+class Poisson(Likelihood):
+    """Counts with mean `exposure` times exp(f)."""
+
+    size_name: ClassVar[str | None] = "exposure"
+    is_discrete: ClassVar[bool] = True
+
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        check_counts(y, size, "Poisson")
+
+    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+        return log_rate(y, size)
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return y * (f + np.log(size)) - size * np.exp(f) - gammaln(y + 1.0)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        mean = size * np.exp(f)
+        return Derivatives(y - mean, -mean, -mean)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = size * np.exp(f)
+        return mean, mean
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.poisson(size * np.exp(f)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.where(y >= 0.0, gammaincc(np.floor(np.maximum(y, 0.0)) + 1.0, size * np.exp(f)), 0.0)
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return 0.8 / np.sqrt(1.0 + size * np.exp(f))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        low, high = size * np.exp(mean - TAIL * sd), size * np.exp(mean + TAIL * sd)
+        return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
+
+    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return y * move - size * np.exp(f) * np.expm1(move)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Likelihood):
+    """Counts with mean m = `exposure` times exp(f) and variance m + m^2 / concentration.
+
+    Parameters
+    ----------
+    concentration : float
+        Small values scatter more than a Poisson distribution, which is the limit of large ones.
+    """
+
+    concentration: float = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("concentration",)
+    size_name: ClassVar[str | None] = "exposure"
+    is_discrete: ClassVar[bool] = True
+
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        check_counts(y, size, "negative binomial")
+
+    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+        return log_rate(y, size)
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        r, log_mean = self.concentration, f + np.log(size)
+        log_total = np.logaddexp(np.log(r), log_mean)
+        choices = gammaln(y + r) - gammaln(r) - gammaln(y + 1.0)
+        return choices + r * (np.log(r) - log_total) + y * (log_mean - log_total)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        r, mean = self.concentration, size * np.exp(f)
+        share = mean / (r + mean)
+        bend = (y + r) * share * (1.0 - share)
+        return Derivatives(y - (y + r) * share, -bend, -bend * (1.0 - 2.0 * share))
+
+    def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
+        r, mean = self.concentration, size * np.exp(f)
+        total = r + mean
+        log_density = digamma(y + r) - digamma(r) + np.log(r / total) + 1.0 - (y + r) / total
+        first = (y - mean) * mean / total**2
+        second = -(r * mean / total**2 + (y + r) * mean * (mean - r) / total**3)
+        return [ParamDerivatives(r * log_density, r * first, r * second)]
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = size * np.exp(f)
+        return mean, mean + mean**2 / self.concentration
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        mean = size * np.exp(f)
+        return rng.negative_binomial(self.concentration, self.concentration / (self.concentration + mean)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        r, mean = self.concentration, size * np.exp(f)
+        return np.where(y >= 0.0, betainc(r, np.floor(np.maximum(y, 0.0)) + 1.0, r / (r + mean)), 0.0)
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        mean = size * np.exp(f)
+        return np.minimum(0.5, 0.8 / np.sqrt(1.0 + mean * self.concentration / (mean + self.concentration)))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # The count is a Poisson one with a gamma rate: widen the rate's tails by those of the gamma distribution.
+        r = self.concentration
+        low = size * np.exp(mean - TAIL * sd) * gammaincinv(r, 1e-14) / r
+        high = size * np.exp(mean + TAIL * sd) * gammainccinv(r, 1e-14) / r
+        return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
+
+    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
+        r, mean = self.concentration, size * np.exp(f)
+        return y * move - (y + r) * np.log1p(mean / (r + mean) * np.expm1(move))

@@ -1,0 +1,22 @@
+"""Exposure and number of trials, as users give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpsift.likelihoods.base import Likelihood
+from gpsift.tables import read_target
+
+
+def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:
+    """The exposure or number of trials of each observation; 1 where the likelihood has none or none was given."""
+    size = np.ones(n)
+    for name, values in given.items():
+        if values is None:
+            continue
+        if name != likelihood.size_name:
+            raise ValueError(f"`{name}` was given, but a {type(likelihood).__name__} likelihood has none.")
+        size = read_target(np.full(n, values) if np.ndim(values) == 0 else values, n, name=name)
+    return size
