@@ -8,6 +8,7 @@ import matplotlib
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 matplotlib.use("Agg")
 # The same examples in every run, and no verdict by the clock.
@@ -20,6 +21,13 @@ def need(module: str):
     if os.environ.get("GPSIFT_REQUIRE_PEERS"):
         return __import__(module)
     return pytest.importorskip(module)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread():
+    """Two test processes on two cores: more threads would only be in each other's way."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from gpsift.gp import GP, ML2
-from gpsift.gp.fitted import FittedGP
 from gpsift.relevance import ARD, KL, VAR, rank
-from gpsift.results import Ranking
+from gpsift.results import Quality, Ranking
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -44,15 +43,14 @@ def demo(
     with console.status("Fitting a Gaussian process ..."):
         gp = GP(hyper=ML2(seed=seed)).fit(X, y)
     by_kl, by_var, by_ard = rank(gp, X, KL()), rank(gp, X, VAR()), rank(gp, X, ARD())
-    console.print(_quality_line(gp))
+    console.print(_quality_line(gp.quality))
     console.print(_comparison(by_kl, by_var, by_ard))
     figure = by_kl.plot().figure
     figure.savefig(out, dpi=150)
     console.print(f"The picture is in {out}.")
 
 
-def _quality_line(gp: FittedGP) -> str:
-    quality = gp.quality
+def _quality_line(quality: Quality) -> str:
     return (
         f"Leaving out one patient at a time, the model explains {100 * quality.loo_r2:.0f} % of the variance; its log "
         f"predictive density is {quality.elpd_diff:.0f} ± {quality.diff_se:.0f} above that of a model without inputs."

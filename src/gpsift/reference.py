@@ -77,6 +77,11 @@ class Reference(ABC):
         return None
 
     @property
+    def draws(self) -> tuple[Reference, ...]:
+        """One model for each draw of the hyperparameters, where they were drawn; scores are then made for each."""
+        return ()
+
+    @property
     def mean_of(self) -> str:
         """What the mean of `Response.section` is the mean of."""
         return "the target"

@@ -44,6 +44,8 @@ class Ranking:
         Their row numbers in the X that was given.
     details : mapping
         What was done: aggregate, seed, versions and what the measure reports of itself.
+    draws : array (s, p) or None
+        The scores of each draw of the hyperparameters, where those were drawn; `scores` is then their mean.
     """
 
     measure: str
@@ -55,6 +57,7 @@ class Ranking:
     rows: np.ndarray
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    draws: np.ndarray | None = None
 
     @property
     def order(self) -> np.ndarray:
@@ -78,6 +81,23 @@ class Ranking:
         safe = np.where(total > 0, total, 1.0)
         return {name: values.sum(axis=0) / safe for name, values in self.terms.items()}
 
+    def interval(self, level: float = 0.95) -> np.ndarray:
+        """Central interval of each score over the draws of the hyperparameters, (p, 2)."""
+        tails = [0.5 - level / 2, 0.5 + level / 2]
+        return np.quantile(self._known_draws(), tails, axis=0).T
+
+    @property
+    def rank_probability(self) -> np.ndarray:
+        """Share of the draws in which feature j has rank k + 1, (p, p)."""
+        draws = self._known_draws()
+        places = np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1)
+        return np.mean(places[:, :, None] == np.arange(draws.shape[1]), axis=0)
+
+    def _known_draws(self) -> np.ndarray:
+        if self.draws is None:
+            raise ValueError("One fit has no interval of its scores; draw the hyperparameters: GP(hyper=NUTS()).")
+        return self.draws
+
     def to_frame(self) -> pd.DataFrame:
         """A data frame with a row for each feature, the most relevant first."""
         import pandas as pd
@@ -90,6 +110,8 @@ class Ranking:
             columns["max"] = self.pointwise.max(axis=0)
         for name, share in self.shares.items():
             columns[f"{name}_share"] = share
+        if self.draws is not None:
+            columns["lower"], columns["upper"] = self.interval().T
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def plot(self, kind: str = "bars", *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Any:
@@ -214,6 +236,21 @@ class Quality:
     pit: np.ndarray
     evidence_gain: float = np.inf
     n_searched: int = 0
+
+    @classmethod
+    def pooled(cls, sheets: Sequence[Quality]) -> Quality:
+        """The sheet of several models that act as one: moments and densities averaged over them."""
+        mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
+        var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
+        lpd = np.logaddexp.reduce([sheet.lpd for sheet in sheets], axis=0) - np.log(len(sheets))
+        return cls(
+            loo_mean=mean,
+            loo_var=var,
+            loo_r2=float(np.mean([sheet.loo_r2 for sheet in sheets])),
+            lpd=lpd,
+            lpd_empty=sheets[0].lpd_empty,
+            pit=np.mean([sheet.pit for sheet in sheets], axis=0),
+        )
 
     @property
     def elpd(self) -> float:

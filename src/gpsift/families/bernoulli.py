@@ -16,6 +16,7 @@ from scipy.special import log_ndtr, ndtr
 from gpsift.families.base import Family, log1p_excess
 
 ROOT_2PI = np.sqrt(2.0 * np.pi)
+TINY = 1e-300
 
 
 class TwoClasses(Family):
@@ -79,7 +80,8 @@ class Bernoulli(TwoClasses):
 
 def bernoulli_kl_of_change(p: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
     """KL to a Bernoulli distribution whose probability p = 1 - q has changed; p and q both given, for their digits."""
-    return p * log1p_excess(change / p) + q * log1p_excess(-change / q)
+    # A probability that has underflowed to 0 takes its change with it.
+    return p * log1p_excess(change / np.maximum(p, TINY)) + q * log1p_excess(-change / np.maximum(q, TINY))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,13 @@ class ProbitBernoulli(TwoClasses):
         # In the tail where both ends are small, so that the difference of probabilities keeps its digits.
         flip = np.where(self.z > 0, -1.0, 1.0)
         change = flip * normal_cdf_change(flip * self.z, flip * z_change)
-        return {"prediction": bernoulli_kl_of_change(self.probability, self.complement, change)}
+        p, q = self.probability, self.complement
+        is_small = np.abs(change) < 0.1 * np.minimum(p, q)
+        safe = bernoulli_kl_of_change(p, q, np.where(is_small, change, 0.0))
+        # Large changes by logarithms, which know probabilities that are themselves 0 in floating point.
+        moved_z = self.z + z_change
+        plain = p * (log_ndtr(self.z) - log_ndtr(moved_z)) + q * (log_ndtr(-self.z) - log_ndtr(-moved_z))
+        return {"prediction": np.where(is_small, safe, np.maximum(plain, 0.0))}
 
 
 def normal_cdf_change(z: np.ndarray, step: np.ndarray) -> np.ndarray:

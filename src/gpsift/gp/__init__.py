@@ -5,9 +5,11 @@
 leave-one-out sheet. The mathematics of posteriors is in the room `inference`.
 """
 
+from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyper import MAP, ML2, Fixed
 from gpsift.gp.model import GP
-from gpsift.gp.priors import HalfT, InverseGamma
+from gpsift.gp.nuts import NUTS
+from gpsift.gp.priors import GammaPrior, HalfT, InverseGamma
 
-__all__ = ["GP", "MAP", "ML2", "FittedGP", "Fixed", "HalfT", "InverseGamma"]
+__all__ = ["GP", "MAP", "ML2", "NUTS", "DrawnGP", "FittedGP", "Fixed", "GammaPrior", "HalfT", "InverseGamma"]

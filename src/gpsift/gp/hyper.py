@@ -104,7 +104,23 @@ class MAP(Hyper):
 
     def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
         """Log prior density of all parameters, and its gradient with respect to their logarithms."""
-        by_kind = {
+        value, gradient = 0.0, np.zeros_like(log_params)
+        for kind, (prior, power) in self._by_kind.items():
+            where = kinds == kind
+            if where.any():
+                density, slope = prior.log_density(np.exp(power * log_params[where]))
+                value += float(density.sum())
+                gradient[where] = power * slope
+        return value, gradient
+
+    def log_jacobian(self, kinds: np.ndarray) -> np.ndarray:
+        """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""
+        return np.array([self._by_kind[kind][1] for kind in kinds])
+
+    @property
+    def _by_kind(self) -> Mapping[str, tuple[Prior, float]]:
+        """The prior of each kind of parameter, and the power of the parameter that it is a prior of."""
+        return {
             "lengthscale": (self.lengthscale, 1.0),
             "shape": (self.shape, 1.0),
             "signal_var": (self.signal, 0.5),  # a prior of the standard deviation: half the logarithm
@@ -116,14 +132,6 @@ class MAP(Hyper):
             "concentration": (self.concentration, 1.0),
             "gamma_shape": (self.gamma_shape, 1.0),
         }
-        value, gradient = 0.0, np.zeros_like(log_params)
-        for kind, (prior, power) in by_kind.items():
-            where = kinds == kind
-            if where.any():
-                density, slope = prior.log_density(np.exp(power * log_params[where]))
-                value += float(density.sum())
-                gradient[where] = power * slope
-        return value, gradient
 
     def estimate(self, problem: Problem) -> Estimate:
         return maximise(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitted import FitReport, FittedGP, stepped_features
 from gpsift.gp.hyper import ML2, Hyper
+from gpsift.gp.optimise import Draws
 from gpsift.gp.problem import Problem
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import Engine, EPEngine, ExactEngine, LaplaceEngine
+from gpsift.inference import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,
@@ -95,7 +97,9 @@ class GP:
         if self.inference not in ("auto", "exact", "ep", "laplace"):
             raise ValueError(f'`inference` must be "auto", "exact", "ep" or "laplace", got {self.inference!r}.')
 
-    def fit(self, X: Any, y: Any, *, noise_var: Any = None, exposure: Any = None, trials: Any = None) -> FittedGP:
+    def fit(
+        self, X: Any, y: Any, *, noise_var: Any = None, exposure: Any = None, trials: Any = None
+    ) -> FittedGP | DrawnGP:
         """Fit the model.
 
         Parameters
@@ -113,6 +117,7 @@ class GP:
         Returns
         -------
         FittedGP
+            Or a `DrawnGP`, with ``hyper=NUTS()``.
         """
         values, names = read_features(X)
         target = read_target(y, values.shape[0])
@@ -137,6 +142,7 @@ class GP:
             estimate = self.hyper.estimate(problem)
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)
+            drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)
         inert = tuple(name for name, is_constant in zip(labels, constant, strict=True) if is_constant)
         report = FitReport.of(estimate, inferred, inert, stepped_features(inputs, kernel, labels))
         report.warn()
@@ -154,7 +160,37 @@ class GP:
             report=report,
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
-        return fitted
+        if estimate.draws is None:
+            return fitted
+        return _pool(fitted, drawn, estimate.draws)
+
+
+def _infer_all(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
+    """Likelihood and posterior of every draw; matrices that can be made again are not kept."""
+    found = []
+    for log_params in draws.log_params:
+        kernel, likelihood = problem.split(log_params)
+        inferred = problem.engine.infer(kernel, likelihood)
+        found.append((likelihood, replace(inferred, posterior=replace(inferred.posterior))))
+    return tuple(found)
+
+
+def _pool(best: FittedGP, drawn: tuple[tuple[Likelihood, Inferred], ...], draws: Draws) -> DrawnGP:
+    members = tuple(
+        replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)
+        for likelihood, inferred in drawn
+    )
+    pooled = DrawnGP(
+        members=members,
+        trace=draws.trace,
+        diagnostics=draws.diagnostics,
+        report=best.report,
+        X_train=best.X_train,
+        feature_names=best.feature_names,
+        has_given_names=best.has_given_names,
+    )
+    pooled.warn()
+    return pooled
 
 
 def make_engine(inference: Inference, likelihood: Likelihood, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> Engine:

@@ -7,8 +7,9 @@ parameter that ends at one is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -30,7 +31,7 @@ LIMITS = {
     "noise_scale": (1e-4, 1e2),
     "df": (0.5, 1e30),
     "concentration": (1e-4, 1e30),
-    "gamma_shape": (1e-4, 1e10),
+    "gamma_shape": (1e-4, 1e6),
 }
 # Ends of the scale that are an answer and no trouble: a term that goes, a mixture of length-scales that becomes one.
 HARMLESS = {
@@ -67,6 +68,15 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
+class Draws:
+    """Hyperparameters drawn from their posterior: the ones that become models, the whole trace and its diagnostics."""
+
+    log_params: np.ndarray  # (draw, parameter)
+    trace: Any
+    diagnostics: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """The best of all starts: hyperparameters on the log scale and how they were found."""
 
@@ -74,6 +84,7 @@ class Estimate:
     starts: tuple[Start, ...] = ()
     at_limit: tuple[str, ...] = ()
     moving_features: tuple[str, ...] = ()
+    draws: Draws | None = None
 
     @property
     def best(self) -> Start | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -98,6 +98,10 @@ class Problem:
             self.kernel.with_log_params(log_params[:n_kernel]),
             self.likelihood.with_log_params(log_params[n_kernel:]),
         )
+
+    def fresh(self) -> Self:
+        """The same problem with an engine of its own that remembers nothing between evaluations."""
+        return replace(self, engine=self.engine.fresh())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
         """Log evidence with its gradient."""

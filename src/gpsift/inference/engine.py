@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -61,6 +62,10 @@ class Engine(ABC):
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         """The posterior."""
 
+    @abstractmethod
+    def fresh(self) -> Self:
+        """An engine on the same data whose answers do not depend on what it was asked before."""
+
 
 class ExactEngine(Engine):
     """Closed form, for Gaussian noise."""
@@ -95,6 +100,9 @@ class ExactEngine(Engine):
             jitter=jitter,
         )
 
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y)
+
 
 class EPEngine(Engine):
     """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
@@ -128,6 +136,9 @@ class EPEngine(Engine):
             n_iterations=result.n_sweeps,
         )
 
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y, self.size, warm=False)
+
     def _run(self, K: np.ndarray, likelihood: Likelihood):  # type: ignore[no-untyped-def]
         result = expectation_propagation(K, self.y, self.size, likelihood, start=self._sites)
         self._sites = result.sites if self.warm and result.converged else None
@@ -154,7 +165,9 @@ class LaplaceEngine(Engine):
         result = self._run(K, likelihood)
         W, var = result.curvature.W, result.curvature.var
         # The likelihood as a normal site around the mode: precision W, natural mean W f + gradient.
-        cavity_var = 1.0 / (1.0 / var - W)
+        # Sites of negative precision (outliers of a Student-t) can make a neighbour's larger than the posterior's;
+        # without its observation a point is at most as uncertain as under the prior.
+        cavity_var = 1.0 / np.maximum(1.0 / var - W, 1.0 / np.diagonal(K))
         cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
         return Inferred(
             posterior=Posterior(kernel, self.X, result.weights, result.curvature.factors, _site_var(K, W)),
@@ -164,6 +177,9 @@ class LaplaceEngine(Engine):
             converged=result.converged,
             n_iterations=result.n_iterations,
         )
+
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y, self.size, warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
         starts = [self._weights] if self._weights is not None else [None]

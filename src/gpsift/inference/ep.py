@@ -18,6 +18,7 @@ MAX_SWEEPS = 500
 # Sites move by this share of the way to where they would like to be; halved when the sweeps stop settling.
 DAMPING = 0.9
 SMALLEST_DAMPING = 0.02
+PATIENCE = 4
 # A site that would need a negative precision gets this share of its cavity's instead.
 SMALLEST_SHARE = 1e-10
 
@@ -74,22 +75,22 @@ def expectation_propagation(
 ) -> EPResult:
     """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width."""
     sites = Sites.vacuous(y.size) if start is None else start
-    damping, last_move, worse, sweep = DAMPING, np.inf, 0, 0
+    damping, smallest_move, stalled, sweep = DAMPING, np.inf, 0, 0
     while True:
         sweep += 1
         state = _posterior(K, sites)
         moved, move = _updated(state, sites, y, size, likelihood)
         if move < tolerance or sweep == MAX_SWEEPS:
             break
-        # Parallel updates can overshoot: slow down when two sweeps in a row went further than the one before.
-        worse = worse + 1 if move > last_move else 0
-        if worse >= 2:
-            damping, worse = max(0.5 * damping, SMALLEST_DAMPING), 0
-        last_move = move
+        # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
+        stalled = 0 if move < smallest_move else stalled + 1
+        smallest_move = min(move, smallest_move)
+        if stalled >= PATIENCE:
+            damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
         sites = Sites(
             (1.0 - damping) * sites.tau + damping * moved.tau, (1.0 - damping) * sites.nu + damping * moved.nu
         )
-    return _result(state, sites, y, size, likelihood, converged=move < tolerance, n_sweeps=sweep)
+    return _result(K, state, sites, y, size, likelihood, converged=move < tolerance, n_sweeps=sweep)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +135,7 @@ def _updated(
 
 
 def _result(
+    K: np.ndarray,
     state: _State,
     sites: Sites,
     y: np.ndarray,
@@ -156,6 +158,10 @@ def _result(
         - 0.5 * np.sum(nu**2 * cavity_var / shrink)
         + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
     )
-    # (K + D)^-1 t = nu - tau o posterior mean
+    # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant term would magnify its rounding error.
     weights = nu - tau * state.mean
+    residual = nu - tau * (K @ weights) - weights
+    root = np.sqrt(tau)
+    solved = solve_lower(state.L, solve_lower(state.L, root * (K @ residual)), transpose=True)
+    weights = weights + residual - root * solved
     return EPResult(sites, float(log_evidence), state.L, weights, cavity_mean, cavity_var, converged, n_sweeps)

@@ -31,6 +31,8 @@ from gpsift.posterior import DenseFactor, Factor, TriangularFactor
 
 MAX_ITERATIONS = 500
 MAX_HALVINGS = 30
+# A gain that no step can realise is rounding error below this share of the height.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ class LaplaceResult:
     """The mode and what belongs to it."""
 
     mode: np.ndarray
-    weights: np.ndarray  # K^-1 mode, the gradient of log p(y | f)
+    weights: np.ndarray  # K^-1 mode, which is the gradient of log p(y | f) up to rounding
     curvature: Curvature
     height: float  # log p(y | mode) - weights^T mode / 2, which the mode maximises
     log_evidence: float
@@ -129,12 +131,15 @@ def laplace(
         if converged:
             a, f = a + direction, f + K @ direction
         else:
-            a, f, height = _climb(K, y, a, f, direction, height, size, likelihood)
+            a, f, new_height = _climb(K, y, a, f, direction, height, size, likelihood)
+            if new_height <= height:  # rounding hides what little is left to gain
+                converged = gain < ROUNDING * max(1.0, abs(height))
+                break
+            height = new_height
     height = _height(y, a, f, size, likelihood)
-    first, second, _ = likelihood.derivatives(y, f, size)
-    curvature = Curvature(K, -second)
+    curvature = Curvature(K, -likelihood.derivatives(y, f, size).second)
     log_evidence = height - 0.5 * curvature.log_det
-    return LaplaceResult(f, first, curvature, height, float(log_evidence), converged, iteration)
+    return LaplaceResult(f, a, curvature, height, float(log_evidence), converged, iteration)
 
 
 def laplace_gradient(

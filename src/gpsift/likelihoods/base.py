@@ -10,10 +10,11 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from gpsift.families import Family
-from gpsift.likelihoods.mixture import LatentMixture
+from gpsift.likelihoods.mixture import LatentMixture, adapted_nodes
 
-# Nodes for expectations under a normal latent value. Smooth likelihoods need far fewer; peaked ones this many.
-N_NODES = 64
+# exp() of a latent value, and its square, stay finite; from there Newton's method comes back about one unit a step.
+LARGEST_LATENT = 300.0
+MAX_NEWTON_STEPS = 400
 
 
 class Derivatives(NamedTuple):
@@ -72,6 +73,9 @@ class Likelihood(ABC):
     @abstractmethod
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
         """Refuse observations that this likelihood gives no probability."""
+
+    def check_size(self, size: np.ndarray) -> None:
+        """Refuse sizes that no observation can have."""
 
     @abstractmethod
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -134,29 +138,28 @@ class Likelihood(ABC):
         return self
 
     def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
-        """Moments of p(y | f) N(f; mean, var) by Gauss-Hermite quadrature, centred where that product peaks."""
+        """Moments of p(y | f) N(f; mean, var) by quadrature around the peak of that product."""
         center, spread = self.peak(y, mean, var, size)
-        nodes, log_weights = gauss_hermite(N_NODES)
-        f = center[:, None] + spread[:, None] * nodes
-        log_prior = -0.5 * (f - mean[:, None]) ** 2 / var[:, None] + 0.5 * nodes**2
-        log_terms = self.log_density(y[:, None], f, size[:, None]) + log_prior + log_weights
+        f, log_weights = adapted_nodes(center, spread, np.sqrt(var))
+        log_prior = -0.5 * (f - mean[:, None]) ** 2 / var[:, None] - 0.5 * np.log(2.0 * np.pi * var[:, None])
+        with np.errstate(over="ignore"):  # far from the peak of a wide product the density is 0
+            log_terms = self.log_density(y[:, None], f, size[:, None]) + log_prior + log_weights
         largest = log_terms.max(axis=1)
         terms = np.exp(log_terms - largest[:, None])
         total = terms.sum(axis=1)
         first = (terms * (f - center[:, None])).sum(axis=1) / total
         second = (terms * (f - center[:, None] - first[:, None]) ** 2).sum(axis=1) / total
-        log_normaliser = np.log(total) + largest + np.log(spread) - 0.5 * np.log(var)
-        return Moments(log_normaliser, center + first, second)
+        return Moments(np.log(total) + largest, center + first, second)
 
     def peak(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mode of p(y | f) N(f; mean, var) by Newton's method, and the standard deviation of its curvature."""
-        f = mean.copy()
-        for _ in range(50):
+        f = np.clip(mean, -LARGEST_LATENT, LARGEST_LATENT)
+        for _ in range(MAX_NEWTON_STEPS):
             first, second, _ = self.derivatives(y, f, size)
             curvature = 1.0 / var + np.maximum(-second, 0.0)
             step = (first - (f - mean) / var) / curvature
             step = np.clip(step, -5.0 * np.sqrt(var), 5.0 * np.sqrt(var))
-            f = f + step
+            f = np.clip(f + step, -LARGEST_LATENT, LARGEST_LATENT)
             if np.all(np.abs(step) < 1e-6 * np.sqrt(var)):
                 break
         _, second, _ = self.derivatives(y, f, size)
@@ -164,10 +167,9 @@ class Likelihood(ABC):
 
 
 @cache
-def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and log weights of expectations under a standard normal distribution."""
-    nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
-    return np.sqrt(2.0) * nodes, np.log(weights) - 0.5 * np.log(np.pi)
+def gauss_legendre(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on [-1, 1]; finding them takes longer than most integrals that use them."""
+    return np.polynomial.legendre.leggauss(n_nodes)
 
 
 def refuse_fractions(y: np.ndarray, name: str) -> None:

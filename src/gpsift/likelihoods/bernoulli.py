@@ -111,12 +111,16 @@ class Binomial(Likelihood):
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
         refuse_fractions(y, "binomial")
-        refuse_fractions(size, "binomial")
-        if np.any(size < 1):
-            raise ValueError(f"`trials` must be at least 1, got {size.min():g} in row {int(size.argmin())}.")
+        self.check_size(size)
         if np.any(y > size):
             row = int(np.flatnonzero(y > size)[0])
             raise ValueError(f"`y` is {y[row]:g} in row {row}, more than its {size[row]:g} trials.")
+
+    def check_size(self, size: np.ndarray) -> None:
+        wrong = (size < 1) | (size != np.floor(size))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"`trials` must be whole and at least 1, got {size[row]:g} in row {row}.")
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         choices = gammaln(size + 1.0) - gammaln(y + 1.0) - gammaln(size - y + 1.0)
@@ -157,7 +161,14 @@ def logit_derivatives(y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivat
 
 def logit_change(y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Change of y f - size log(1 + exp(f))."""
-    return y * move - size * np.log1p(expit(f) * np.expm1(move))
+    return y * move - size * softplus_change(f, move)
+
+
+def softplus_change(f: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """log(1 + exp(f + move)) - log(1 + exp(f)), for small moves without cancellation."""
+    small = np.abs(move) < 1.0
+    near = np.log1p(expit(f) * np.expm1(np.where(small, move, 0.0)))
+    return np.where(small, near, np.logaddexp(0.0, f + move) - np.logaddexp(0.0, f))
 
 
 def two_classes(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, gammainc, gammainccinv, gammaincinv, gammaln, stdtr, stdtrit
 
-from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives
+from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre
 
 PANEL = 256
 TAIL = 7.0
+NEARLY_NORMAL = 1e7
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,25 @@ class Gamma(Likelihood):
         k = self.gamma_shape
         start = mean - TAIL * sd + np.log(gammaincinv(k, 1e-15) / k)
         stop = mean + TAIL * sd + np.log(gammainccinv(k, 1e-15) / k)
-        t, w = np.polynomial.legendre.leggauss(PANEL)
+        t, w = gauss_legendre(PANEL)
         half = 0.5 * (stop - start)[:, None]
         y = np.exp(start[:, None] + half * (t + 1.0))
         return y, half * w * y
 
     def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
         return -self.gamma_shape * (move + y * np.exp(-f) * np.expm1(-move))
+
+
+def log_gamma_step(df: float) -> float:
+    """log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(df / 2) / 2, which goes to 0 as df grows."""
+    if df > NEARLY_NORMAL:  # the difference of two huge logarithms has no digits left
+        return -0.25 / df
+    return float(gammaln((df + 1.0) / 2.0) - gammaln(df / 2.0) - 0.5 * np.log(df / 2.0))
+
+
+def digamma_step(df: float) -> float:
+    """digamma((df + 1) / 2) - digamma(df / 2), 1 / df for large df."""
+    return 1.0 / df if df > NEARLY_NORMAL else float(digamma((df + 1.0) / 2.0) - digamma(df / 2.0))
 
 
 @dataclass(frozen=True)
@@ -109,12 +122,7 @@ class StudentT(Likelihood):
         return self.df * self.noise_scale**2
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        constant = (
-            gammaln((self.df + 1.0) / 2.0)
-            - gammaln(self.df / 2.0)
-            - 0.5 * np.log(self.df * np.pi)
-            - np.log(self.noise_scale)
-        )
+        constant = log_gamma_step(self.df) - 0.5 * np.log(2.0 * np.pi) - np.log(self.noise_scale)
         return constant - 0.5 * (self.df + 1.0) * np.log1p((y - f) ** 2 / self._squared_width)
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
@@ -137,7 +145,7 @@ class StudentT(Likelihood):
             0.5 * power * r**2 / (a * total), -power * r / total**2, power * (a - 3.0 * r**2) / total**3
         )
         by_df = ParamDerivatives(
-            0.5 * (digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df - np.log1p(r**2 / a)),
+            0.5 * (digamma_step(df) - 1.0 / df - np.log1p(r**2 / a)),
             r / total,
             (r**2 - a) / total**2,
         )
@@ -157,7 +165,7 @@ class StudentT(Likelihood):
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         # The density has poles at a distance of sqrt(df) noise_scale from the real axis.
-        return np.full_like(f, 0.17 * np.sqrt(self._squared_width))
+        return np.full_like(f, min(0.17 * np.sqrt(self._squared_width), 0.8 * self.noise_scale))
 
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # y = mean + width sinh(u): even spacing near the middle, exponential in the tails.

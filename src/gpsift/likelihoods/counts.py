@@ -8,20 +8,28 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, digamma, gammaincc, gammainccinv, gammaincinv, gammaln
 
-from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, refuse_fractions
+from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, refuse_fractions
+from gpsift.likelihoods.bernoulli import softplus_change
 
 SINGLE = 256
 PANEL = 160
 # Latent values beyond so many standard deviations are left out of sums over counts.
 TAIL = 7.0
+NEARLY_POISSON = 1e7
 
 
-def check_counts(y: np.ndarray, exposure: np.ndarray, name: str) -> None:
-    """Refuse what is no count, or an exposure that is not positive."""
-    refuse_fractions(y, name)
+def check_exposure(exposure: np.ndarray) -> None:
+    """Refuse an exposure that is not positive."""
     if np.any(exposure <= 0):
         row = int(np.flatnonzero(exposure <= 0)[0])
         raise ValueError(f"`exposure` must be positive, got {exposure[row]:g} in row {row}.")
+
+
+def log_rising(y: np.ndarray, r: float) -> np.ndarray:
+    """log of r (r + 1) ... (r + y - 1) / r^y, which goes to 0 as r grows."""
+    if r > NEARLY_POISSON:  # the difference of two huge logarithms has no digits left
+        return y * (y - 1.0) / (2.0 * r)
+    return gammaln(y + r) - gammaln(r) - y * np.log(r)
 
 
 def log_rate(y: np.ndarray, exposure: np.ndarray) -> float:
@@ -39,7 +47,7 @@ def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarr
     single = np.broadcast_to(np.arange(float(SINGLE)), (n, SINGLE))
     start = np.log(np.maximum(np.floor(low), SINGLE) - 0.5)
     stop = np.log(np.maximum(np.ceil(high), SINGLE) + 0.5)
-    t, w = np.polynomial.legendre.leggauss(PANEL)
+    t, w = gauss_legendre(PANEL)
     half = 0.5 * (stop - start)[:, None]
     y = np.exp(start[:, None] + half * (t + 1.0))
     beyond = np.where(high[:, None] >= SINGLE, half * w * y, 0.0)
@@ -54,7 +62,11 @@ class Poisson(Likelihood):
     is_discrete: ClassVar[bool] = True
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        check_counts(y, size, "Poisson")
+        refuse_fractions(y, "Poisson")
+        self.check_size(size)
+
+    def check_size(self, size: np.ndarray) -> None:
+        check_exposure(size)
 
     def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return log_rate(y, size)
@@ -104,16 +116,19 @@ class NegativeBinomial(Likelihood):
     is_discrete: ClassVar[bool] = True
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        check_counts(y, size, "negative binomial")
+        refuse_fractions(y, "negative binomial")
+        self.check_size(size)
+
+    def check_size(self, size: np.ndarray) -> None:
+        check_exposure(size)
 
     def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return log_rate(y, size)
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         r, log_mean = self.concentration, f + np.log(size)
-        log_total = np.logaddexp(np.log(r), log_mean)
-        choices = gammaln(y + r) - gammaln(r) - gammaln(y + 1.0)
-        return choices + r * (np.log(r) - log_total) + y * (log_mean - log_total)
+        log_ratio = np.logaddexp(0.0, log_mean - np.log(r))  # log(1 + mean / r)
+        return log_rising(y, r) - gammaln(y + 1.0) + y * log_mean - (y + r) * log_ratio
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
         r, mean = self.concentration, size * np.exp(f)
@@ -153,5 +168,4 @@ class NegativeBinomial(Likelihood):
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
 
     def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        r, mean = self.concentration, size * np.exp(f)
-        return y * move - (y + r) * np.log1p(mean / (r + mean) * np.expm1(move))
+        return y * move - (y + self.concentration) * softplus_change(f + np.log(size / self.concentration), move)

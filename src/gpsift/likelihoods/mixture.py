@@ -29,9 +29,14 @@ if TYPE_CHECKING:
 REACH = 8.5
 COARSEST_STEP = 0.35
 FINEST_STEP = 0.005
-# Given y, the latent value is nearly normal: even nodes over +-9 widths around its peak.
-ADAPTED = np.linspace(-9.0, 9.0, 61)
+# Given y, the latent value is nearly normal around its peak, with tails no heavier than the prior's: nodes at
+# peak + width BEND sinh(u / BEND), even near the peak and far apart in the tails, up to REACH standard deviations.
+N_ADAPTED = 101
+BEND = 3.0
 LARGEST_RATIO = 600.0
+SMALLEST_VAR = 1e-14
+LARGE_CHANGE = 1e-2
+NEGLIGIBLE = 1e-8
 # Points are taken in blocks, so that the (point, node, latent value) array stays below this many numbers.
 BLOCK = 4_000_000
 
@@ -44,6 +49,11 @@ class LatentMixture(Family):
     latent_mean: np.ndarray
     latent_var: np.ndarray
     size: np.ndarray
+
+    def __post_init__(self) -> None:
+        # A latent value without any uncertainty is one with next to none.
+        floor = SMALLEST_VAR * (1.0 + self.latent_mean**2)
+        object.__setattr__(self, "latent_var", np.maximum(self.latent_var, floor))
 
     @cached_property
     def _grid(self) -> tuple[np.ndarray, np.ndarray]:
@@ -71,9 +81,7 @@ class LatentMixture(Family):
         return (conditional_var + (conditional_mean - self.mean[:, None]) ** 2) @ self._grid[1]
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        column = np.asarray(y, dtype=float)[:, None]
-        f, _ = self._latent_given(slice(None), column)
-        return self._shares(slice(None), column, f)[1][:, 0]
+        return self._log_density_at(slice(None), np.asarray(y, dtype=float)[:, None])[:, 0]
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """P(Y_i <= y_i)."""
@@ -125,8 +133,8 @@ class LatentMixture(Family):
         entries = np.empty((3, self.latent_mean.size))
         for rows in self._blocks():
             y, y_weights = self.nodes(rows)
-            f, size = self._latent_given(rows, y)
-            share, log_density = self._shares(rows, y, f)
+            f, log_weights, size = self._latent_given(rows, y)
+            share, log_density = self._shares(rows, y, f, log_weights)
             first, second, _ = self.likelihood.derivatives(y[:, :, None], f, size)
             # p_m / p and p_v / p as averages over the latent value given y, which no tail can make overflow.
             by_mean = np.sum(share * first, axis=2)
@@ -140,35 +148,41 @@ class LatentMixture(Family):
         """Where sums over y run, and their weights, (rows, k) each."""
         return self.likelihood.nodes(self.latent_mean[rows], np.sqrt(self.latent_var[rows]), self.size[rows])
 
-    def _latent_given(self, rows: slice, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Latent values (rows, k, h) that cover p(y | f) N(f; m, v) for each y, and the sizes to go with them."""
+    def _log_density_at(self, rows: slice, y: np.ndarray) -> np.ndarray:
+        """log p at several values a point, (rows, k)."""
+        f, log_weights, _ = self._latent_given(rows, y)
+        return self._shares(rows, y, f, log_weights)[1]
+
+    def _latent_given(self, rows: slice, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Latent values (rows, k, h) that cover p(y | f) N(f; m, v) for each y, their log weights, and the sizes."""
         size = np.broadcast_to(self.size[rows][:, None], y.shape)
         if not self.likelihood.is_log_concave:
             f = np.broadcast_to(self._latent[rows][:, None, :], (*y.shape, self._grid[0].size))
-            return f, size[:, :, None]
+            return f, np.log(f[:, :, 1:2] - f[:, :, :1]), size[:, :, None]
         mean = np.broadcast_to(self.latent_mean[rows][:, None], y.shape).ravel()
         var = np.broadcast_to(self.latent_var[rows][:, None], y.shape).ravel()
         peak, width = self.likelihood.peak(y.ravel(), mean, var, size.ravel())
-        f = peak[:, None] + width[:, None] * ADAPTED
-        return f.reshape(*y.shape, -1), size[:, :, None]
+        f, log_weights = adapted_nodes(peak, width, np.sqrt(var))
+        return f.reshape(*y.shape, -1), log_weights.reshape(*y.shape, -1), size[:, :, None]
 
-    def _shares(self, rows: slice, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _shares(
+        self, rows: slice, y: np.ndarray, f: np.ndarray, log_weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """How much each latent value contributes to p(y), adding up to 1, and log p(y)."""
         mean, var = self.latent_mean[rows][:, None, None], self.latent_var[rows][:, None, None]
-        log_terms = self.likelihood.log_density(y[:, :, None], f, self.size[rows][:, None, None])
+        with np.errstate(over="ignore"):  # far from the peak of a wide product the density is 0
+            log_terms = self.likelihood.log_density(y[:, :, None], f, self.size[rows][:, None, None]) + log_weights
         log_terms = log_terms - 0.5 * (f - mean) ** 2 / var - 0.5 * np.log(2.0 * np.pi * var)
-        # The trapezoidal rule: even spacing, so that one width a row of nodes is all its weights.
-        spacing = f[:, :, 1] - f[:, :, 0]
         largest = log_terms.max(axis=2)
         terms = np.exp(log_terms - largest[:, :, None])
         total = terms.sum(axis=2)
-        return terms / total[:, :, None], largest + np.log(total) + np.log(spacing)
+        return terms / total[:, :, None], largest + np.log(total)
 
     def _kl_of_rows(self, rows: slice, mean_change: np.ndarray, var_change: np.ndarray) -> np.ndarray:
         """KL to the mixture with changed latent moments, without subtracting two densities of nearly equal size."""
         y, y_weights = self.nodes(rows)
-        f, size = self._latent_given(rows, y)
-        share, log_density = self._shares(rows, y, f)
+        f, log_weights, size = self._latent_given(rows, y)
+        share, log_density = self._shares(rows, y, f, log_weights)
         # The latent value m + sd t becomes m' + sd' t.
         var = self.latent_var[rows]
         sd = np.sqrt(var)
@@ -178,13 +192,29 @@ class LatentMixture(Family):
         log_ratio = self.likelihood.log_density_change(y[:, :, None], f, move, size)
         change = np.sum(share * np.expm1(np.minimum(log_ratio, LARGEST_RATIO)), axis=2)
         # sum p log(p / q) = sum p (u - log(1 + u)) with u = q / p - 1, because p u adds up to zero.
-        excess = log1p_excess(np.maximum(change, -1.0 + 1e-15))
-        return np.sum(y_weights * np.exp(log_density) * excess, axis=1)
+        density = y_weights * np.exp(log_density)
+        safe = np.sum(density * log1p_excess(np.maximum(change, -0.5)), axis=1)
+        # Far away q has its mass elsewhere, and the plain sum of two log densities has all its digits.
+        moved = LatentMixture(
+            self.likelihood, self.latent_mean[rows] + mean_change, var + var_change, self.size[rows]
+        )._log_density_at(slice(None), y)
+        log_change = moved - log_density
+        is_large = np.max(np.where(density > NEGLIGIBLE, np.abs(log_change), 0.0), axis=1) > LARGE_CHANGE
+        return np.where(is_large, np.maximum(-np.sum(density * log_change, axis=1), 0.0), safe)
 
     def _blocks(self) -> Iterator[slice]:
         n = self.latent_mean.size
         n_nodes = self.nodes(slice(0, 1))[0].shape[1]
-        n_latent = ADAPTED.size if self.likelihood.is_log_concave else self._grid[0].size
+        n_latent = N_ADAPTED if self.likelihood.is_log_concave else self._grid[0].size
         rows = max(1, BLOCK // (n_nodes * n_latent))
         for start in range(0, n, rows):
             yield slice(start, min(start + rows, n))
+
+
+def adapted_nodes(peak: np.ndarray, width: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent values (m, h) and log weights for integrals of products with a normal density, peaks and widths given."""
+    reach = BEND * np.arcsinh(REACH * np.maximum(sd / width, 1.0) / BEND)[:, None]
+    u = reach * np.linspace(-1.0, 1.0, N_ADAPTED)
+    spacing = 2.0 * reach / (N_ADAPTED - 1)
+    f = peak[:, None] + width[:, None] * BEND * np.sinh(u / BEND)
+    return f, np.log(width[:, None] * spacing) + np.log(np.cosh(u / BEND))

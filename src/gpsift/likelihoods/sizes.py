@@ -19,4 +19,5 @@ def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:
         if name != likelihood.size_name:
             raise ValueError(f"`{name}` was given, but a {type(likelihood).__name__} likelihood has none.")
         size = read_target(np.full(n, values) if np.ndim(values) == 0 else values, n, name=name)
+        likelihood.check_size(size)
     return size

@@ -73,25 +73,28 @@ def rank(
             "the quality of the fit."
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
-        relevance = measure.relevance(model, values, rows)
-    pointwise = relevance.values if relevance.values.ndim == 2 else None
+        found = [measure.relevance(member, values, rows) for member in model.draws or (model,)]
+    first = found[0]
+    is_pointwise = first.values.ndim == 2
+    draws = np.array([_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found])
     details = {
-        "aggregate": aggregate if pointwise is not None else None,
+        "aggregate": aggregate if is_pointwise else None,
         "n_points": values.shape[0] if rows is None else len(rows),
         "seed": seed if rows is not None and np.ndim(points) == 0 else None,
-        **relevance.details,
+        **first.details,
         "versions": versions(),
     }
     return Ranking(
         measure=measure.label,
-        scores=relevance.values if pointwise is None else _aggregated(pointwise, aggregate),
-        pointwise=pointwise,
+        scores=draws.mean(axis=0),
+        pointwise=np.mean([each.values for each in found], axis=0) if is_pointwise else None,
         names=model.feature_names,
-        units=relevance.units,
+        units=first.units,
         points=values if rows is None else values[rows],
         rows=np.arange(values.shape[0]) if rows is None else rows,
-        terms=relevance.terms,
+        terms={name: np.mean([each.terms[name] for each in found], axis=0) for name in first.terms},
         details=details,
+        draws=draws if model.draws else None,
     )
 
 
@@ -108,7 +111,10 @@ def versions() -> dict[str, str]:
 def _check_model(model: Any) -> None:
     if isinstance(model, Reference):
         return
-    advice = "Call its `fit(X, y)` and pass what that returns." if hasattr(model, "fit") else "Fit a model first."
+    if isinstance(getattr(model, "gp_", None), Reference):
+        advice = "Pass its `gp_`, or call its own `rank`."
+    else:
+        advice = "Call its `fit(X, y)` and pass what that returns." if hasattr(model, "fit") else "Fit a model first."
     raise TypeError(f"`rank` needs a fitted model such as `GP().fit(X, y)`, got {type(model).__name__}. {advice}")
 
 

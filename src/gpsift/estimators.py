@@ -1,0 +1,328 @@
+"""The Gaussian process in scikit-learn's conventions: `GPRegressor` and `GPClassifier`.
+
+They hold what to fit in their parameters, and after `fit` the fitted model in `gp_`; all that is computed is computed
+there. scikit-learn reads and checks the data, so errors and warnings about them are worded as its users know them.
+This is the one module that imports scikit-learn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state, validation
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from gpsift.gp.hyper import ML2, Hyper
+from gpsift.gp.model import GP, LIKELIHOODS, Inference, default_kernel
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
+from gpsift.relevance import Measure, rank
+
+if TYPE_CHECKING:
+    from gpsift.results import Prediction, Ranking
+
+REGRESSION = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma")
+POSITIVE = ("poisson", "negative-binomial", "gamma")  # targets below 0 are refused
+LINKS = ("probit", "logit")
+LARGEST_SEED = 2**31 - 1
+
+
+class _GPEstimator(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: parameters and data -> `gp_`, and from there predictions and rankings."""
+
+    kernel: Kernel | None
+    hyper: Hyper | None
+    inference: Inference
+    standardize: bool
+    random_state: Any
+
+    def rank(self, X: Any = None, measure: Measure | None = None, **options: Any) -> Ranking:
+        """Rank the features by how predictions react to them.
+
+        Parameters
+        ----------
+        X : array or data frame (n, p), optional
+            The points at which to look; by default those of `fit`.
+        measure : Measure, optional
+            `KL()` by default; `VAR()`, `ARD()`.
+        **options
+            `points`, `aggregate` and `seed` of `gpsift.rank`.
+
+        Returns
+        -------
+        Ranking
+        """
+        check_is_fitted(self)
+        points = None if X is None else self._read(X)
+        return rank(self.gp_, points, measure, **options)
+
+    def _fit(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood) -> None:
+        """Fit to data that were read; names of columns go along, so that warnings and rankings have them."""
+        model = GP(
+            kernel=default_kernel() if self.kernel is None else self.kernel,
+            hyper=_seeded(ML2() if self.hyper is None else self.hyper, self.random_state),
+            standardize=self.standardize,
+            likelihood=likelihood,
+            inference=self.inference,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        self.gp_ = model.fit(X if names is None else _named(X, names), y)
+
+    def _read(self, X: Any, **target: Any) -> Any:
+        """X, or X and y with ``y=...``, as scikit-learn reads them; without y the columns must be those of `fit`."""
+        options = {"dtype": np.float64, "ensure_min_samples": 2, **target} if target else {"dtype": np.float64}
+        # Before scikit-learn 1.6 this was a method.
+        if hasattr(validation, "validate_data"):
+            return validation.validate_data(self, X, reset=bool(target), **options)
+        return self._validate_data(X, reset=bool(target), **options)
+
+    def _predictive(self, X: Any) -> Prediction:
+        check_is_fitted(self)
+        return self.gp_.predict(self._read(X))
+
+
+class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
+    """Gaussian process regression as a scikit-learn estimator.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        ``SquaredExponential() + Constant()`` by default.
+    hyper : Hyper, optional
+        `ML2()` by default; `MAP()`, `NUTS()`, `Fixed(...)`.
+    likelihood : {"gaussian", "student-t", "poisson", "negative-binomial", "gamma"} or Likelihood
+        How observations depend on the latent function.
+    inference : {"auto", "exact", "ep", "laplace"}
+        As in `GP`.
+    standardize : bool
+        As in `GP`.
+    random_state : int, RandomState or None
+        Seed of the random starts or draws of `hyper`. None leaves the seed that `hyper` has, 0 by default, so that fits
+        can be repeated either way; a RandomState gives another seed at each fit.
+
+    Attributes
+    ----------
+    gp_ : FittedGP or DrawnGP
+        What `GP.fit` returns: its report, its leave-one-out quality, its full predictive distributions.
+    n_features_in_ : int
+    feature_names_in_ : array (p,) of str
+        Where X was a data frame whose column names are all strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpsift.estimators import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> model = GPRegressor().fit(X[:40], y[:40])
+    >>> bool(model.score(X[40:], y[40:]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        hyper: Hyper | None = None,
+        likelihood: str | Likelihood = "gaussian",
+        inference: Inference = "auto",
+        standardize: bool = True,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.hyper = hyper
+        self.likelihood = likelihood
+        self.inference = inference
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or data frame (n, p)
+        y : array (n,)
+        """
+        X, y = self._read(X, y=y, y_numeric=True)
+        self._fit(X, y, _regression_likelihood(self.likelihood))
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Mean of a new observation at each row, and on request its standard deviation.
+
+        Parameters
+        ----------
+        X : array or data frame (n, p)
+        return_std : bool
+            Also return the standard deviation of a new observation, noise included. (That of the noise-free function is
+            ``np.sqrt(model.gp_.predict(X).latent_var)``.) It is infinite for Student-t noise of 2 or fewer degrees of
+            freedom.
+
+        Returns
+        -------
+        mean : array (n,)
+        std : array (n,)
+            With ``return_std=True`` only.
+        """
+        prediction = self._predictive(X)
+        return (prediction.mean, np.sqrt(prediction.var)) if return_std else prediction.mean
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self._needs_positive_target
+        return tags
+
+    def _more_tags(self) -> dict[str, bool]:  # the tags of scikit-learn before 1.6
+        return {"requires_positive_y": self._needs_positive_target}
+
+    @property
+    def _needs_positive_target(self) -> bool:
+        return any(self.likelihood == name or type(self.likelihood) is LIKELIHOODS[name] for name in POSITIVE)
+
+
+class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
+    """Gaussian process classification as a scikit-learn estimator, for two classes.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        ``SquaredExponential() + Constant()`` by default.
+    hyper : Hyper, optional
+        `ML2()` by default; `MAP()`, `NUTS()`, `Fixed(...)`.
+    link : {"probit", "logit"}
+        How the probability of the second class depends on the latent function.
+    inference : {"auto", "ep", "laplace"}
+        "auto" is expectation propagation for probit and Laplace's method for logit.
+    standardize : bool
+        Fit on inputs of mean 0 and standard deviation 1.
+    random_state : int, RandomState or None
+        Seed of the random starts or draws of `hyper`. None leaves the seed that `hyper` has, 0 by default, so that fits
+        can be repeated either way; a RandomState gives another seed at each fit.
+
+    Attributes
+    ----------
+    classes_ : array (2,)
+        The labels, sorted.
+    gp_ : FittedGP or DrawnGP
+        What `GP.fit` returns for the labels coded 0 and 1, in the order of `classes_`.
+    n_features_in_ : int
+    feature_names_in_ : array (p,) of str
+        Where X was a data frame whose column names are all strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpsift.estimators import GPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, "yes", "no")
+    >>> model = GPClassifier().fit(X, y)
+    >>> model.predict([[-2.0, 0.0], [2.0, 0.0]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        hyper: Hyper | None = None,
+        link: str = "probit",
+        inference: Inference = "auto",
+        standardize: bool = True,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.hyper = hyper
+        self.link = link
+        self.inference = inference
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or data frame (n, p)
+        y : array (n,)
+            Labels of two classes: strings, numbers or booleans.
+        """
+        if self.link not in LINKS:
+            raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
+        X, y = self._read(X, y=y)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        _refuse_not_two(classes)
+        self._fit(X, codes.astype(float), LIKELIHOODS[self.link]())
+        self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The more probable label at each row, (n,)."""
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the labels in the order of `classes_`, (n, 2), averaged over the latent function."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities, (n, 2)."""
+        prediction = self._predictive(X)
+        # Each class on its own, not as 1 - p, so that a small probability keeps its digits.
+        n = prediction.latent_mean.size
+        return np.column_stack([prediction.log_density(np.zeros(n)), prediction.log_density(np.ones(n))])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _more_tags(self) -> dict[str, bool]:  # the tags of scikit-learn before 1.6
+        return {"binary_only": True}
+
+
+def _regression_likelihood(likelihood: Any) -> Likelihood:
+    known = {name: LIKELIHOODS[name] for name in REGRESSION}
+    if isinstance(likelihood, str) and likelihood in known:
+        return known[likelihood]()
+    if isinstance(likelihood, Likelihood) and type(likelihood) in known.values():
+        return likelihood
+    raise ValueError(
+        f"`likelihood` of a regression must be one of {', '.join(REGRESSION)}, or an object of these, got "
+        f"{likelihood!r}. For two classes there is `GPClassifier`, for all likelihoods `GP`."
+    )
+
+
+def _refuse_not_two(classes: np.ndarray) -> None:
+    if classes.size > 2:
+        raise ValueError(
+            f"Only binary classification is supported. `y` holds {classes.size} classes ({_listed(classes)}); keep two "
+            "of them, or join some."
+        )
+    if classes.size < 2:
+        raise ValueError(f"`y` holds one class only ({_listed(classes)}), so there is nothing to tell apart.")
+
+
+def _listed(classes: np.ndarray) -> str:
+    return ", ".join(str(label) for label in classes[:4]) + (", ..." if classes.size > 4 else "")
+
+
+def _seeded(hyper: Any, random_state: Any) -> Any:
+    """`hyper` with the seed that `random_state` stands for, where it has one."""
+    if random_state is None or not isinstance(hyper, Hyper) or not hasattr(hyper, "seed"):
+        return hyper
+    is_seed = isinstance(random_state, Integral)
+    seed = int(random_state) if is_seed else check_random_state(random_state).randint(LARGEST_SEED)
+    return replace(hyper, seed=seed)  # type: ignore[type-var]
+
+
+def _named(X: np.ndarray, names: np.ndarray) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=names)

@@ -1,0 +1,69 @@
+"""Several classes without an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpsift.families.base import Family
+from gpsift.families.counts import share_excess, share_metric
+from gpsift.families.quantiles import quantiles
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(Family):
+    """One of the classes 0, ..., C - 1, by their probabilities (n, C), which add up to 1 in each row.
+
+    `mean` and `var` are those of the indicator of each class, (n, C). Gradients are (n, C, p) and changes (n, C); they
+    add up to zero over the classes, which is not checked.
+    """
+
+    probabilities: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.probabilities
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.probabilities * (1.0 - self.probabilities)
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """log P(class y_i)."""
+        n, n_classes = self.probabilities.shape
+        label = np.asarray(y).astype(int)
+        possible = (label == y) & (label >= 0) & (label < n_classes)
+        with np.errstate(divide="ignore"):
+            log_density = np.log(self.probabilities[np.arange(n), np.where(possible, label, 0)])
+        return np.where(possible, log_density, -np.inf)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """P(class <= y_i), in the order of the columns."""
+        n, n_classes = self.probabilities.shape
+        label = np.clip(np.floor(y), -1, n_classes - 1).astype(int)
+        return np.where(label < 0, 0.0, self._cumulative[np.arange(n), label])
+
+    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
+        """The first class, in the order of the columns, at which the cdf reaches the probability."""
+        return quantiles(lambda p: np.argmax(self._cumulative >= p, axis=1).astype(float), probability)
+
+    def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Classes (n_draws, n), independent between points."""
+        uniform = rng.uniform(size=(n_draws, len(self.probabilities), 1))
+        return np.argmax(self._cumulative > uniform, axis=2).astype(float)
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        (gradient,) = gradients
+        return {"prediction": np.sum(share_metric(self.probabilities[:, :, None], gradient), axis=1)}
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        (change,) = changes
+        # sum pi log(pi / pi') = sum pi E(d / pi), because the changes d add up to zero.
+        return {"prediction": np.sum(share_excess(self.probabilities, change), axis=1)}
+
+    @property
+    def _cumulative(self) -> np.ndarray:
+        cumulative = np.cumsum(self.probabilities, axis=1)
+        # Rounding must not leave the classes short of 1; those after the last possible class stay impossible.
+        return np.where(cumulative >= cumulative[:, -1:], 1.0, cumulative)

@@ -1,0 +1,88 @@
+"""A Gaussian process whose hyperparameters were drawn, not fixed: many fitted models that act as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpsift.families.pool import Pool
+from gpsift.gp.fitted import FitReport, FittedGP, GPResponse
+from gpsift.gp.nuts import advice
+from gpsift.notices import notice
+from gpsift.reference import Reference
+from gpsift.results import Prediction, Quality
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawnGP(Reference):
+    """What `GP(hyper=NUTS()).fit` returns.
+
+    Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the
+    logarithm of the mean density. A ranking is made for each draw and then summarised.
+
+    Attributes
+    ----------
+    members : tuple of FittedGP
+        One model for each of the draws that were kept.
+    trace : arviz.InferenceData
+        All draws, with the sampler's statistics.
+    diagnostics : mapping
+        Largest r-hat, smallest effective sample size, number of divergences.
+    """
+
+    members: tuple[FittedGP, ...]
+    trace: Any
+    diagnostics: Mapping[str, float]
+    report: FitReport
+    X_train: np.ndarray
+    feature_names: tuple[str, ...]
+    has_given_names: bool
+
+    @property
+    def draws(self) -> tuple[Reference, ...]:
+        # Copies without cached matrices: a hundred of those would not fit.
+        return tuple(replace(member, posterior=replace(member.posterior)) for member in self.members)
+
+    @cached_property
+    def quality(self) -> Quality:
+        """Leave-one-out sheet: densities averaged over the draws, which are kept while a row is left out."""
+        return Quality.pooled([member.quality for member in self.members])
+
+    @property
+    def explains(self) -> bool:
+        return self.quality.explains
+
+    def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
+        """Predictive distribution at new points, averaged over the draws."""
+        predictions = [member.predict(X_new, exposure=exposure, trials=trials) for member in self.draws]  # type: ignore[attr-defined]
+        means = np.array([prediction.latent_mean for prediction in predictions])
+        latent_var = np.mean([prediction.latent_var for prediction in predictions], axis=0) + means.var(axis=0)
+        return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        parts = np.array([member.moments(X) for member in self.draws])
+        return parts[:, 0].mean(axis=0), parts[:, 1].mean(axis=0) + parts[:, 0].var(axis=0), parts[:, 2].mean(axis=0)
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
+        raise TypeError("A model of many draws has one response for each: use its `members`, or `rank`.")
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ's InferenceData."""
+        return self.trace
+
+    def warn(self) -> None:
+        """Say aloud what is wrong with the chains, and what to do."""
+        for message in advice(dict(self.diagnostics)):
+            notice(f"The sampler is in trouble: {message}.", stacklevel=5)
+
+    def __repr__(self) -> str:
+        n, p = self.X_train.shape
+        return (
+            f"DrawnGP on {n} rows and {p} features: {len(self.members)} draws, r-hat {self.diagnostics['r_hat']:.3f}, "
+            f"effective sample size {self.diagnostics['ess']:.0f}, {self.diagnostics['divergences']:.0f} divergences\n"
+            f"  {self.quality!r}"
+        )
