@@ -1,6 +1,7 @@
 """Speed and quality of gpsift against its peers, measured in turn in one run.
 
-    python benchmarks/peers.py [evaluation|fit|uniform|measures|import|all] [--repeats 7] [--seeds N] [--first-seed K]
+    python benchmarks/peers.py [evaluation|fit|uniform|measures|classify|import|all]
+                               [--repeats 7] [--seeds N] [--first-seed K]
 
 Prints one table of ratios, each with the mark that it has to reach. `README.md` beside this file says how to read it.
 """
@@ -12,6 +13,7 @@ import importlib
 import importlib.metadata
 import platform
 
+import classify
 import evaluation
 import fits
 import imports
@@ -20,7 +22,7 @@ from models import GPy, Library
 from table import Row, print_table
 from timing import one_thread
 
-SECTIONS = ("evaluation", "fit", "uniform", "measures", "import")
+SECTIONS = ("evaluation", "fit", "uniform", "measures", "classify", "import")
 MIN_REPEATS = 7
 
 
@@ -59,13 +61,15 @@ def section_rows(section: str, args: argparse.Namespace) -> list[Row]:
 
     if section == "import":
         return imports.import_rows(args.repeats)
-    candidates = {"evaluation": evaluation.PEERS, "measures": (GPy,)}.get(section, fits.PEERS)
+    candidates = {"evaluation": evaluation.PEERS, "measures": (GPy,), "classify": (GPy,)}.get(section, fits.PEERS)
     peers = installed(candidates)
     with one_thread():
         if section == "evaluation":
             return evaluation.evaluation_rows(peers, args.repeats)
         if section == "measures":
             return measures.measure_rows(bool(peers), args.repeats)
+        if section == "classify":
+            return classify.classify_rows(args.repeats) if peers else []
         if section == "fit":
             return fits.fit_rows(peers, seeds(10))
         return fits.uniform_rows(peers, seeds(20))

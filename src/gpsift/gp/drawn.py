@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gpsift.families.pool import Pool
-from gpsift.gp.fitted import FitReport, FittedGP, GPResponse
+from gpsift.gp.fitreport import FitReport
+from gpsift.gp.fitted import FittedGP, GPResponse
 from gpsift.gp.nuts import advice
 from gpsift.notices import notice
 from gpsift.reference import Reference

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from gpsift.gp.drawn import DrawnGP
-from gpsift.gp.fitted import FitReport, FittedGP, stepped_features
+from gpsift.gp.fitreport import FitReport, stepped_features
+from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.optimise import Draws
 from gpsift.gp.problem import Problem

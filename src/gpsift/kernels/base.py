@@ -152,6 +152,27 @@ class Term(Kernel, ABC):
         return kernel
 
 
+class Stationary(Term, ABC):
+    """A term with the same prior variance everywhere."""
+
+    @property
+    @abstractmethod
+    def prior_var(self) -> float:
+        """k(x, x)."""
+
+    def diag(self, X: Array) -> Array:
+        return namespace(X).full_like(X[:, 0], self.prior_var)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return namespace(X).zeros_like(X)
+
+    def diag_hessian(self, X: Array) -> Array:
+        return namespace(X).zeros_like(X[:, :, None] * X[:, None, :])
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return namespace(X).zeros_like(X[:, 0])
+
+
 @dataclass(frozen=True)
 class Sum(Kernel):
     """k_1 + k_2 + ...; written ``k_1 + k_2``."""

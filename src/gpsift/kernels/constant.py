@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift.arrays import Array, namespace
-from gpsift.kernels.base import Pairs, Term
+from gpsift.kernels.base import Pairs, Stationary
 
 
 @dataclass(frozen=True)
-class Constant(Term):
+class Constant(Stationary):
     """k(x, z) = constant_var.
 
     Parameters
@@ -32,17 +32,9 @@ class Constant(Term):
     def between(self, X: Array, Z: Array) -> Pairs:
         return ConstantPairs(self, X, Z)
 
-    def diag(self, X: Array) -> Array:
-        return namespace(X).full_like(X[:, 0], self.constant_var)
-
-    def diag_gradient(self, X: Array) -> Array:
-        return namespace(X).zeros_like(X)
-
-    def diag_hessian(self, X: Array) -> Array:
-        return namespace(X).zeros_like(X[:, :, None] * X[:, None, :])
-
-    def diag_step(self, X: Array, j: int, delta: float) -> Array:
-        return namespace(X).zeros_like(X[:, 0])
+    @property
+    def prior_var(self) -> float:
+        return self.constant_var
 
 
 class ConstantPairs(Pairs):

@@ -18,12 +18,12 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.arrays import Array, eye_like, like, namespace, to_numpy
-from gpsift.kernels.base import Pairs, Term
+from gpsift.kernels.base import Pairs, Stationary
 from gpsift.linalg import zero_diagonal
 
 
 @dataclass(frozen=True)
-class Radial(Term, ABC):
+class Radial(Stationary, ABC):
     """A kernel k(s) of the scaled squared distance s.
 
     Parameters
@@ -86,17 +86,9 @@ class Radial(Term, ABC):
     def between(self, X: Array, Z: Array) -> Pairs:
         return RadialPairs(self, X, Z)
 
-    def diag(self, X: Array) -> Array:
-        return namespace(X).full_like(X[:, 0], self.signal_var)
-
-    def diag_gradient(self, X: Array) -> Array:
-        return namespace(X).zeros_like(X)
-
-    def diag_hessian(self, X: Array) -> Array:
-        return namespace(X).zeros_like(X[:, :, None] * X[:, None, :])
-
-    def diag_step(self, X: Array, j: int, delta: float) -> Array:
-        return namespace(X).zeros_like(X[:, 0])
+    @property
+    def prior_var(self) -> float:
+        return self.signal_var
 
 
 class RadialPairs(Pairs):

@@ -1,0 +1,125 @@
+"""What a reader of any result of a fit should know: how hyperparameters and posterior were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from gpsift.gp.optimise import Estimate
+from gpsift.inference import Inferred
+from gpsift.kernels import Kernel
+from gpsift.notices import notice
+
+# A feature of at most so many values, so many length-scales apart (the squared exponential is then below 0.012).
+FEW_VALUES = 10
+UNRELATED = 3.0
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How the hyperparameters were found.
+
+    Attributes
+    ----------
+    converged : bool
+        Whether the best start of the search ended at an optimum.
+    objectives : tuple of float
+        Log marginal likelihood, plus log prior for MAP, that each start reached.
+    starts_agree : bool
+        Whether all starts found the same optimum.
+    moving_features : tuple of str
+        Where they do not: features whose place in the order of length-scales depends on the start.
+    n_evaluations : int
+        Evaluations of the marginal likelihood, all starts together.
+    at_limit : tuple of str
+        Hyperparameters that ended at a limit of what is numerically sensible.
+    jitter : float
+        What had to be added to the diagonal for a Cholesky factor to exist; 0 if nothing.
+    constant_columns : tuple of str
+    stepped_features : tuple of str
+        Features of few values with a length-scale so short that the model takes the values for unrelated levels. Slopes
+        at the data then say nothing about the jumps between them.
+    inference_converged : bool
+        Whether expectation propagation settled or Newton's method found the mode; True for exact inference.
+    n_iterations : int
+        Sweeps or steps that this took at the end of the fit.
+    n_searched : int
+        How many hyperparameters of the kernel were estimated.
+    """
+
+    converged: bool
+    message: str
+    objectives: tuple[float, ...]
+    starts_agree: bool
+    moving_features: tuple[str, ...]
+    n_evaluations: int
+    at_limit: tuple[str, ...]
+    jitter: float
+    constant_columns: tuple[str, ...]
+    stepped_features: tuple[str, ...]
+    inference_converged: bool = True
+    n_iterations: int = 0
+    n_searched: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        estimate: Estimate,
+        inferred: Inferred,
+        constant_columns: tuple[str, ...],
+        stepped_features: tuple[str, ...],
+    ) -> Self:
+        best = estimate.best
+        return cls(
+            converged=estimate.converged,
+            message="hyperparameters were given" if best is None else best.message,
+            objectives=tuple(start.objective for start in estimate.starts),
+            starts_agree=estimate.starts_agree,
+            moving_features=() if estimate.starts_agree else estimate.moving_features,
+            n_evaluations=estimate.n_evaluations,
+            at_limit=estimate.at_limit,
+            jitter=inferred.jitter,
+            inference_converged=inferred.converged,
+            n_iterations=inferred.n_iterations,
+            n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
+            constant_columns=constant_columns,
+            stepped_features=stepped_features,
+        )
+
+    def warn(self) -> None:
+        """Say aloud what a reader of any result of this fit should know."""
+        if not self.converged:
+            notice(
+                f"The search for hyperparameters did not converge ({self.message}). Raise `max_iterations`, or rescale "
+                "the data.",
+                stacklevel=4,
+            )
+        if not self.inference_converged:
+            notice(
+                f"Inference did not settle in {self.n_iterations} iterations; the posterior is approximate. Another "
+                'kernel, a prior (`MAP()`) or `inference="laplace"` may help.',
+                stacklevel=4,
+            )
+        if self.at_limit:
+            notice(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.", stacklevel=4)
+        if self.stepped_features:
+            notice(
+                "The fit takes the few values of these features for unrelated levels, with length-scales far shorter "
+                f"than the gaps between the values: {', '.join(self.stepped_features)}. KL and VAR look at slopes and "
+                "miss the jumps; a prior on length-scales, `GP(hyper=MAP())`, avoids this.",
+                stacklevel=4,
+            )
+
+
+def stepped_features(X: np.ndarray, kernel: Kernel, names: Sequence[str]) -> tuple[str, ...]:
+    """Features of few values between which the kernel all but vanishes."""
+    found: dict[str, None] = {}
+    for lengthscale in kernel.lengthscales:
+        for j, length in enumerate(np.broadcast_to(lengthscale, (X.shape[1],))):
+            levels = np.unique(X[:, j])
+            if 1 < levels.size <= FEW_VALUES and np.diff(levels).min() > UNRELATED * length:
+                found[names[j]] = None
+    return tuple(found)
