@@ -72,7 +72,7 @@ class Gpsift(Library):
 
     @property
     def log_params(self) -> np.ndarray:
-        return np.append(self.fitted.kernel.log_params, np.log(self.fitted.noise_var_standard[0]))
+        return np.append(self.fitted.kernel.log_params, self.fitted.likelihood.log_params)
 
 
 class GPy(Library):
