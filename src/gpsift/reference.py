@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from gpsift.families import Family, Gaussian
+from gpsift.tables import column_sd
 
 # Central differences of float64 predictions: the step that balances truncation against rounding, about eps^(1/3).
 DIFFERENCE_STEP = 6e-6
@@ -65,6 +67,12 @@ class Reference(ABC):
     def n_features(self) -> int:
         """Number of input columns."""
         return len(self.feature_names)
+
+    @cached_property
+    def feature_sd(self) -> np.ndarray:
+        """Standard deviation of each feature in the training data; 0 for one that never varies."""
+        assert self.X_train is not None
+        return column_sd(self.X_train)
 
     @property
     def lengthscale(self) -> np.ndarray | None:

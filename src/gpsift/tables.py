@@ -73,6 +73,11 @@ def constant_columns(X: np.ndarray) -> np.ndarray:
     return np.ptp(X, axis=0) <= 4.0 * np.finfo(float).eps * np.max(np.abs(X), axis=0)
 
 
+def column_sd(X: np.ndarray) -> np.ndarray:
+    """Standard deviation of each column, exactly 0 for one that is constant."""
+    return np.where(constant_columns(X), 0.0, X.std(axis=0))
+
+
 def default_names(n_features: int) -> tuple[str, ...]:
     """x1, x2, ...: the names of columns that came without any."""
     return tuple(f"x{j + 1}" for j in range(n_features))

@@ -87,7 +87,10 @@ def clenshaw(coefficients: Array, t: Array) -> Array:
     one_up = two_up = xp.zeros_like(t)
     twice = 2.0 * t
     for r in range(coefficients.shape[0] - 1, 0, -1):
-        one_up, two_up = twice * one_up + (coefficients[r, :] - two_up), one_up
+        this = twice * one_up
+        this += coefficients[r, :]
+        this -= two_up
+        one_up, two_up = this, one_up
     return t * one_up + (coefficients[0, :] - two_up)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpsift.reference import Reference
-from gpsift.tables import constant_columns
+from gpsift.tables import column_sd
 
 Units = Literal["sd", "raw"]
 
@@ -52,9 +52,8 @@ def feature_scale(reference: Reference, X: np.ndarray, units: Units) -> np.ndarr
 
     It is 0 for a feature that never varies, about which the data say nothing.
     """
-    known = X if reference.X_train is None else reference.X_train
-    scale = known.std(axis=0) if units == "sd" else np.ones(known.shape[1])
-    return np.where(constant_columns(known), 0.0, scale)
+    sd = column_sd(X) if reference.X_train is None else reference.feature_sd
+    return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
 
 
 def check_units(units: str) -> None:

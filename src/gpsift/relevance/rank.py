@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -87,15 +88,19 @@ def rank(
     return Ranking(
         measure=measure.label,
         scores=draws.mean(axis=0),
-        pointwise=np.mean([each.values for each in found], axis=0) if is_pointwise else None,
+        pointwise=_average([each.values for each in found]) if is_pointwise else None,
         names=model.feature_names,
         units=first.units,
         points=values if rows is None else values[rows],
         rows=np.arange(values.shape[0]) if rows is None else rows,
-        terms={name: np.mean([each.terms[name] for each in found], axis=0) for name in first.terms},
+        terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details=details,
         draws=draws if model.draws else None,
     )
+
+
+def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.mean(arrays, axis=0)
 
 
 def versions() -> dict[str, str]:
@@ -131,6 +136,8 @@ def _read_points(model: Reference, X: Any) -> np.ndarray:
         if model.X_train is None:
             raise ValueError("This model does not know its training inputs; pass the points to look at as `X`.")
         return model.X_train
+    if type(X) is np.ndarray and model.X_train is not None and np.array_equal(X, model.X_train):
+        return model.X_train  # the same array from here on, checked when the model was fitted
     values, names = read_features(X)
     model.check_features(names, values.shape[1])
     return values
