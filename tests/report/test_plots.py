@@ -73,6 +73,14 @@ def test_pointwise_draws_every_point_against_the_features_value(ranking):
     assert ranking.plot("pointwise", features=["a"], ax=ax) is ax
 
 
+def test_pointwise_shows_the_tallest_points_in_every_panel(ranking):
+    figure = ranking.plot("pointwise", features=["a", "b"])  # the second is three times as tall
+    for panel in figure.axes:
+        low, high = panel.get_ylim()
+        assert low == 0
+        assert high >= ranking.pointwise[:, 1].max()
+
+
 def test_plot_rejects_unknown_features_and_kinds(ranking):
     with pytest.raises(ValueError, match="no feature 'z'"):
         ranking.plot(features=["z"])

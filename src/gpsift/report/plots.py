@@ -56,10 +56,12 @@ def pointwise_relevance(
     if ranking.pointwise is None:
         raise ValueError(f"{ranking.measure} has no pointwise values; use KL() or VAR().")
     chosen = _choose(ranking, features, 1 if ax is not None else MAX_PANELS)
+    top = 1.05 * float(ranking.pointwise[:, chosen].max()) or 1.0
     if ax is not None:
         if len(chosen) != 1:
             raise ValueError(f"`ax` takes one feature, got {len(chosen)}. Leave `ax` out to get a panel for each.")
         _draw_points(ax, ranking, chosen[0])
+        ax.set_ylim(0, top)
         ax.set_ylabel(f"{ranking.measure}")
         return ax
     columns = min(3, len(chosen))
@@ -71,6 +73,7 @@ def pointwise_relevance(
         _draw_points(place, ranking, j)
     for place in axes.flat[len(chosen) :]:
         place.set_visible(False)
+    axes[0, 0].set_ylim(0, top)  # shared by all panels, and so by the tallest of them
     figure.supylabel(f"{ranking.measure} at each point")
     return figure
 
@@ -80,7 +83,6 @@ def _draw_points(ax: Axes, ranking: Ranking, j: int) -> None:
     ax.scatter(ranking.points[:, j], ranking.pointwise[:, j], s=9, color=BLUE, alpha=0.6, linewidths=0)
     ax.axhline(ranking.scores[j], color=ORANGE, linewidth=1)
     ax.set_xlabel(_short(ranking.names[j]))
-    ax.set_ylim(bottom=0)
     ax.spines[["top", "right"]].set_visible(False)
 
 
