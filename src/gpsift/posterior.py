@@ -132,6 +132,13 @@ class Posterior:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
+    @property
+    def L(self) -> Array:
+        """Cholesky factor of K + diag(D), where M has that one factor."""
+        (factor,) = self.factors
+        assert isinstance(factor, TriangularFactor)
+        return factor.L
+
     @cached_property
     def support_pairs(self) -> Pairs:
         """The kernel between the support points."""

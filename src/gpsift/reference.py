@@ -9,7 +9,7 @@ numerically; our own Gaussian process answers in closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -85,9 +85,9 @@ class Reference(ABC):
         return None
 
     @property
-    def draws(self) -> tuple[Reference, ...]:
+    def draws(self) -> Iterator[Reference]:
         """One model for each draw of the hyperparameters, where they were drawn; scores are then made for each."""
-        return ()
+        return iter(())
 
     @property
     def mean_of(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -44,9 +44,9 @@ class DrawnGP(Reference):
     has_given_names: bool
 
     @property
-    def draws(self) -> tuple[Reference, ...]:
-        # Copies without cached matrices: a hundred of those would not fit.
-        return tuple(replace(member, posterior=replace(member.posterior)) for member in self.members)
+    def draws(self) -> Iterator[FittedGP]:
+        # Copies, one at a time: the matrices that each caches go with it, and a hundred of those would not fit.
+        return (replace(member, posterior=replace(member.posterior)) for member in self.members)
 
     @cached_property
     def quality(self) -> Quality:
@@ -59,7 +59,7 @@ class DrawnGP(Reference):
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points, averaged over the draws."""
-        predictions = [member.predict(X_new, exposure=exposure, trials=trials) for member in self.draws]  # type: ignore[attr-defined]
+        predictions = [member.predict(X_new, exposure=exposure, trials=trials) for member in self.draws]
         means = np.array([prediction.latent_mean for prediction in predictions])
         latent_var = np.mean([prediction.latent_var for prediction in predictions], axis=0) + means.var(axis=0)
         return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)

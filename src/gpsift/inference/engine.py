@@ -12,8 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.inference.ep import Sites, expectation_propagation
-from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior
+from gpsift.inference.ep import EPResult, Sites, expectation_propagation
+from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
 from gpsift.kernels import Kernel
@@ -94,7 +94,7 @@ class ExactEngine(Engine):
         Q = np.diagonal(posterior.M)
         return Inferred(
             posterior=posterior,
-            log_evidence=self.evidence(kernel, likelihood).value,
+            log_evidence=log_evidence_of(self.y, posterior.weights, posterior.L),
             cavity_mean=self.y - posterior.weights / Q,
             cavity_var=np.maximum(1.0 / Q - posterior.site_var, 0.0),
             jitter=jitter,
@@ -139,7 +139,7 @@ class EPEngine(Engine):
     def fresh(self) -> Self:
         return type(self)(self.X, self.y, self.size, warm=False)
 
-    def _run(self, K: np.ndarray, likelihood: Likelihood):  # type: ignore[no-untyped-def]
+    def _run(self, K: np.ndarray, likelihood: Likelihood) -> EPResult:
         result = expectation_propagation(K, self.y, self.size, likelihood, start=self._sites)
         self._sites = result.sites if self.warm and result.converged else None
         return result

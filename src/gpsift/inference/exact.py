@@ -49,10 +49,15 @@ def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float)
     pairs = kernel.between(X, X)
     L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
     alpha = cholesky_solve(L, y)
-    value = -0.5 * float(y @ alpha + log_det_from_cholesky(L)) - 0.5 * X.shape[0] * LOG_2PI
+    value = log_evidence_of(y, alpha, L)
     G = 0.5 * (alpha[:, None] * alpha - inverse_from_cholesky(L))
     noise_gradient = float(xp.sum(xp.linalg.diagonal(G) * noise_var))
     return Evidence(value, np.append(pairs.log_gradient(G), noise_gradient), jitter)
+
+
+def log_evidence_of(y: Array, alpha: Array, L: Array) -> float:
+    """log N(y; 0, L L^T), given alpha = (L L^T)^-1 y."""
+    return -0.5 * float(y @ alpha + log_det_from_cholesky(L)) - 0.5 * y.shape[0] * LOG_2PI
 
 
 def exact_posterior(kernel: Kernel, X: Array, y: Array, noise_var: Array) -> tuple[Posterior, float]:

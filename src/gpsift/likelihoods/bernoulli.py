@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,14 +22,34 @@ def inverse_mills(z: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * z * z - LOG_ROOT_2PI - log_ndtr(z))
 
 
-@dataclass(frozen=True)
-class Probit(Likelihood):
-    """P(y = 1) = Phi(f), the standard normal distribution function."""
+class TwoClasses(Likelihood, ABC):
+    """P(y = 1) = link(f), with link(-f) = 1 - link(f)."""
 
     is_discrete: ClassVar[bool] = True
 
+    @abstractmethod
+    def link(self, f: np.ndarray) -> np.ndarray:
+        """From the latent value to the probability of class 1."""
+
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
         refuse_other_labels(y)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.link(f), self.link(f) * self.link(-f)
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return (rng.uniform(size=f.shape) < self.link(f)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, self.link(-f), 0.0))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.broadcast_to([0.0, 1.0], (mean.size, 2)), np.ones((mean.size, 2))
+
+
+@dataclass(frozen=True)
+class Probit(TwoClasses):
+    """P(y = 1) = Phi(f), the standard normal distribution function."""
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return log_ndtr(np.where(y > 0.5, f, -f))
@@ -40,20 +61,11 @@ class Probit(Likelihood):
         drop = z + r
         return Derivatives(sign * r, -r * drop, sign * r * (drop * (drop + r) - 1.0))
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return ndtr(f), ndtr(f) * ndtr(-f)
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return (rng.uniform(size=f.shape) < ndtr(f)).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, ndtr(-f), 0.0))
+    def link(self, f: np.ndarray) -> np.ndarray:
+        return ndtr(f)
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full_like(f, 0.8)
-
-    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return two_classes(mean.size)
 
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> ProbitBernoulli:
         return ProbitBernoulli(mean, var)
@@ -69,13 +81,8 @@ class Probit(Likelihood):
 
 
 @dataclass(frozen=True)
-class Logit(Likelihood):
+class Logit(TwoClasses):
     """P(y = 1) = 1 / (1 + exp(-f))."""
-
-    is_discrete: ClassVar[bool] = True
-
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        refuse_other_labels(y)
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return -np.logaddexp(0.0, np.where(y > 0.5, -f, f))
@@ -83,20 +90,11 @@ class Logit(Likelihood):
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
         return logit_derivatives(y, f, np.ones_like(y))
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return expit(f), expit(f) * expit(-f)
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return (rng.uniform(size=f.shape) < expit(f)).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, expit(-f), 0.0))
+    def link(self, f: np.ndarray) -> np.ndarray:
+        return expit(f)
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full_like(f, LOGIT_STEP)
-
-    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return two_classes(mean.size)
 
     def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
         return logit_change(y, f, move, np.ones_like(y))
@@ -169,11 +167,6 @@ def softplus_change(f: np.ndarray, move: np.ndarray) -> np.ndarray:
     small = np.abs(move) < 1.0
     near = np.log1p(expit(f) * np.expm1(np.where(small, move, 0.0)))
     return np.where(small, near, np.logaddexp(0.0, f + move) - np.logaddexp(0.0, f))
-
-
-def two_classes(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The two possible observations and their weights at n points."""
-    return np.broadcast_to([0.0, 1.0], (n, 2)), np.ones((n, 2))
 
 
 def refuse_other_labels(y: np.ndarray) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,23 +19,11 @@ TAIL = 7.0
 NEARLY_POISSON = 1e7
 
 
-def check_exposure(exposure: np.ndarray) -> None:
-    """Refuse an exposure that is not positive."""
-    if np.any(exposure <= 0):
-        row = int(np.flatnonzero(exposure <= 0)[0])
-        raise ValueError(f"`exposure` must be positive, got {exposure[row]:g} in row {row}.")
-
-
 def log_rising(y: np.ndarray, r: float) -> np.ndarray:
     """log of r (r + 1) ... (r + y - 1) / r^y, which goes to 0 as r grows."""
     if r > NEARLY_POISSON:  # the difference of two huge logarithms has no digits left
         return y * (y - 1.0) / (2.0 * r)
     return gammaln(y + r) - gammaln(r) - y * np.log(r)
-
-
-def log_rate(y: np.ndarray, exposure: np.ndarray) -> float:
-    """Logarithm of the overall rate; half an observation more, for counts that are all zero."""
-    return float(np.log((y.sum() + 0.5) / exposure.sum()))
 
 
 def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,22 +43,32 @@ def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.concatenate([single, y], axis=1), np.concatenate([np.ones((n, SINGLE)), beyond], axis=1)
 
 
-@dataclass(frozen=True)
-class Poisson(Likelihood):
+class Counts(Likelihood, ABC):
     """Counts with mean `exposure` times exp(f)."""
 
+    kind: ClassVar[str]  # what a message calls the distribution
     size_name: ClassVar[str | None] = "exposure"
     is_discrete: ClassVar[bool] = True
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        refuse_fractions(y, "Poisson")
+        refuse_fractions(y, self.kind)
         self.check_size(size)
 
     def check_size(self, size: np.ndarray) -> None:
-        check_exposure(size)
+        if np.any(size <= 0):
+            row = int(np.flatnonzero(size <= 0)[0])
+            raise ValueError(f"`exposure` must be positive, got {size[row]:g} in row {row}.")
 
     def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
-        return log_rate(y, size)
+        # Half an observation more, for counts that are all zero.
+        return float(np.log((y.sum() + 0.5) / size.sum()))
+
+
+@dataclass(frozen=True)
+class Poisson(Counts):
+    """Counts with mean `exposure` times exp(f)."""
+
+    kind: ClassVar[str] = "Poisson"
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return y * (f + np.log(size)) - size * np.exp(f) - gammaln(y + 1.0)
@@ -100,7 +99,7 @@ class Poisson(Likelihood):
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(Likelihood):
+class NegativeBinomial(Counts):
     """Counts with mean m = `exposure` times exp(f) and variance m + m^2 / concentration.
 
     Parameters
@@ -112,18 +111,7 @@ class NegativeBinomial(Likelihood):
     concentration: float = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("concentration",)
-    size_name: ClassVar[str | None] = "exposure"
-    is_discrete: ClassVar[bool] = True
-
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        refuse_fractions(y, "negative binomial")
-        self.check_size(size)
-
-    def check_size(self, size: np.ndarray) -> None:
-        check_exposure(size)
-
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
-        return log_rate(y, size)
+    kind: ClassVar[str] = "negative binomial"
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         r, log_mean = self.concentration, f + np.log(size)

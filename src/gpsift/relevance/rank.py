@@ -74,7 +74,8 @@ def rank(
             "the quality of the fit."
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
-        found = [measure.relevance(member, values, rows) for member in model.draws or (model,)]
+        drawn = [measure.relevance(member, values, rows) for member in model.draws]
+        found = drawn or [measure.relevance(model, values, rows)]
     first = found[0]
     is_pointwise = first.values.ndim == 2
     draws = np.array([_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found])
@@ -95,7 +96,7 @@ def rank(
         rows=np.arange(values.shape[0]) if rows is None else rows,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details=details,
-        draws=draws if model.draws else None,
+        draws=draws if drawn else None,
     )
 
 
