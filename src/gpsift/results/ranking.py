@@ -1,4 +1,4 @@
-"""Answers: frozen records that print themselves, become data frames and draw themselves."""
+"""The answer of `rank`: a score for each feature, and where it comes from."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from gpsift.families import Family, Gaussian
-from gpsift.tables import read_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,133 +150,3 @@ class Ranking:
         caption = escape(f"{self.measure}, {self.units}")
         head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
         return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """The predictive distribution at a set of points.
-
-    Attributes
-    ----------
-    mean, var : array (n,)
-        Moments of a new observation, noise included: of a class 1, a count, ...
-    latent_mean, latent_var : array (n,)
-        Moments of the noise-free function value, before any link.
-    family : Family
-        The distribution of a new observation.
-    """
-
-    family: Family
-    latent_mean: np.ndarray
-    latent_var: np.ndarray
-
-    @property
-    def mean(self) -> np.ndarray:
-        return self.family.mean
-
-    @property
-    def var(self) -> np.ndarray:
-        return self.family.var
-
-    def distribution(self, *, latent: bool = False) -> Family:
-        """The distribution of an observation, or of the noise-free function value."""
-        return Gaussian(self.latent_mean, self.latent_var) if latent else self.family
-
-    def log_density(self, y: Any) -> np.ndarray:
-        """log p(y_i) of new observations at these points."""
-        return self.family.log_density(read_target(y, self.latent_mean.size))
-
-    def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
-        """Quantiles: (n,) for one probability, (n, k) for k of them."""
-        return self.distribution(latent=latent).quantile(np.asarray(probability, dtype=float))
-
-    def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
-        """Central intervals, (n, 2)."""
-        if not 0 < level < 1:
-            raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
-        return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
-
-    def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
-        """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""
-        return self.distribution(latent=latent).sample(n_draws, np.random.default_rng(seed))
-
-
-@dataclass(frozen=True, eq=False)
-class Quality:
-    """How well a fitted model predicts points left out one at a time, hyperparameters kept.
-
-    Attributes
-    ----------
-    loo_mean, loo_var : array (n,)
-        Predictive moments of each observation given all others.
-    loo_r2 : float
-        1 - squared error / squared error of the model without inputs.
-    elpd, elpd_empty : float
-        Sum of log predictive densities of the left-out points: the model's, and that of a model without inputs (for
-        Gaussian noise a normal distribution with the mean and variance of y).
-    elpd_diff, diff_se : float
-        `elpd` - `elpd_empty` and its standard error.
-    evidence_gain : float
-        Log evidence of the model less the log likelihood of the one without inputs.
-    n_searched : int
-        How many hyperparameters of the kernel were estimated.
-    pit : array (n,)
-        P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
-        calibrated.
-    """
-
-    loo_mean: np.ndarray
-    loo_var: np.ndarray
-    loo_r2: float
-    lpd: np.ndarray
-    lpd_empty: np.ndarray
-    pit: np.ndarray
-    evidence_gain: float = np.inf
-    n_searched: int = 0
-
-    @classmethod
-    def pooled(cls, sheets: Sequence[Quality]) -> Quality:
-        """The sheet of several models that act as one: moments and densities averaged over them."""
-        mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
-        var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
-        lpd = np.logaddexp.reduce([sheet.lpd for sheet in sheets], axis=0) - np.log(len(sheets))
-        return cls(
-            loo_mean=mean,
-            loo_var=var,
-            loo_r2=float(np.mean([sheet.loo_r2 for sheet in sheets])),
-            lpd=lpd,
-            lpd_empty=sheets[0].lpd_empty,
-            pit=np.mean([sheet.pit for sheet in sheets], axis=0),
-        )
-
-    @property
-    def elpd(self) -> float:
-        return float(self.lpd.sum())
-
-    @property
-    def elpd_empty(self) -> float:
-        return float(self.lpd_empty.sum())
-
-    @property
-    def elpd_diff(self) -> float:
-        return self.elpd - self.elpd_empty
-
-    @property
-    def diff_se(self) -> float:
-        return float(np.std(self.lpd - self.lpd_empty, ddof=1) * np.sqrt(self.lpd.size))
-
-    @property
-    def explains(self) -> bool:
-        """Whether the inputs help: `elpd_diff` above 0, and `evidence_gain` above `n_searched`.
-
-        Leave-one-out keeps the hyperparameters, which may have been fitted to noise; one nat of evidence for each of
-        them is what Akaike's criterion asks. On pure noise (80 data sets, n = 40 to 200, p = 3 to 12, maximum
-        likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all.
-        """
-        return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
-
-    def __repr__(self) -> str:
-        return (
-            f"Quality(loo_r2={self.loo_r2:.3f}, elpd={self.elpd:.1f}, elpd_empty={self.elpd_empty:.1f}, "
-            f"elpd_diff={self.elpd_diff:.1f} +- {self.diff_se:.1f})"
-        )

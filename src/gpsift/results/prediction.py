@@ -1,0 +1,61 @@
+"""The answer of `predict`: a distribution at each point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpsift.families import Family, Gaussian
+from gpsift.tables import read_target
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The predictive distribution at a set of points.
+
+    Attributes
+    ----------
+    mean, var : array (n,)
+        Moments of a new observation, noise included: of a class 1, a count, ...
+    latent_mean, latent_var : array (n,)
+        Moments of the noise-free function value, before any link.
+    family : Family
+        The distribution of a new observation.
+    """
+
+    family: Family
+    latent_mean: np.ndarray
+    latent_var: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.family.mean
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.family.var
+
+    def distribution(self, *, latent: bool = False) -> Family:
+        """The distribution of an observation, or of the noise-free function value."""
+        return Gaussian(self.latent_mean, self.latent_var) if latent else self.family
+
+    def log_density(self, y: Any) -> np.ndarray:
+        """log p(y_i) of new observations at these points."""
+        return self.family.log_density(read_target(y, self.latent_mean.size))
+
+    def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
+        """Quantiles: (n,) for one probability, (n, k) for k of them."""
+        return self.distribution(latent=latent).quantile(np.asarray(probability, dtype=float))
+
+    def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
+        """Central intervals, (n, 2)."""
+        if not 0 < level < 1:
+            raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
+        return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
+
+    def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
+        """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""
+        return self.distribution(latent=latent).sample(n_draws, np.random.default_rng(seed))
