@@ -1,6 +1,6 @@
 """Speed and quality of gpsift against its peers, measured in turn in one run.
 
-    python benchmarks/peers.py [evaluation|fit|uniform|measures|classify|import|all]
+    python benchmarks/peers.py [evaluation|fit|uniform|measures|classify|path|import|all]
                                [--repeats 7] [--seeds N] [--first-seed K]
 
 Prints one table of ratios, each with the mark that it has to reach. `README.md` beside this file says how to read it.
@@ -18,11 +18,12 @@ import evaluation
 import fits
 import imports
 import measures
-from models import GPy, Library
+import paths
+from models import GPy, Library, ScikitLearn
 from table import Row, print_table
 from timing import one_thread
 
-SECTIONS = ("evaluation", "fit", "uniform", "measures", "classify", "import")
+SECTIONS = ("evaluation", "fit", "uniform", "measures", "classify", "path", "import")
 MIN_REPEATS = 7
 
 
@@ -61,7 +62,9 @@ def section_rows(section: str, args: argparse.Namespace) -> list[Row]:
 
     if section == "import":
         return imports.import_rows(args.repeats)
-    candidates = {"evaluation": evaluation.PEERS, "measures": (GPy,), "classify": (GPy,)}.get(section, fits.PEERS)
+    candidates = {"evaluation": evaluation.PEERS, "measures": (GPy,), "classify": (GPy,), "path": (ScikitLearn,)}.get(
+        section, fits.PEERS
+    )
     peers = installed(candidates)
     with one_thread():
         if section == "evaluation":
@@ -70,6 +73,8 @@ def section_rows(section: str, args: argparse.Namespace) -> list[Row]:
             return measures.measure_rows(bool(peers), args.repeats)
         if section == "classify":
             return classify.classify_rows(args.repeats) if peers else []
+        if section == "path":
+            return paths.path_rows(args.repeats, with_peer=bool(peers))
         if section == "fit":
             return fits.fit_rows(peers, seeds(10))
         return fits.uniform_rows(peers, seeds(20))

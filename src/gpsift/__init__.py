@@ -9,19 +9,28 @@
 ['s5', 'bmi', 'bp']
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
+from gpsift.adapters import as_reference
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
 from gpsift.reference import Reference
-from gpsift.relevance import ARD, KL, VAR, Measure, rank
-from gpsift.results import Prediction, Quality, Ranking
+from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
+from gpsift.results import Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
+from gpsift.selection.forward import forward_projection
+from gpsift.selection.projection import project
+from gpsift.selection.search import search
+from gpsift.selection.sizes import suggest_size
+from gpsift.selection.stability import stability
 from gpsift.version import __version__
 
 if TYPE_CHECKING:
+    from gpsift import datasets
     from gpsift.estimators import GPClassifier, GPRegressor
+    from gpsift.selector import GPSelector, importance
 
 __all__ = [
     "ARD",
@@ -30,13 +39,16 @@ __all__ = [
     "MAP",
     "ML2",
     "NUTS",
+    "RATE",
     "VAR",
     "Constant",
+    "Derivative",
     "DrawnGP",
     "FittedGP",
     "Fixed",
     "GPClassifier",
     "GPRegressor",
+    "GPSelector",
     "GPSiftWarning",
     "GammaPrior",
     "HalfT",
@@ -45,23 +57,41 @@ __all__ = [
     "Matern32",
     "Matern52",
     "Measure",
+    "Path",
     "Prediction",
+    "Projection",
     "Quality",
     "Ranking",
     "RationalQuadratic",
     "Reference",
     "SquaredExponential",
+    "Stability",
+    "Suggestion",
     "__version__",
+    "as_reference",
+    "datasets",
+    "forward_projection",
+    "importance",
     "kernels",
     "likelihoods",
+    "project",
     "rank",
+    "search",
+    "stability",
+    "suggest_size",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn loads when one of its estimators is asked for, not with the package.
+    # scikit-learn loads when one of its estimators is asked for, not with the package; likewise the data sets.
     if name in ("GPClassifier", "GPRegressor"):
         from gpsift import estimators
 
         return getattr(estimators, name)
+    if name in ("GPSelector", "importance"):
+        from gpsift import selector
+
+        return getattr(selector, name)
+    if name == "datasets":
+        return importlib.import_module("gpsift.datasets")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

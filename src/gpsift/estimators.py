@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -17,10 +17,10 @@ from sklearn.utils import check_random_state, validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpsift.gp.hyper import ML2, Hyper
+from gpsift.gp.hyper import MAP, ML2, Hyper
 from gpsift.gp.model import GP, LIKELIHOODS, Inference, default_kernel
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods import Likelihood, Softmax
 from gpsift.relevance import Measure, rank
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
     inference: Inference
     standardize: bool
     random_state: Any
+    _default_hyper: ClassVar[type[Hyper]] = ML2
 
     def rank(self, X: Any = None, measure: Measure | None = None, **options: Any) -> Ranking:
         """Rank the features by how predictions react to them.
@@ -61,25 +62,22 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
         points = None if X is None else self._read(X)
         return rank(self.gp_, points, measure, **options)
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood) -> None:
-        """Fit to data that were read; names of columns go along, so that warnings and rankings have them."""
-        model = GP(
+    def _gp(self, likelihood: Likelihood) -> GP:
+        """The model that the parameters stand for."""
+        return GP(
             kernel=default_kernel() if self.kernel is None else self.kernel,
-            hyper=_seeded(ML2() if self.hyper is None else self.hyper, self.random_state),
+            hyper=_seeded(self._default_hyper() if self.hyper is None else self.hyper, self.random_state),
             standardize=self.standardize,
             likelihood=likelihood,
             inference=self.inference,
         )
-        names = getattr(self, "feature_names_in_", None)
-        self.gp_ = model.fit(X if names is None else _named(X, names), y)
+
+    def _fit(self, X: np.ndarray, model: GP, y: np.ndarray) -> None:
+        """Fit to data that were read; names of columns go along, so that warnings and rankings have them."""
+        self.gp_ = model.fit(named(X, getattr(self, "feature_names_in_", None)), y)
 
     def _read(self, X: Any, **target: Any) -> Any:
-        """X, or X and y with ``y=...``, as scikit-learn reads them; without y the columns must be those of `fit`."""
-        options = {"dtype": np.float64, "ensure_min_samples": 2, **target} if target else {"dtype": np.float64}
-        # Before scikit-learn 1.6 this was a method.
-        if hasattr(validation, "validate_data"):
-            return validation.validate_data(self, X, reset=bool(target), **options)
-        return self._validate_data(X, reset=bool(target), **options)
+        return read_data(self, X, **target)
 
     def _predictive(self, X: Any) -> Prediction:
         check_is_fitted(self)
@@ -149,9 +147,18 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         X : array or data frame (n, p)
         y : array (n,)
         """
-        X, y = self._read(X, y=y, y_numeric=True)
-        self._fit(X, y, _regression_likelihood(self.likelihood))
+        X, y = self._read(X, y=y, **self.target_options)
+        self._fit(X, *self.model_for(y))
         return self
+
+    @property
+    def target_options(self) -> dict[str, Any]:
+        """How scikit-learn should read the target."""
+        return {"y_numeric": True}
+
+    def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
+        """The model that the parameters stand for, and the target that it takes."""
+        return self._gp(_regression_likelihood(self.likelihood)), y
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at each row, and on request its standard deviation.
@@ -187,18 +194,21 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
 
 
 class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
-    """Gaussian process classification as a scikit-learn estimator, for two classes.
+    """Gaussian process classification as a scikit-learn estimator.
+
+    Two classes have one latent function; more have one for each, with a shared kernel, coupled by a softmax.
 
     Parameters
     ----------
     kernel : Kernel, optional
         ``SquaredExponential() + Constant()`` by default.
     hyper : Hyper, optional
-        `ML2()` by default; `MAP()`, `NUTS()`, `Fixed(...)`.
+        `MAP()` by default; `ML2()`, `NUTS()`, `Fixed(...)`. Where classes can be told apart without error the
+        likelihood of the hyperparameters has no maximum; a prior keeps the search where probabilities mean something.
     link : {"probit", "logit"}
-        How the probability of the second class depends on the latent function.
+        Of two classes: how the probability of the second one depends on the latent function.
     inference : {"auto", "ep", "laplace"}
-        "auto" is expectation propagation for probit and Laplace's method for logit.
+        "auto" is expectation propagation for probit and Laplace's method for logit and for more than two classes.
     standardize : bool
         Fit on inputs of mean 0 and standard deviation 1.
     random_state : int, RandomState or None
@@ -207,10 +217,10 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : array (2,)
+    classes_ : array (C,)
         The labels, sorted.
     gp_ : FittedGP or DrawnGP
-        What `GP.fit` returns for the labels coded 0 and 1, in the order of `classes_`.
+        What `GP.fit` returns for the labels coded 0, 1, ..., in the order of `classes_`.
     n_features_in_ : int
     feature_names_in_ : array (p,) of str
         Where X was a data frame whose column names are all strings.
@@ -226,6 +236,8 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
     >>> model.predict([[-2.0, 0.0], [2.0, 0.0]])
     array(['no', 'yes'], dtype='<U3')
     """
+
+    _default_hyper: ClassVar[type[Hyper]] = MAP
 
     def __init__(
         self,
@@ -250,41 +262,45 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         ----------
         X : array or data frame (n, p)
         y : array (n,)
-            Labels of two classes: strings, numbers or booleans.
+            Labels of at least two classes: strings, numbers or booleans.
         """
         if self.link not in LINKS:
             raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
-        X, y = self._read(X, y=y)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        _refuse_not_two(classes)
-        self._fit(X, codes.astype(float), LIKELIHOODS[self.link]())
-        self.classes_ = classes
+        X, y = self._read(X, y=y, **self.target_options)
+        model, codes = self.model_for(y)
+        self._fit(X, model, codes)
+        self.classes_ = np.unique(y)
         return self
 
+    @property
+    def target_options(self) -> dict[str, Any]:
+        """How scikit-learn should read the target."""
+        return {}
+
+    def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
+        """The model that the parameters stand for, and the codes 0, 1, ... of the labels."""
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(f"`y` holds one class only ({classes[0]}), so there is nothing to tell apart.")
+        likelihood = LIKELIHOODS[self.link]() if classes.size == 2 else Softmax(int(classes.size))
+        return self._gp(likelihood), codes.astype(float)
+
     def predict(self, X: Any) -> np.ndarray:
-        """The more probable label at each row, (n,)."""
+        """The most probable label at each row, (n,)."""
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the labels in the order of `classes_`, (n, 2), averaged over the latent function."""
+        """Probabilities of the labels in the order of `classes_`, (n, C), averaged over the latent functions."""
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n, 2)."""
+        """Logarithms of the probabilities, (n, C)."""
         prediction = self._predictive(X)
         # Each class on its own, not as 1 - p, so that a small probability keeps its digits.
-        n = prediction.latent_mean.size
-        return np.column_stack([prediction.log_density(np.zeros(n)), prediction.log_density(np.ones(n))])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _more_tags(self) -> dict[str, bool]:  # the tags of scikit-learn before 1.6
-        return {"binary_only": True}
+        codes = np.arange(float(self.classes_.size))
+        return np.column_stack([prediction.log_density(np.full(len(prediction.latent_mean), c)) for c in codes])
 
 
 def _regression_likelihood(likelihood: Any) -> Likelihood:
@@ -295,22 +311,8 @@ def _regression_likelihood(likelihood: Any) -> Likelihood:
         return likelihood
     raise ValueError(
         f"`likelihood` of a regression must be one of {', '.join(REGRESSION)}, or an object of these, got "
-        f"{likelihood!r}. For two classes there is `GPClassifier`, for all likelihoods `GP`."
+        f"{likelihood!r}. For classes there is `GPClassifier`, for all likelihoods `GP`."
     )
-
-
-def _refuse_not_two(classes: np.ndarray) -> None:
-    if classes.size > 2:
-        raise ValueError(
-            f"Only binary classification is supported. `y` holds {classes.size} classes ({_listed(classes)}); keep two "
-            "of them, or join some."
-        )
-    if classes.size < 2:
-        raise ValueError(f"`y` holds one class only ({_listed(classes)}), so there is nothing to tell apart.")
-
-
-def _listed(classes: np.ndarray) -> str:
-    return ", ".join(str(label) for label in classes[:4]) + (", ..." if classes.size > 4 else "")
 
 
 def _seeded(hyper: Any, random_state: Any) -> Any:
@@ -322,7 +324,17 @@ def _seeded(hyper: Any, random_state: Any) -> Any:
     return replace(hyper, seed=seed)  # type: ignore[type-var]
 
 
-def _named(X: np.ndarray, names: np.ndarray) -> Any:
+def read_data(estimator: BaseEstimator, X: Any, **target: Any) -> Any:
+    """X, or X and y with ``y=...``, as scikit-learn reads them; without y the columns must be those of `fit`."""
+    options = {"dtype": np.float64, "ensure_min_samples": 2, **target} if target else {"dtype": np.float64}
+    # Before scikit-learn 1.6 this was a method.
+    if hasattr(validation, "validate_data"):
+        return validation.validate_data(estimator, X, reset=bool(target), **options)
+    return estimator._validate_data(X, reset=bool(target), **options)
+
+
+def named(X: np.ndarray, names: np.ndarray | None) -> Any:
+    """X as a data frame with these column names, where there are any."""
     import pandas as pd
 
-    return pd.DataFrame(X, columns=names)
+    return X if names is None else pd.DataFrame(X, columns=names)

@@ -103,6 +103,16 @@ class Reference(ABC):
         scale = (X if self.X_train is None else self.X_train).std(axis=0)
         return NumericResponse(self, X if rows is None else X[rows], scale)
 
+    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior mean (n,) and covariance (n, n) of the noise-free function at the points, where the model has them.
+
+        The points are the rows of X, or those with the given indices.
+        """
+        raise MissingCapability(
+            f"{type(self).__name__} does not offer the joint posterior of its function at several points (`joint`), "
+            "which RATE needs. Use KL() or VAR()."
+        )
+
     def check_features(self, names: Sequence[str] | None, n_columns: int) -> None:
         """Refuse inputs whose columns are not the ones that the model knows."""
         known = self.feature_names

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 from scipy.special import expit, logsumexp, ndtr
 
 from gpsift import families
@@ -61,7 +61,7 @@ each_case = pytest.mark.parametrize("name", CASES)
 
 def mixture(name, mean_change=0.0, var_change=0.0):
     likelihood, m, v, size, _ = CASES[name]
-    return LatentMixture(likelihood, np.array([m + mean_change]), np.array([v + var_change]), np.array([size]))
+    return likelihood.predictive(np.array([m + mean_change]), np.array([v + var_change]), np.array([size]))
 
 
 @cache
@@ -241,7 +241,7 @@ def test_no_step_is_no_divergence(name):
 @given(st.floats(-6, 6), st.floats(1e-6, 4.0), st.sampled_from(["poisson", "binomial", "logit", "gamma", "student-t"]))
 def test_information_is_positive_semidefinite(m, v, name):
     likelihood, _, _, size, _ = CASES[name]
-    I_mm, I_mv, I_vv = LatentMixture(likelihood, np.array([m]), np.array([v]), np.array([size])).information
+    I_mm, I_mv, I_vv = likelihood.predictive(np.array([m]), np.array([v]), np.array([size])).information
     assert np.all(I_mm >= 0)
     assert np.all(I_vv >= 0)
     assert np.all(I_mv**2 <= I_mm * I_vv * (1 + 1e-6) + 1e-12)
@@ -259,25 +259,27 @@ def test_rows_are_independent_of_each_other():
     """Several points at once are the points one by one, different sizes and latent scales included."""
     m, v, size = np.array([-1.0, 2.0, 0.5]), np.array([0.1, 0.9, 2.0]), np.array([3.0, 12.0, 1.0])
     y, ones = np.array([1.0, 7.0, 0.0]), np.ones((1, 1))
-    for likelihood in (Poisson(), Binomial(), NegativeBinomial(0.8)):
-        together = LatentMixture(likelihood, m, v, size)
+    for likelihood in (Poisson(), Binomial(), NegativeBinomial(0.8), StudentT(3.0, 0.2)):
+        together = likelihood.predictive(m, v, size)
         for i in range(3):
-            alone = LatentMixture(likelihood, m[i : i + 1], v[i : i + 1], size[i : i + 1])
+            alone = likelihood.predictive(m[i : i + 1], v[i : i + 1], size[i : i + 1])
             assert_allclose(together.mean[i], alone.mean[0], rtol=1e-10)
             assert_allclose(together.log_density(y)[i], alone.log_density(y[i : i + 1])[0], rtol=1e-10)
             all_metric = together.metric_terms(np.ones((3, 1)), np.ones((3, 1)))["prediction"][i, 0]
             assert_allclose(all_metric, alone.metric_terms(ones, ones)["prediction"][0, 0], rtol=1e-9)
 
 
-def test_blocks_of_points_change_nothing(monkeypatch):
-    m = np.linspace(-1.0, 2.0, 7)
-    whole = LatentMixture(Poisson(), m, np.full(7, 0.5), np.ones(7))
-    expected, expected_kl = whole.information, whole.kl_terms(np.full(7, 0.3), np.full(7, 0.1))["prediction"]
+@pytest.mark.parametrize("likelihood", [Poisson(), StudentT()], ids=repr)
+def test_blocks_of_points_change_nothing(likelihood, monkeypatch):
+    m, v = np.linspace(-1.0, 2.0, 7), np.linspace(0.1, 0.5, 7)
+    steps = np.linspace(1e-4, 0.3, 7), np.linspace(1e-4, 0.1, 7)  # small ones and large ones in the same block
+    whole = likelihood.predictive(m, v, np.ones(7))
+    expected, expected_kl = whole.information, whole.kl_terms(*steps)["prediction"]
     monkeypatch.setattr("gpsift.likelihoods.mixture.BLOCK", 60_000)
-    blocks = LatentMixture(Poisson(), m, np.full(7, 0.5), np.ones(7))
+    blocks = likelihood.predictive(m, v, np.ones(7))
     assert len(list(blocks._blocks())) > 1
-    assert_allclose(blocks.information, expected, rtol=1e-13)
-    assert_allclose(blocks.kl_terms(np.full(7, 0.3), np.full(7, 0.1))["prediction"], expected_kl, rtol=1e-13)
+    assert_allclose(blocks.information, expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(blocks.kl_terms(*steps)["prediction"], expected_kl, rtol=1e-9)
 
 
 def test_a_known_latent_value_leaves_the_plain_distribution():
@@ -290,10 +292,36 @@ def test_a_known_latent_value_leaves_the_plain_distribution():
     )
 
 
-def test_large_rates_are_nearly_lognormal():
-    """With counts of 1e5 the latent spread is all there is: I_mm = 1 / v."""
-    row = np.array([12.0]), np.array([0.5]), np.array([1.0])
-    assert_allclose(LatentMixture(Poisson(), *row).information[0], 2.0, rtol=1e-3)
+@pytest.mark.parametrize(("m", "v"), [(12.0, 0.5), (12.0, 2.0), (9.0, 4.0)])
+def test_large_rates_are_nearly_lognormal(m, v):
+    """With counts of 1e5 the latent spread is all there is: I_mm = 1 / v and I_vv = 1 / (2 v^2)."""
+    I_mm, I_mv, I_vv = LatentMixture(Poisson(), np.array([m]), np.array([v]), np.ones(1)).information
+    rtol = 10.0 * np.exp(0.5 * v - m) / v  # E 1 / rate, the variance that a count adds to its logarithm
+    assert_allclose(I_mm, 1.0 / v, rtol=rtol)
+    assert_allclose(I_vv, 0.5 / v**2, rtol=rtol)
+    assert np.abs(I_mv) < rtol * np.sqrt(I_mm * I_vv)
+
+
+@pytest.mark.parametrize("v", [1e-4, 0.3, 4.0])
+@pytest.mark.parametrize("k", [0.4, 2.4, 300.0])
+def test_information_of_gamma_matches_its_location_family(k, v):
+    """log y - m has a density that m does not change; that density by a fine convolution."""
+    t = np.linspace(-9.5, 9.5, 1901)
+    low, high = np.log(special.gammaincinv(k, 1e-17) / k), np.log(special.gammainccinv(k, 1e-17) / k)
+    e = np.linspace(low - 9.5 * np.sqrt(v), high + 9.5 * np.sqrt(v), 2501)[:, None] - np.sqrt(v) * t
+    pull = k * np.expm1(e)  # the derivative of the logarithm along m
+    terms = np.exp(-pull + k * e - 0.5 * t**2)
+    p, by_mean = terms.sum(axis=1), (terms * pull).sum(axis=1)
+    by_var = 0.5 * (terms * (pull**2 - pull - k)).sum(axis=1)
+    seen = p > 1e-250
+    I_mm, I_mv, I_vv = Gamma(k).predictive(np.array([0.7]), np.array([v]), np.ones(1)).information
+    expected = [
+        np.sum(one[seen] * two[seen] / p[seen]) / p.sum()
+        for one, two in ((by_mean, by_mean), (by_mean, by_var), (by_var, by_var))
+    ]
+    assert_allclose(I_mm[0], expected[0], rtol=1e-8)
+    assert_allclose(I_mv[0], expected[1], atol=1e-8 * np.sqrt(expected[0] * expected[2]))
+    assert_allclose(I_vv[0], expected[2], rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +329,7 @@ def test_large_rates_are_nearly_lognormal():
 )
 def test_a_latent_variance_of_zero_is_the_likelihood_itself(likelihood):
     """A linear kernel knows its value at the origin exactly."""
-    found = LatentMixture(likelihood, np.array([0.3]), np.zeros(1), np.ones(1))
+    found = likelihood.predictive(np.array([0.3]), np.zeros(1), np.ones(1))
     expected = likelihood.log_density(np.array([1.0]), np.array([0.3]), np.ones(1))
     assert_allclose(found.log_density(np.array([1.0])), expected, rtol=1e-9)
     metric = found.metric_terms(np.ones((1, 1)), np.zeros((1, 1)))["prediction"]
@@ -323,6 +351,28 @@ def test_mixture_of_a_gaussian_is_the_gaussian_of_the_summed_variance():
         rtol=1e-8,
     )
     assert_allclose(found.kl_terms(dm, dv)["prediction"], sum(expected.kl_terms(dm, dv).values()), rtol=1e-6)
+
+
+# --- the series of a step
+
+
+@pytest.mark.parametrize(("dm", "dv"), [(1.0, 0.0), (0.7, 0.3), (-0.5, 0.6), (0.0, -1.0)])
+@each_case
+def test_the_series_hands_over_where_both_ways_agree(name, dm, dv, monkeypatch):
+    """At the longest step that the series takes, subtracted log densities give the same."""
+    family, v = mixture(name), CASES[name][2]
+    unit = 1.0 / np.sqrt(family.information[0][0])
+    direction = np.array([dm * min(unit, np.sqrt(v))]), np.array([dv * min(unit**2, v)])
+
+    def kl(length, *limits):
+        with monkeypatch.context() as patched:
+            for name, limit in zip(("LAST_SHARE", "LARGEST_SQUARE"), limits, strict=False):
+                patched.setattr(f"gpsift.likelihoods.mixture.{name}", limit)
+            return family.kl_terms(length * direction[0], length * direction[1])["prediction"][0]
+
+    taken = [length for length in np.geomspace(1e-4, 1.0, 60) if kl(length) == kl(length, np.inf, np.inf)]
+    assert taken[0] == 1e-4  # the step that the paper takes
+    assert_allclose(kl(taken[-1]), kl(taken[-1], 0.0, 0.0), rtol=1e-8)
 
 
 # --- two classes

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 import gpsift as gs
 
-MEASURES = [gs.KL(), gs.KL(delta=1e-4), gs.KL(delta=1e-4, two_sided=True), gs.KL(latent=True), gs.VAR(), gs.ARD()]
+MEASURES = [
+    gs.KL(),
+    gs.KL(delta=1e-4),
+    gs.KL(delta=1e-4, two_sided=True),
+    gs.KL(latent=True),
+    gs.VAR(),
+    gs.Derivative(),
+    gs.Derivative("absolute"),
+    gs.ARD(),
+]
 each_measure = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.label)
 LENGTHSCALE = np.array([0.8, 1.5, 3.0])
 
@@ -158,12 +167,12 @@ def test_rank_rejects_unknown_aggregates(aggregate):
 
 
 def test_rank_rejects_an_unfitted_model():
-    with pytest.raises(TypeError, match=r"needs a fitted model .*got GP\. Call its `fit\(X, y\)`"):
+    with pytest.raises(TypeError, match=r"This GP holds no fitted Gaussian process: call its `fit\(X, y\)`"):
         gs.rank(gs.GP(), np.eye(3))
 
 
 def test_rank_rejects_what_is_no_model():
-    with pytest.raises(TypeError, match=r"needs a fitted model .*got ndarray\. Fit a model first"):
+    with pytest.raises(TypeError, match=r"numpy\.ndarray are not known here"):
         gs.rank(np.eye(3), np.eye(3))
 
 
@@ -234,7 +243,7 @@ def test_a_steeper_function_scores_more(measure):
     if isinstance(measure, gs.ARD):
         assert scores[0] == pytest.approx(scores[1], rel=1e-12)  # which is what the paper holds against it
     else:
-        ratio = 4.0 if isinstance(measure, gs.VAR) else 2.0
+        ratio = 4.0 if measure in (gs.VAR(), gs.Derivative()) else 2.0
         assert scores[0] / scores[1] == pytest.approx(ratio, rel=0.25)
 
 
@@ -321,6 +330,8 @@ def test_details_leave_out_what_was_not_done():
         (gs.KL(latent=True, units="raw"), "KL(latent=True, units='raw')"),
         (gs.VAR(n_nodes=7), "VAR(n_nodes=7)"),
         (gs.ARD(), "ARD()"),
+        (gs.Derivative("absolute"), "Derivative(kind='absolute')"),
+        (gs.RATE(), "RATE()"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -349,12 +360,14 @@ def test_measures_take_the_numbers_of_numpy():
         (lambda: gs.KL(two_sided=True), "needs a finite `delta`"),
         (lambda: gs.KL(units="cm"), "`units` must be"),
         (lambda: gs.ARD(units="cm"), "`units` must be"),
+        (lambda: gs.Derivative(units="cm"), "`units` must be"),
+        (lambda: gs.Derivative(kind=2), '`kind` must be "squared" or "absolute", got 2'),
         (lambda: gs.VAR(n_nodes=1), "`n_nodes` must be a whole number of at least 2"),
         (lambda: gs.VAR(n_nodes=3.5), "`n_nodes` must be a whole number"),
         (lambda: gs.VAR(covariance="robust"), "`covariance` must be"),
     ],
-    ids=["delta 0", "delta < 0", "delta nan", "delta text", "two-sided limit", "KL units", "ARD units", "1 node",
-         "3.5 nodes", "covariance"],
+    ids=["delta 0", "delta < 0", "delta nan", "delta text", "two-sided limit", "KL units", "ARD units",
+         "Derivative units", "kind", "1 node", "3.5 nodes", "covariance"],
 )  # fmt: skip
 def test_measures_reject_bad_choices(make, message):
     with pytest.raises((ValueError, TypeError), match=message):

@@ -6,20 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpsift.arrays import Array
 from gpsift.families.base import Family
 from gpsift.families.counts import share_excess, share_metric
 from gpsift.families.quantiles import quantiles
 
 
-@dataclass(frozen=True, eq=False)
-class Categorical(Family):
-    """One of the classes 0, ..., C - 1, by their probabilities (n, C), which add up to 1 in each row.
+class SeveralClasses(Family):
+    """What follows from the probabilities of the classes 0, ..., C - 1, (n, C), which add up to 1 in each row.
 
-    `mean` and `var` are those of the indicator of each class, (n, C). Gradients are (n, C, p) and changes (n, C); they
-    add up to zero over the classes, which is not checked.
+    `mean` and `var` are those of the indicator of each class, (n, C).
     """
 
-    probabilities: np.ndarray
+    probabilities: Array
+
+    @property
+    def log_probabilities(self) -> np.ndarray:
+        """Their logarithms, (n, C)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities)
 
     @property
     def mean(self) -> np.ndarray:
@@ -34,8 +39,7 @@ class Categorical(Family):
         n, n_classes = self.probabilities.shape
         label = np.asarray(y).astype(int)
         possible = (label == y) & (label >= 0) & (label < n_classes)
-        with np.errstate(divide="ignore"):
-            log_density = np.log(self.probabilities[np.arange(n), np.where(possible, label, 0)])
+        log_density = self.log_probabilities[np.arange(n), np.where(possible, label, 0)]
         return np.where(possible, log_density, -np.inf)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
@@ -53,6 +57,22 @@ class Categorical(Family):
         uniform = rng.uniform(size=(n_draws, len(self.probabilities), 1))
         return np.argmax(self._cumulative > uniform, axis=2).astype(float)
 
+    @property
+    def _cumulative(self) -> np.ndarray:
+        cumulative = np.cumsum(self.probabilities, axis=1)
+        # Rounding must not leave the classes short of 1; those after the last possible class stay impossible.
+        return np.where(cumulative >= cumulative[:, -1:], 1.0, cumulative)
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(SeveralClasses):
+    """One of the classes 0, ..., C - 1, by their probabilities (n, C), which add up to 1 in each row.
+
+    Gradients are (n, C, p) and changes (n, C); they add up to zero over the classes, which is not checked.
+    """
+
+    probabilities: np.ndarray
+
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         (gradient,) = gradients
         return {"prediction": np.sum(share_metric(self.probabilities[:, :, None], gradient), axis=1)}
@@ -61,9 +81,3 @@ class Categorical(Family):
         (change,) = changes
         # sum pi log(pi / pi') = sum pi E(d / pi), because the changes d add up to zero.
         return {"prediction": np.sum(share_excess(self.probabilities, change), axis=1)}
-
-    @property
-    def _cumulative(self) -> np.ndarray:
-        cumulative = np.cumsum(self.probabilities, axis=1)
-        # Rounding must not leave the classes short of 1; those after the last possible class stay impossible.
-        return np.where(cumulative >= cumulative[:, -1:], 1.0, cumulative)

@@ -32,11 +32,11 @@ class Gaussian(Family):
         if np.any((probability <= 0) | (probability >= 1)):
             raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
         values = np.multiply.outer(np.sqrt(self.var), ndtri(probability))
-        return values + (self.mean if probability.ndim == 0 else self.mean[:, None])
+        return values + (self.mean if probability.ndim == 0 else self.mean[..., None])
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_draws, n), independent between points."""
-        return self.mean + np.sqrt(self.var) * rng.standard_normal((n_draws, self.mean.shape[0]))
+        return self.mean + np.sqrt(self.var) * rng.standard_normal((n_draws, *self.mean.shape))
 
     def metric_terms(self, *gradients: Array) -> dict[str, Array]:
         mean_gradient, var_gradient = gradients

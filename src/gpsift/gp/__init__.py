@@ -1,15 +1,29 @@
 """Our models: data in, a fitted Gaussian process out.
 
-`model.py` is the front (`GP`), `fitted.py` what its `fit` returns. Behind them: `problem.py` states what is optimised,
-`hyper.py` holds the choices `ML2`, `MAP` and `Fixed`, `optimise.py` the search from several starts, `quality.py` the
-leave-one-out sheet. The mathematics of posteriors is in the room `inference`.
+`model.py` is the front (`GP`), `fitted.py` what its `fit` returns, `multiclass.py` the same for several classes. Behind
+them: `problem.py` states what is optimised, `hyper.py` holds the choices `ML2`, `MAP` and `Fixed`, `optimise.py` the
+search from several starts, `quality.py` the leave-one-out sheet. The mathematics of posteriors is in the room
+`inference`.
 """
 
 from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyper import MAP, ML2, Fixed
 from gpsift.gp.model import GP
+from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.nuts import NUTS
 from gpsift.gp.priors import GammaPrior, HalfT, InverseGamma
 
-__all__ = ["GP", "MAP", "ML2", "NUTS", "DrawnGP", "FittedGP", "Fixed", "GammaPrior", "HalfT", "InverseGamma"]
+__all__ = [
+    "GP",
+    "MAP",
+    "ML2",
+    "NUTS",
+    "DrawnGP",
+    "FittedGP",
+    "FittedMulticlass",
+    "Fixed",
+    "GammaPrior",
+    "HalfT",
+    "InverseGamma",
+]

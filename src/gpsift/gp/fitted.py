@@ -162,6 +162,17 @@ class FittedGP(Reference):
             latent = self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
         return GPResponse(latent, self.scaling, self._likelihood_in_units, size if rows is None else size[rows])
 
+    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        posterior = self.posterior
+        if posterior.site_var is not None and (X is self.X_train or np.array_equal(X, self.X_train)):
+            # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
+            D = posterior.site_var
+            covariance = np.diag(D) - D[:, None] * posterior.M * D
+            covariance = covariance if rows is None else covariance[np.ix_(rows, rows)]
+        else:
+            covariance = posterior.covariance(self.scaling.inputs(X if rows is None else X[rows]))
+        return self.at(X, rows).latent_mean, self.scaling.y_scale**2 * covariance
+
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")
         self.check_features(names, values.shape[1])
@@ -171,7 +182,7 @@ class FittedGP(Reference):
         n, p = self.X_train.shape
         quality = self.quality
         lines = [
-            f"FittedGP on {n} rows and {p} features: {_kernel_name(self.kernel)}",
+            f"{type(self).__name__} on {n} rows and {p} features: {_kernel_name(self.kernel)}",
             f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
             f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -11,10 +12,12 @@ from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyper import ML2, Hyper
+from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.optimise import Draws
 from gpsift.gp.problem import Problem
+from gpsift.gp.related import related_start
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine
+from gpsift.inference import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine, MulticlassEngine
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,
@@ -26,6 +29,7 @@ from gpsift.likelihoods import (
     NegativeBinomial,
     Poisson,
     Probit,
+    Softmax,
     StudentT,
     read_size,
 )
@@ -38,6 +42,7 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
     "bernoulli": Probit,
     "probit": Probit,
     "logit": Logit,
+    "softmax": Softmax,
     "binomial": Binomial,
     "poisson": Poisson,
     "negative-binomial": NegativeBinomial,
@@ -67,8 +72,9 @@ class GP:
         Fit on inputs of mean 0 and standard deviation 1, and the target likewise for Gaussian and Student-t noise.
         Predictions, gradients and scores are in the user's units either way.
     likelihood : str or Likelihood
-        How observations depend on the latent function: "gaussian", "bernoulli" (probit), "logit", "binomial",
-        "poisson", "negative-binomial", "gamma", "student-t", or an object of `gpsift.likelihoods`.
+        How observations depend on the latent function: "gaussian", "bernoulli" (probit), "logit", "softmax" (several
+        classes, coded 0, 1, 2, ..., with a latent function for each), "binomial", "poisson", "negative-binomial",
+        "gamma", "student-t", or an object of `gpsift.likelihoods`.
     inference : {"auto", "exact", "ep", "laplace"}
         "auto" is exact for Gaussian noise, expectation propagation for probit, Laplace's method for the others.
 
@@ -99,7 +105,14 @@ class GP:
             raise ValueError(f'`inference` must be "auto", "exact", "ep" or "laplace", got {self.inference!r}.')
 
     def fit(
-        self, X: Any, y: Any, *, noise_var: Any = None, exposure: Any = None, trials: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        noise_var: Any = None,
+        exposure: Any = None,
+        trials: Any = None,
+        start: FittedGP | Mapping[str, float] | None = None,
     ) -> FittedGP | DrawnGP:
         """Fit the model.
 
@@ -114,17 +127,22 @@ class GP:
             Of Poisson and negative binomial counts, whose mean is exposure times exp(latent); 1 by default.
         trials : array (n,) or float, optional
             Of binomial counts; 1 by default.
+        start : FittedGP or mapping of str to float, optional
+            A model of related data, such as one with more features, or its hyperparameters: the search starts from them
+            first.
 
         Returns
         -------
         FittedGP
-            Or a `DrawnGP`, with ``hyper=NUTS()``.
+            A `FittedMulticlass` with ``likelihood="softmax"``, a `DrawnGP` with ``hyper=NUTS()``.
         """
         values, names = read_features(X)
         target = read_target(y, values.shape[0])
         likelihood = _read_likelihood(self.likelihood)
         size = read_size(likelihood, values.shape[0], exposure=exposure, trials=trials)
         likelihood.check_target(target, size)
+        if isinstance(likelihood, Softmax):
+            likelihood = likelihood.for_target(target)
         constant = _check_data(values, target, names, likelihood)
         scaling = _choose_scaling(values, target, likelihood, standardize=self.standardize)
         labels = default_names(values.shape[1]) if names is None else names
@@ -139,6 +157,9 @@ class GP:
             engine=make_engine(self.inference, likelihood, inputs, standard_target, size),
             names=labels,
         )
+        if start is not None:
+            known = start.hyperparameters if isinstance(start, FittedGP) else start
+            problem = replace(problem, start=related_start(problem, known))
         with blas_threads_for(values.shape[0]):
             estimate = self.hyper.estimate(problem)
             kernel, likelihood = problem.split(estimate.log_params)
@@ -147,8 +168,9 @@ class GP:
         inert = tuple(name for name, is_constant in zip(labels, constant, strict=True) if is_constant)
         report = FitReport.of(estimate, inferred, inert, stepped_features(inputs, kernel, labels))
         report.warn()
-        fitted = FittedGP(
-            posterior=inferred.posterior,
+        form: type[FittedGP] = FittedMulticlass if isinstance(likelihood, Softmax) else FittedGP
+        fitted = form(
+            posterior=inferred.posterior,  # type: ignore[arg-type]  # of the kind that goes with the form
             likelihood=likelihood,
             inferred=inferred,
             inference=problem.engine.name,
@@ -178,7 +200,7 @@ def _infer_all(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferr
 
 def _pool(best: FittedGP, drawn: tuple[tuple[Likelihood, Inferred], ...], draws: Draws) -> DrawnGP:
     members = tuple(
-        replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)
+        replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
         for likelihood, inferred in drawn
     )
     pooled = DrawnGP(
@@ -203,6 +225,10 @@ def make_engine(inference: Inference, likelihood: Likelihood, X: np.ndarray, y: 
         if not is_gaussian:
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
         return ExactEngine(X, y)
+    if isinstance(likelihood, Softmax):
+        if inference == "ep":
+            raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
+        return MulticlassEngine(X, y, likelihood)
     if isinstance(likelihood, KnownNoise):
         raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
     if inference == "ep":

@@ -117,12 +117,12 @@ def maximise(problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int,
 
 
 def starting_points(problem: Problem, n_starts: int, seed: int) -> list[np.ndarray]:
-    """The kernel's own values, a start with short length-scales and little noise, then random ones."""
+    """The kernel's values, short length-scales with little noise, then random ones; a given start before all."""
     rng = np.random.default_rng(seed)
     first = problem.log_params + problem.log_units
     is_lengthscale = problem.kinds == "lengthscale"
     short = first + np.log([SHORT_START.get(kind, 1.0) for kind in problem.kinds])
-    starts = [first, short]
+    starts = [first, short] if problem.start is None else [problem.start, short, first]
     while len(starts) < n_starts:
         starts.append(first + RANDOM_START_SD * is_lengthscale * rng.standard_normal(first.size))
     return starts[:n_starts]

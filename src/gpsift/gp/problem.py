@@ -39,6 +39,8 @@ class Problem:
         Inference on X and y.
     names : tuple of str
         Feature names, for messages.
+    start : array or None
+        Log parameters from which the search starts first, such as those of a larger model.
     """
 
     kernel: Kernel
@@ -47,6 +49,7 @@ class Problem:
     y: np.ndarray
     engine: Engine
     names: tuple[str, ...]
+    start: np.ndarray | None = None
 
     @classmethod
     def exact(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods import Likelihood, Softmax
 from gpsift.results import Quality
 
 
@@ -44,6 +44,36 @@ def quality_sheet(
         lpd=loo.log_density(y),
         lpd_empty=lpd_empty,
         pit=below,
+        evidence_gain=float(log_evidence - lpd_empty.sum()),
+        n_searched=n_searched,
+    )
+
+
+def class_quality_sheet(
+    y: np.ndarray,
+    likelihood: Softmax,
+    cavity_mean: np.ndarray,
+    cavity_cov: np.ndarray,
+    *,
+    log_evidence: float = np.inf,
+    n_searched: int = 0,
+) -> Quality:
+    """The same for several classes, whose cavities are (n, C) and (n, C, C).
+
+    The model without inputs predicts the frequencies of the classes. `loo_r2` is then the Brier skill score: squared
+    errors are those of the probabilities of all classes.
+    """
+    indicators = likelihood.indicators(y)
+    frequencies = indicators.mean(axis=0)
+    loo = likelihood.training_predictive(cavity_mean, cavity_cov, np.ones(y.size))
+    lpd_empty = np.log(indicators @ frequencies)
+    return Quality(
+        loo_mean=loo.mean,
+        loo_var=loo.var,
+        loo_r2=float(1.0 - np.sum((indicators - loo.mean) ** 2) / np.sum((indicators - frequencies) ** 2)),
+        lpd=loo.log_density(y),
+        lpd_empty=lpd_empty,
+        pit=0.5 * (loo.cdf(y) + loo.cdf(y - 1.0)),
         evidence_gain=float(log_evidence - lpd_empty.sum()),
         n_searched=n_searched,
     )

@@ -12,12 +12,14 @@ from typing import Self
 
 import numpy as np
 
+from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, Sites, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
+from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, Softmax
 from gpsift.linalg import inverse_from_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 
@@ -31,16 +33,16 @@ class Inferred:
 
     Attributes
     ----------
-    posterior : Posterior
+    posterior : Posterior or CoupledPosterior
     log_evidence : float
     cavity_mean, cavity_var : array (n,)
-        Latent moments at each point given all other observations.
+        Latent moments at each point given all other observations; (n, C) and covariances (n, C, C) for C classes.
     converged : bool
     n_iterations : int
     jitter : float
     """
 
-    posterior: Posterior
+    posterior: Posterior | CoupledPosterior
     log_evidence: float
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
@@ -191,6 +193,43 @@ class LaplaceEngine(Engine):
         best = max(results, key=lambda result: result.height)
         self._weights = best.weights if self.warm and best.converged else None
         return best
+
+
+class MulticlassEngine(Engine):
+    """Laplace's method for a softmax; each answer starts from the mode of the last one if `warm`."""
+
+    name = "laplace"
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Softmax, *, warm: bool = True):
+        self.X, self.y, self.likelihood, self.warm = X, y, likelihood, warm
+        self._indicators = likelihood.indicators(y)
+        self._weights: np.ndarray | None = None
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K)
+        return Evidence(result.log_evidence, pairs.log_gradient(multiclass_gradient(result)), 0.0)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        result = self._run(kernel.between(self.X, self.X).K)
+        curvature = result.curvature
+        cavity_mean, cavity_cov = cavities(result, self._indicators)
+        return Inferred(
+            posterior=CoupledPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
+            log_evidence=result.log_evidence,
+            cavity_mean=cavity_mean,
+            cavity_var=cavity_cov,
+            converged=result.converged,
+            n_iterations=result.n_iterations,
+        )
+
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y, self.likelihood, warm=False)
+
+    def _run(self, K: np.ndarray) -> MulticlassResult:
+        result = multiclass_laplace(K, self._indicators, start=self._weights)
+        self._weights = result.weights if self.warm and result.converged else None
+        return result
 
 
 def _noise(likelihood: Likelihood) -> np.ndarray | float:

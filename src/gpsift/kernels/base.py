@@ -77,6 +77,10 @@ class Kernel(ABC):
     def for_features(self, n_features: int) -> Self:
         """The kernel ready for this number of features: unset values filled in, given ones checked."""
 
+    @abstractmethod
+    def for_columns(self, columns: Sequence[int]) -> Self:
+        """The kernel for some of the features: of values given one for each, those of these columns."""
+
     @property
     @abstractmethod
     def lengthscales(self) -> list[np.ndarray]:
@@ -151,6 +155,12 @@ class Term(Kernel, ABC):
             kernel = replace(kernel, **{name: value if value.ndim else float(value)})
         return kernel
 
+    def for_columns(self, columns: Sequence[int]) -> Self:
+        values = {name: getattr(self, name) for name in self.PARAMS}
+        return replace(
+            self, **{name: np.asarray(value)[list(columns)] for name, value in values.items() if np.ndim(value)}
+        )
+
 
 class Stationary(Term, ABC):
     """A term with the same prior variance everywhere."""
@@ -204,6 +214,9 @@ class Sum(Kernel):
 
     def for_features(self, n_features: int) -> Self:
         return replace(self, terms=tuple(term.for_features(n_features) for term in self.terms))
+
+    def for_columns(self, columns: Sequence[int]) -> Self:
+        return replace(self, terms=tuple(term.for_columns(columns) for term in self.terms))
 
     @property
     def lengthscales(self) -> list[np.ndarray]:

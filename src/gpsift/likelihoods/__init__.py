@@ -9,6 +9,7 @@ from gpsift.likelihoods.continuous import Gamma, StudentT
 from gpsift.likelihoods.counts import NegativeBinomial, Poisson
 from gpsift.likelihoods.gaussian import Gaussian, KnownNoise
 from gpsift.likelihoods.sizes import read_size
+from gpsift.likelihoods.softmax import Softmax
 
 __all__ = [
     "Binomial",
@@ -20,6 +21,7 @@ __all__ = [
     "NegativeBinomial",
     "Poisson",
     "Probit",
+    "Softmax",
     "StudentT",
     "read_size",
 ]

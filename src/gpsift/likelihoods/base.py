@@ -54,6 +54,7 @@ class Likelihood(ABC):
     standardises_target: ClassVar[bool] = False  # whether y may be shifted and scaled
     size_name: ClassVar[str | None] = None  # what `size` is called where users give it
     is_discrete: ClassVar[bool] = False
+    predicts_classes: ClassVar[bool] = False  # whether y is the code of a class
     is_log_concave: ClassVar[bool] = True  # one mode of the latent posterior, and d2 log p / df2 <= 0
 
     @property
@@ -113,10 +114,6 @@ class Likelihood(ABC):
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values of y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
 
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """log p(y | f + move) - log p(y | f), to full relative precision where a likelihood has a form for it."""
-        return self.log_density(y, f + move, size) - self.log_density(y, f, size)
-
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
         """The distribution of an observation with latent value N(mean, var)."""
         return LatentMixture(self, mean, var, size)
@@ -154,14 +151,17 @@ class Likelihood(ABC):
     def peak(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mode of p(y | f) N(f; mean, var) by Newton's method, and the standard deviation of its curvature."""
         f = np.clip(mean, -LARGEST_LATENT, LARGEST_LATENT)
+        low, high, sd = np.full_like(f, -LARGEST_LATENT), np.full_like(f, LARGEST_LATENT), np.sqrt(var)
         for _ in range(MAX_NEWTON_STEPS):
             first, second, _ = self.derivatives(y, f, size)
-            curvature = 1.0 / var + np.maximum(-second, 0.0)
-            step = (first - (f - mean) / var) / curvature
-            step = np.clip(step, -5.0 * np.sqrt(var), 5.0 * np.sqrt(var))
-            f = np.clip(f + step, -LARGEST_LATENT, LARGEST_LATENT)
-            if np.all(np.abs(step) < 1e-6 * np.sqrt(var)):
+            slope = first - (f - mean) / var
+            low, high = np.where(slope > 0, f, low), np.where(slope < 0, f, high)
+            step = np.clip(slope / (1.0 / var + np.maximum(-second, 0.0)), -5.0 * sd, 5.0 * sd)
+            if np.all(np.abs(step) < 1e-6 * sd):
                 break
+            # Newton's method can go back and forth for ever; the peak lies between.
+            inside = (low < f + step) & (f + step < high)
+            f = np.where(inside | (np.abs(step) < 1e-6 * sd), f + step, 0.5 * (low + high))
         _, second, _ = self.derivatives(y, f, size)
         return f, 1.0 / np.sqrt(1.0 / var + np.maximum(-second, 0.0))
 

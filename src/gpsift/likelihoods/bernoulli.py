@@ -26,6 +26,7 @@ class TwoClasses(Likelihood, ABC):
     """P(y = 1) = link(f), with link(-f) = 1 - link(f)."""
 
     is_discrete: ClassVar[bool] = True
+    predicts_classes: ClassVar[bool] = True
 
     @abstractmethod
     def link(self, f: np.ndarray) -> np.ndarray:
@@ -96,9 +97,6 @@ class Logit(TwoClasses):
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full_like(f, LOGIT_STEP)
 
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return logit_change(y, f, move, np.ones_like(y))
-
 
 @dataclass(frozen=True)
 class Binomial(Likelihood):
@@ -146,27 +144,12 @@ class Binomial(Likelihood):
         allowed = counts <= size[:, None]
         return np.where(allowed, counts, 0.0), allowed.astype(float)
 
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return logit_change(y, f, move, size)
-
 
 def logit_derivatives(y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
     """Derivatives of y f - size log(1 + exp(f))."""
     probability = expit(f)
     spread = size * probability * expit(-f)
     return Derivatives(y - size * probability, -spread, -spread * (1.0 - 2.0 * probability))
-
-
-def logit_change(y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Change of y f - size log(1 + exp(f))."""
-    return y * move - size * softplus_change(f, move)
-
-
-def softplus_change(f: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """log(1 + exp(f + move)) - log(1 + exp(f)), for small moves without cancellation."""
-    small = np.abs(move) < 1.0
-    near = np.log1p(expit(f) * np.expm1(np.where(small, move, 0.0)))
-    return np.where(small, near, np.logaddexp(0.0, f + move) - np.logaddexp(0.0, f))
 
 
 def refuse_other_labels(y: np.ndarray) -> None:

@@ -9,9 +9,14 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammainccinv, gammaincinv, gammaln, stdtr, stdtrit
 
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre
+from gpsift.likelihoods.scalemixture import StudentTMixture
 
 PANEL = 256
 TAIL = 7.0
+# Nodes of y for Student-t noise. Against nodes four times as dense, the information is right to 3e-9 for df from 0.5 to
+# 1e3 and latent standard deviations from 1e-3 to 1e3 of the noise scale.
+BEND = 3.0
+SPACING = 0.1
 NEARLY_NORMAL = 1e7
 
 
@@ -72,9 +77,6 @@ class Gamma(Likelihood):
         half = 0.5 * (stop - start)[:, None]
         y = np.exp(start[:, None] + half * (t + 1.0))
         return y, half * w * y
-
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return -self.gamma_shape * (move + y * np.exp(-f) * np.expm1(-move))
 
 
 def log_gamma_step(df: float) -> float:
@@ -168,12 +170,14 @@ class StudentT(Likelihood):
         return np.full_like(f, min(0.17 * np.sqrt(self._squared_width), 0.8 * self.noise_scale))
 
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # y = mean + width sinh(u): even spacing near the middle, exponential in the tails.
+        # y = mean + width BEND sinh(sinh(u / BEND)): even near the middle, doubly exponential in the tails, up to where
+        # mass over squared distance, which is what scores weigh a tail by, is 1e-14.
         width = np.sqrt(sd**2 + self.noise_scale**2)[:, None]
-        reach = np.arcsinh(max(20.0, -stdtrit(self.df, 1e-13)))
-        u = np.linspace(-reach, reach, 401)
-        return mean[:, None] + width * np.sinh(u), width * np.cosh(u) * (u[1] - u[0])
+        tail = max(9.0, -stdtrit(self.df, 1e-14 ** (self.df / (self.df + 2.0))))
+        reach = BEND * np.arcsinh(np.arcsinh(tail / BEND))
+        u, spacing = np.linspace(-reach, reach, 2 * int(np.ceil(reach / SPACING)) + 1, retstep=True)
+        inner = np.sinh(u / BEND)
+        return mean[:, None] + width * BEND * np.sinh(inner), width * np.cosh(inner) * np.cosh(u / BEND) * spacing
 
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        r = y - f
-        return -0.5 * (self.df + 1.0) * np.log1p(move * (move - 2.0 * r) / (self._squared_width + r**2))
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> StudentTMixture:
+        return StudentTMixture(self, mean, var, size)

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import betainc, digamma, gammaincc, gammainccinv, gammaincinv, gammaln
 
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, refuse_fractions
-from gpsift.likelihoods.bernoulli import softplus_change
 
 SINGLE = 256
 PANEL = 160
@@ -94,9 +93,6 @@ class Poisson(Counts):
         low, high = size * np.exp(mean - TAIL * sd), size * np.exp(mean + TAIL * sd)
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
 
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return y * move - size * np.exp(f) * np.expm1(move)
-
 
 @dataclass(frozen=True)
 class NegativeBinomial(Counts):
@@ -154,6 +150,3 @@ class NegativeBinomial(Counts):
         low = size * np.exp(mean - TAIL * sd) * gammaincinv(r, 1e-14) / r
         high = size * np.exp(mean + TAIL * sd) * gammainccinv(r, 1e-14) / r
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
-
-    def log_density_change(self, y: np.ndarray, f: np.ndarray, move: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return y * move - (y + self.concentration) * softplus_change(f + np.log(size / self.concentration), move)

@@ -9,16 +9,24 @@ dp/dm = E p'(y | f) and dp/dv = E p''(y | f) / 2, so one 2 x 2 information matri
 .. math:: I_{ab} = \sum_y \frac{p_a \, p_b}{p}, \qquad a, b \in \{m, v\},
 
 serves all features: r^2 = (dm, dv) I (dm, dv)^T. Sums over y run over the nodes that the likelihood provides.
+
+A step (dm, dv) has a series with the same averages, because derivatives along v are half the second ones along m: with
+D_k = (d^k p / dm^k) / p, so that p_m = p D_1 and p_v = p D_2 / 2,
+
+.. math:: u = q / p - 1 = \sum_{k \ge 1} c_k D_k, \qquad \sum_{k \ge 0} c_k z^k = \exp(dm \, z + dv \, z^2 / 2) .
+
+The D_k serve the steps along all features. As p u adds up to zero, KL = sum p (u - log(1 + u)).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import herme2poly
 
 from gpsift.families import Family, log1p_excess
 
@@ -33,12 +41,64 @@ FINEST_STEP = 0.005
 # peak + width BEND sinh(u / BEND), even near the peak and far apart in the tails, up to REACH standard deviations.
 N_ADAPTED = 101
 BEND = 3.0
-LARGEST_RATIO = 600.0
 SMALLEST_VAR = 1e-14
-LARGE_CHANGE = 1e-2
+# Where q has its mass elsewhere than p, p u no longer adds up to zero over the nodes: see `_kl_of_large_steps`.
+FAR = 0.5
+LARGEST_LOG_RATIO = 600.0
 NEGLIGIBLE = 1e-8
 # Points are taken in blocks, so that the (point, node, latent value) array stays below this many numbers.
-BLOCK = 4_000_000
+BLOCK = 1_000_000
+# The series of a step serves up to this E u^2, if its last two terms, which are of fourth order in the length of the
+# step, are at most this share of the whole: what is left out is then below 1e-9 of it.
+LARGEST_SQUARE = 1e-4
+LAST_SHARE = 1e-7
+ORDER = 8
+
+
+class Given(NamedTuple):
+    """What is hidden, given y: its nodes (rows, k, h), the share of each in p(y), and log p(y) itself, (rows, k)."""
+
+    nodes: np.ndarray
+    share: np.ndarray
+    log_density: np.ndarray
+
+    @classmethod
+    def from_log_terms(cls, nodes: np.ndarray, log_terms: np.ndarray) -> Given:
+        """From the logarithms of terms whose sum over the last axis is p(y); they are overwritten."""
+        largest = log_terms.max(axis=2)
+        log_terms -= largest[:, :, None]
+        terms = np.exp(log_terms, out=log_terms)
+        total = terms.sum(axis=2)
+        terms /= total[:, :, None]
+        return cls(nodes, terms, largest + np.log(total))
+
+    def average(self, values: np.ndarray) -> np.ndarray:
+        """Of values (rows, k, h) given y."""
+        return np.einsum("rkh,rkh->rk", self.share, values)
+
+
+class Expansion(NamedTuple):
+    """p at the nodes of some rows: y, log p and weight times p, (rows, k), and D_k unit^k for k = 1, 2, ..."""
+
+    rows: np.ndarray
+    y: np.ndarray
+    log_density: np.ndarray
+    density: np.ndarray
+    ratios: list[np.ndarray]
+
+    def among(self, chosen: np.ndarray) -> Expansion:
+        """Some of the rows."""
+        ratios = [ratio[chosen] for ratio in self.ratios]
+        return Expansion(self.rows[chosen], self.y[chosen], self.log_density[chosen], self.density[chosen], ratios)
+
+    def change(self, mean_step: np.ndarray, var_step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """u after a step, in the units of the ratios, and the last two terms of its series without their signs."""
+        before, c = np.zeros_like(mean_step), np.ones_like(mean_step)
+        terms = []
+        for k, ratio in enumerate(self.ratios, start=1):
+            before, c = c, (mean_step * c + var_step * before) / k
+            terms.append(c[:, None] * ratio)
+        return sum(terms[1:], start=terms[0]), np.abs(terms[-2]) + np.abs(terms[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +111,16 @@ class LatentMixture(Family):
     size: np.ndarray
 
     def __post_init__(self) -> None:
-        # A latent value without any uncertainty is one with next to none.
-        floor = SMALLEST_VAR * (1.0 + self.latent_mean**2)
-        object.__setattr__(self, "latent_var", np.maximum(self.latent_var, floor))
+        object.__setattr__(self, "latent_var", np.maximum(self.latent_var, self._smallest_var))
+
+    @property
+    def _smallest_var(self) -> np.ndarray:
+        """A latent value without any uncertainty is one with next to none."""
+        return SMALLEST_VAR * (1.0 + self.latent_mean**2)
+
+    @property
+    def _all(self) -> np.ndarray:
+        return np.arange(self.latent_mean.size)
 
     @cached_property
     def _grid(self) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +148,7 @@ class LatentMixture(Family):
         return (conditional_var + (conditional_mean - self.mean[:, None]) ** 2) @ self._grid[1]
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        return self._log_density_at(slice(None), np.asarray(y, dtype=float)[:, None])[:, 0]
+        return self._given(self._all, np.asarray(y, dtype=float)[:, None]).log_density[:, 0]
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """P(Y_i <= y_i)."""
@@ -96,9 +163,8 @@ class LatentMixture(Family):
         return columns[0] if probability.ndim == 0 else np.stack(columns, axis=1)
 
     def _one_quantile(self, probability: float) -> np.ndarray:
-        """Bisection between the ends of the likelihood's nodes; rounded up for counts."""
-        y, _ = self.nodes(slice(None))
-        low, high = y.min(axis=1) - 1.0, y.max(axis=1)
+        """Bisection; rounded up for counts."""
+        low, high = self._bracket(probability)
         for _ in range(80):
             middle = 0.5 * (low + high)
             middle = np.floor(middle) if self.likelihood.is_discrete else middle
@@ -107,6 +173,11 @@ class LatentMixture(Family):
             if self.likelihood.is_discrete and np.all(high - low <= 1.0):
                 break
         return high
+
+    def _bracket(self, probability: float) -> tuple[np.ndarray, np.ndarray]:
+        """Values below and above the quantile: the ends of the likelihood's nodes."""
+        y, _ = self.nodes(self._all)
+        return y.min(axis=1) - 1.0, y.max(axis=1)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Draws (n_draws, n), independent between points."""
@@ -123,98 +194,123 @@ class LatentMixture(Family):
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         mean_change, var_change = changes
         kl = np.empty(self.latent_mean.size)
-        for rows in self._blocks():
-            kl[rows] = self._kl_of_rows(rows, mean_change[rows], var_change[rows])
+        for at in self._expansions:
+            unit = self._unit[at.rows]
+            change, last = at.change(mean_change[at.rows] / unit, var_change[at.rows] / unit**2)
+            # A fall by more than half happens only where next to no mass is.
+            kl[at.rows] = np.sum(at.density * log1p_excess(np.maximum(change, -0.5)), axis=1)
+            square, last_square = (np.sum(at.density * part**2, axis=1) for part in (change, last))
+            is_large = (square > LARGEST_SQUARE) | (last_square > LAST_SHARE**2 * square)
+            if is_large.any():
+                rows = at.rows[is_large]
+                kl[rows] = self._kl_of_large_steps(at.among(is_large), mean_change[rows], var_change[rows])
         return {"prediction": kl}
+
+    def _kl_of_large_steps(self, at: Expansion, mean_change: np.ndarray, var_change: np.ndarray) -> np.ndarray:
+        """KL by subtracting log densities, which are too different for the difference to lose its digits."""
+        mean, var, size = self.latent_mean[at.rows], self.latent_var[at.rows], self.size[at.rows]
+        moved = replace(self, latent_mean=mean + mean_change, latent_var=var + var_change, size=size)
+        log_ratio = moved._given(moved._all, at.y).log_density - at.log_density
+        is_far = np.max(np.where(at.density > NEGLIGIBLE, np.abs(log_ratio), 0.0), axis=1) > FAR
+        change = np.where(is_far[:, None], 0.0, np.expm1(np.minimum(log_ratio, LARGEST_LOG_RATIO)))
+        return np.maximum(np.sum(at.density * (change - log_ratio), axis=1), 0.0)
 
     @cached_property
     def information(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """I_mm, I_mv and I_vv at each point, (n,) each."""
         entries = np.empty((3, self.latent_mean.size))
         for rows in self._blocks():
-            y, y_weights = self.nodes(rows)
-            f, log_weights, size = self._latent_given(rows, y)
-            share, log_density = self._shares(rows, y, f, log_weights)
-            first, second, _ = self.likelihood.derivatives(y[:, :, None], f, size)
-            # p_m / p and p_v / p as averages over the latent value given y, which no tail can make overflow.
-            by_mean = np.sum(share * first, axis=2)
-            by_var = 0.5 * np.sum(share * (first**2 + second), axis=2)
-            density = y_weights * np.exp(log_density)
+            at = self._expansion(rows, 2)
+            unit = self._unit[rows][:, None]
+            by_mean, by_var = at.ratios[0] / unit, 0.5 * at.ratios[1] / unit**2
             for k, (a, b) in enumerate(((by_mean, by_mean), (by_mean, by_var), (by_var, by_var))):
-                entries[k, rows] = np.sum(density * a * b, axis=1)
+                entries[k, rows] = np.sum(at.density * a * b, axis=1)
         return entries[0], entries[1], entries[2]
 
-    def nodes(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    @cached_property
+    def _expansions(self) -> list[Expansion]:
+        """Where the steps along all features start."""
+        return [self._expansion(rows, ORDER) for rows in self._blocks()]
+
+    def _expansion(self, rows: np.ndarray, order: int) -> Expansion:
+        y, y_weights = self.nodes(rows)
+        given = self._given(rows, y)
+        density = y_weights * np.exp(given.log_density)
+        return Expansion(rows, y, given.log_density, density, self._ratios(rows, y, given, order))
+
+    @property
+    def _unit(self) -> np.ndarray:
+        """A width, (n,), that makes D_k unit^k numbers of ordinary size."""
+        return np.sqrt(self.latent_var)
+
+    def nodes(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where sums over y run, and their weights, (rows, k) each."""
         return self.likelihood.nodes(self.latent_mean[rows], np.sqrt(self.latent_var[rows]), self.size[rows])
 
-    def _log_density_at(self, rows: slice, y: np.ndarray) -> np.ndarray:
-        """log p at several values a point, (rows, k)."""
-        f, log_weights, _ = self._latent_given(rows, y)
-        return self._shares(rows, y, f, log_weights)[1]
-
-    def _latent_given(self, rows: slice, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Latent values (rows, k, h) that cover p(y | f) N(f; m, v) for each y, their log weights, and the sizes."""
-        size = np.broadcast_to(self.size[rows][:, None], y.shape)
-        if not self.likelihood.is_log_concave:
-            f = np.broadcast_to(self._latent[rows][:, None, :], (*y.shape, self._grid[0].size))
-            return f, np.log(f[:, :, 1:2] - f[:, :, :1]), size[:, :, None]
-        mean = np.broadcast_to(self.latent_mean[rows][:, None], y.shape).ravel()
-        var = np.broadcast_to(self.latent_var[rows][:, None], y.shape).ravel()
-        peak, width = self.likelihood.peak(y.ravel(), mean, var, size.ravel())
-        f, log_weights = adapted_nodes(peak, width, np.sqrt(var))
-        return f.reshape(*y.shape, -1), log_weights.reshape(*y.shape, -1), size[:, :, None]
-
-    def _shares(
-        self, rows: slice, y: np.ndarray, f: np.ndarray, log_weights: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """How much each latent value contributes to p(y), adding up to 1, and log p(y)."""
+    def _given(self, rows: np.ndarray, y: np.ndarray) -> Given:
+        """The latent value given each of several values of y a point."""
+        f, log_weights = self._latent_given(rows, y)
         mean, var = self.latent_mean[rows][:, None, None], self.latent_var[rows][:, None, None]
         with np.errstate(over="ignore"):  # far from the peak of a wide product the density is 0
             log_terms = self.likelihood.log_density(y[:, :, None], f, self.size[rows][:, None, None]) + log_weights
-        log_terms = log_terms - 0.5 * (f - mean) ** 2 / var - 0.5 * np.log(2.0 * np.pi * var)
-        largest = log_terms.max(axis=2)
-        terms = np.exp(log_terms - largest[:, :, None])
-        total = terms.sum(axis=2)
-        return terms / total[:, :, None], largest + np.log(total)
+        return Given.from_log_terms(f, log_terms - 0.5 * (f - mean) ** 2 / var - 0.5 * np.log(2.0 * np.pi * var))
 
-    def _kl_of_rows(self, rows: slice, mean_change: np.ndarray, var_change: np.ndarray) -> np.ndarray:
-        """KL to the mixture with changed latent moments, without subtracting two densities of nearly equal size."""
-        y, y_weights = self.nodes(rows)
-        f, log_weights, size = self._latent_given(rows, y)
-        share, log_density = self._shares(rows, y, f, log_weights)
-        # The latent value m + sd t becomes m' + sd' t.
-        var = self.latent_var[rows]
-        sd = np.sqrt(var)
-        sd_change = var_change / (np.sqrt(np.maximum(var + var_change, 0.0)) + sd)
-        t = (f - self.latent_mean[rows][:, None, None]) / sd[:, None, None]
-        move = mean_change[:, None, None] + sd_change[:, None, None] * t
-        log_ratio = self.likelihood.log_density_change(y[:, :, None], f, move, size)
-        change = np.sum(share * np.expm1(np.minimum(log_ratio, LARGEST_RATIO)), axis=2)
-        # sum p log(p / q) = sum p (u - log(1 + u)) with u = q / p - 1, because p u adds up to zero.
-        density = y_weights * np.exp(log_density)
-        safe = np.sum(density * log1p_excess(np.maximum(change, -0.5)), axis=1)
-        # Far away q has its mass elsewhere, and the plain sum of two log densities has all its digits.
-        moved = LatentMixture(
-            self.likelihood, self.latent_mean[rows] + mean_change, var + var_change, self.size[rows]
-        )._log_density_at(slice(None), y)
-        log_change = moved - log_density
-        is_large = np.max(np.where(density > NEGLIGIBLE, np.abs(log_change), 0.0), axis=1) > LARGE_CHANGE
-        return np.where(is_large, np.maximum(-np.sum(density * log_change, axis=1), 0.0), safe)
+    def _latent_given(self, rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Latent values (rows, k, h) that cover p(y | f) N(f; m, v) for each y, and their log weights."""
+        if not self.likelihood.is_log_concave:
+            f = np.broadcast_to(self._latent[rows][:, None, :], (*y.shape, self._grid[0].size))
+            return f, np.log(f[:, :, 1:2] - f[:, :, :1])
+        mean, var, size = (
+            np.broadcast_to(values[rows][:, None], y.shape).ravel()
+            for values in (self.latent_mean, self.latent_var, self.size)
+        )
+        peak, width = self.likelihood.peak(y.ravel(), mean, var, size)
+        f, log_weights = adapted_nodes(peak, width, np.sqrt(var))
+        return f.reshape(*y.shape, -1), log_weights.reshape(*y.shape, -1)
 
-    def _blocks(self) -> Iterator[slice]:
+    def _ratios(self, rows: np.ndarray, y: np.ndarray, given: Given, order: int) -> list[np.ndarray]:
+        """D_k sd^k for k = 1 to order: averages over the latent value given y, which no tail can make overflow."""
+        sd = self._unit[rows][:, None]
+        t = (given.nodes - self.latent_mean[rows][:, None, None]) / sd[:, :, None]
+        moments, power = [np.ones(y.shape), given.average(t)], t
+        for _ in range(2, order + 1):
+            power = power * t
+            moments.append(given.average(power))
+        ratios = [hermite({j: moments[j] for j in range(k, -1, -2)}) for k in range(1, order + 1)]
+        # E He_k(t) loses its digits where y says little about f. There the other form of the first two, E p'(y | f) and
+        # E p''(y | f) over p(y), keeps them; where y pins f down it is the other way round.
+        says_little = moments[2] - moments[1] ** 2 > 0.5
+        first, second, _ = self.likelihood.derivatives(y[:, :, None], given.nodes, self.size[rows][:, None, None])
+        ratios[0] = np.where(says_little, given.average(first) * sd, ratios[0])
+        ratios[1] = np.where(says_little, given.average(first**2 + second) * sd**2, ratios[1])
+        return ratios
+
+    @property
+    def _n_components(self) -> int:
+        """How many latent values there are for each y."""
+        return N_ADAPTED if self.likelihood.is_log_concave else self._grid[0].size
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        """Indices of points."""
         n = self.latent_mean.size
-        n_nodes = self.nodes(slice(0, 1))[0].shape[1]
-        n_latent = N_ADAPTED if self.likelihood.is_log_concave else self._grid[0].size
-        rows = max(1, BLOCK // (n_nodes * n_latent))
+        n_nodes = self.nodes(np.arange(1))[0].shape[1]
+        rows = max(1, BLOCK // (n_nodes * self._n_components))
         for start in range(0, n, rows):
-            yield slice(start, min(start + rows, n))
+            yield np.arange(start, min(start + rows, n))
+
+
+def hermite(powers: Mapping[int, np.ndarray]) -> np.ndarray:
+    """The Hermite polynomial He_k, k being the largest key, with `powers[j]` for the j-th power of its argument."""
+    coefficients = herme2poly([0.0] * max(powers) + [1.0])
+    return np.sum([coefficients[j] * power for j, power in powers.items()], axis=0)
 
 
 def adapted_nodes(peak: np.ndarray, width: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Latent values (m, h) and log weights for integrals of products with a normal density, peaks and widths given."""
-    reach = BEND * np.arcsinh(REACH * np.maximum(sd / width, 1.0) / BEND)[:, None]
-    u = reach * np.linspace(-1.0, 1.0, N_ADAPTED)
-    spacing = 2.0 * reach / (N_ADAPTED - 1)
-    f = peak[:, None] + width[:, None] * BEND * np.sinh(u / BEND)
-    return f, np.log(width[:, None] * spacing) + np.log(np.cosh(u / BEND))
+    reach = np.arcsinh(REACH * np.maximum(sd / width, 1.0) / BEND)[:, None]
+    # sinh and cosh from one exponential: on symmetric nodes the reciprocals are the values in reverse.
+    growth = np.exp(reach * np.linspace(-1.0, 1.0, N_ADAPTED))
+    decay = growth[:, ::-1]
+    half = 0.5 * BEND * width[:, None]
+    f = peak[:, None] + half * (growth - decay)
+    return f, np.log(half * (2.0 * reach / (N_ADAPTED - 1)) * (growth + decay))

@@ -17,6 +17,7 @@ from numbers import Real
 import numpy as np
 
 from gpsift.reference import Reference, Response
+from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
 from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
 
 
@@ -76,6 +77,21 @@ class KL(Measure):
             if self.two_sided:
                 return self._average(*sides)
             terms = sides[0]
+        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
+
+    def group_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
+    ) -> Relevance:
+        if self.delta is not None:
+            raise ValueError(
+                f"{self.label} moves one feature at a time. Groups need the limit of small steps: leave `delta` out."
+            )
+        refuse_raw_units(self.label, self.units)
+        response = reference.at(X, rows)
+        directions = group_directions(reference, X, groups)
+        gradients = [gradient @ directions for gradient in response.gradients()]
+        along = response.distribution(latent=self.latent).metric_terms(*gradients)
+        terms = {name: sum_over_groups(term, groups) for name, term in along.items()}
         return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
 
     def _average(self, up: Mapping[str, np.ndarray], down: Mapping[str, np.ndarray]) -> Relevance:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpsift.reference import Reference
+from gpsift.reference import MissingCapability, Reference
 from gpsift.tables import column_sd
 
 Units = Literal["sd", "raw"]
@@ -20,13 +20,14 @@ class Relevance:
     """What a measure found.
 
     `values` is (n, p), a score for each point and feature, or (p,) for a measure of the whole model. `terms` are parts
-    of the squared values; `details` is what the measure has to report of itself.
+    of the squared values; `details` is what the measure has to report of itself, `notices` what should be said aloud.
     """
 
     values: np.ndarray
     units: str
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 class Measure(ABC):
@@ -35,6 +36,15 @@ class Measure(ABC):
     @abstractmethod
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
         """Score the features of `reference` at the rows of X, or at those with the given indices."""
+
+    def group_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
+    ) -> Relevance:
+        """The same for groups of features, given by their columns: one score a group, in the order of `groups`."""
+        raise MissingCapability(
+            f"{self.label} scores features one at a time and cannot score groups of them. Use KL(), Derivative() or "
+            "RATE(), or leave `groups` out."
+        )
 
     @property
     def label(self) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy
 
+from gpsift.adapters import as_reference
 from gpsift.notices import notice
 from gpsift.reference import Reference
+from gpsift.relevance.groups import group_coordinates, read_groups
 from gpsift.relevance.kl import KL
-from gpsift.relevance.measure import Measure
+from gpsift.relevance.measure import Measure, Relevance
 from gpsift.results import Ranking
 from gpsift.tables import read_features
 from gpsift.threads import blas_threads_for
@@ -21,10 +23,11 @@ from gpsift.version import __version__
 
 
 def rank(
-    model: Reference,
+    model: Any,
     X: Any = None,
     measure: Measure | None = None,
     *,
+    groups: Mapping[str, Sequence[str | int]] | None = None,
     points: int | Any = None,
     aggregate: str | float = "mean",
     seed: int = 0,
@@ -34,11 +37,14 @@ def rank(
     Parameters
     ----------
     model : fitted model
-        Such as ``GP().fit(X, y)``.
+        Such as ``GP().fit(X, y)``, or a model of another library that `as_reference` reads.
     X : array or data frame (n, p), optional
         The points at which to look; by default those that the model was fitted on.
     measure : Measure, optional
-        `KL()` by default; `VAR()`, `ARD()`.
+        `KL()` by default; `VAR()`, `Derivative()`, `RATE()`, `ARD()`.
+    groups : mapping of str to sequence of names or indices, optional
+        Features to score together, such as ``{"place": ["lat", "lon"]}``: the columns of a category, the powers of a
+        variable. All others stay on their own. For `KL`, `Derivative` and `RATE`.
     points : int or indices, optional
         Use only this many rows of X, drawn with `seed`, or the rows with these indices.
     aggregate : {"mean", "max"} or float
@@ -62,10 +68,11 @@ def rank(
     'x1'
     """
     measure = KL() if measure is None else measure
-    _check_model(model)
+    model = as_reference(model)
     _check_measure(measure)
     _check_aggregate(aggregate)
     values = _read_points(model, X)
+    names, columns = read_groups(groups, model.feature_names)
     rows = _choose_rows(points, values.shape[0], seed)
     if model.explains is False:
         notice(
@@ -74,9 +81,11 @@ def rank(
             "the quality of the fit."
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
-        drawn = [measure.relevance(member, values, rows) for member in model.draws]
-        found = drawn or [measure.relevance(model, values, rows)]
+        drawn = [_relevance(measure, member, values, rows, columns) for member in model.draws]
+        found = drawn or [_relevance(measure, model, values, rows, columns)]
     first = found[0]
+    for message in first.notices:
+        notice(message)
     is_pointwise = first.values.ndim == 2
     draws = np.array([_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found])
     details = {
@@ -86,18 +95,30 @@ def rank(
         **first.details,
         "versions": versions(),
     }
+    if groups:
+        members = dict(zip(names, columns, strict=True))
+        details["groups"] = {name: tuple(model.feature_names[j] for j in members[name]) for name in groups}
     return Ranking(
         measure=measure.label,
         scores=draws.mean(axis=0),
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
-        names=model.feature_names,
+        names=names,
         units=first.units,
-        points=values if rows is None else values[rows],
+        points=group_coordinates(model, values, rows, columns),
         rows=np.arange(values.shape[0]) if rows is None else rows,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details=details,
         draws=draws if drawn else None,
     )
+
+
+def _relevance(
+    measure: Measure, model: Reference, X: np.ndarray, rows: np.ndarray | None, units: tuple[tuple[int, ...], ...]
+) -> Relevance:
+    """Scores of the units; those of one column each, whatever they are called, are the features themselves."""
+    if all(len(unit) == 1 for unit in units):
+        return measure.relevance(model, X, rows)
+    return measure.group_relevance(model, X, rows, units)
 
 
 def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -112,16 +133,6 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
-
-
-def _check_model(model: Any) -> None:
-    if isinstance(model, Reference):
-        return
-    if isinstance(getattr(model, "gp_", None), Reference):
-        advice = "Pass its `gp_`, or call its own `rank`."
-    else:
-        advice = "Call its `fit(X, y)` and pass what that returns." if hasattr(model, "fit") else "Fit a model first."
-    raise TypeError(f"`rank` needs a fitted model such as `GP().fit(X, y)`, got {type(model).__name__}. {advice}")
 
 
 def _check_measure(measure: Any) -> None:

@@ -3,8 +3,10 @@ r"""The VAR measure: how much the latent mean varies along a feature, given the 
 .. math::
     \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim N(m_{ij}, s_j^2)} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
 
-by Gauss-Hermite quadrature. The nodes are m_ij + sqrt(2) s_j t_q with the same offsets for every row, which lets the
-squared exponential kernel take all of them from one matrix (`kernels.profiles`).
+by Gauss-Hermite quadrature. A model with a latent function for each of several classes has the sum of their variances;
+what all classes share changes no prediction, and is not in their means. The nodes are m_ij + sqrt(2) s_j t_q with the
+same offsets for every row, which lets the squared exponential kernel take all of them from one matrix
+(`kernels.profiles`).
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ class VAR(Measure):
         for j, sd in enumerate(conditionals.sd):
             if sd > 0:
                 section = response.section(j, base[:, j], sd * nodes)
-                values[:, j] = weighted_variance(section, weights)
+                # Several latent functions, one for each class: (n, q, C). Their variances add up.
+                by_class = np.moveaxis(section, 2, 0) if section.ndim == 3 else section[None]
+                values[:, j] = sum(weighted_variance(means, weights) for means in by_class)
         return Relevance(values, f"in squared units of {reference.mean_of}", details=conditionals.details)
 
 

@@ -35,7 +35,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
             places, width, left=left, color=TERM_COLOURS.get(term, BLUE), label=f"moves the {term}" if term else None
         )
         left += width
-    ax.set_yticks(places, [_short(ranking.names[j]) for j in chosen])
+    ax.set_yticks(places, [short(ranking.names[j]) for j in chosen])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel(f"relevance, {ranking.units}")
@@ -82,7 +82,8 @@ def _draw_points(ax: Axes, ranking: Ranking, j: int) -> None:
     assert ranking.pointwise is not None
     ax.scatter(ranking.points[:, j], ranking.pointwise[:, j], s=9, color=BLUE, alpha=0.6, linewidths=0)
     ax.axhline(ranking.scores[j], color=ORANGE, linewidth=1)
-    ax.set_xlabel(_short(ranking.names[j]))
+    members = ranking.details.get("groups", {}).get(ranking.names[j], ())
+    ax.set_xlabel(short(ranking.names[j]) + (" (first principal coordinate)" if len(members) > 1 else ""))
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -99,5 +100,6 @@ def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -
     return chosen
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A name that fits beside an axis."""
     return name if len(name) <= LABEL_LENGTH else f"{name[: LABEL_LENGTH - 1]}…"

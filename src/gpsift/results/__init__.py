@@ -1,7 +1,21 @@
 """Answers: frozen records that print themselves, become data frames and draw themselves. One file a record."""
 
+from gpsift.results.path import Path
 from gpsift.results.prediction import Prediction
+from gpsift.results.projection import Projection, ProjectionPath
 from gpsift.results.quality import Quality
 from gpsift.results.ranking import Ranking
+from gpsift.results.stability import Stability
+from gpsift.results.suggestion import Suggestion, Verdict
 
-__all__ = ["Prediction", "Quality", "Ranking"]
+__all__ = [
+    "Path",
+    "Prediction",
+    "Projection",
+    "ProjectionPath",
+    "Quality",
+    "Ranking",
+    "Stability",
+    "Suggestion",
+    "Verdict",
+]

@@ -21,14 +21,17 @@ class Prediction:
     mean, var : array (n,)
         Moments of a new observation, noise included: of a class 1, a count, ...
     latent_mean, latent_var : array (n,)
-        Moments of the noise-free function value, before any link.
+        Moments of the noise-free function value, before any link; (n, C) with a function for each of several classes.
     family : Family
         The distribution of a new observation.
+    latent_family : Family or None
+        That of the noise-free function value, where it is not normal with the moments above.
     """
 
     family: Family
     latent_mean: np.ndarray
     latent_var: np.ndarray
+    latent_family: Family | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -40,11 +43,13 @@ class Prediction:
 
     def distribution(self, *, latent: bool = False) -> Family:
         """The distribution of an observation, or of the noise-free function value."""
-        return Gaussian(self.latent_mean, self.latent_var) if latent else self.family
+        if not latent:
+            return self.family
+        return Gaussian(self.latent_mean, self.latent_var) if self.latent_family is None else self.latent_family
 
     def log_density(self, y: Any) -> np.ndarray:
         """log p(y_i) of new observations at these points."""
-        return self.family.log_density(read_target(y, self.latent_mean.size))
+        return self.family.log_density(read_target(y, len(self.latent_mean)))
 
     def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
         """Quantiles: (n,) for one probability, (n, k) for k of them."""

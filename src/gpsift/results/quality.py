@@ -15,9 +15,9 @@ class Quality:
     Attributes
     ----------
     loo_mean, loo_var : array (n,)
-        Predictive moments of each observation given all others.
+        Predictive moments of each observation given all others; of the indicators of several classes, (n, C).
     loo_r2 : float
-        1 - squared error / squared error of the model without inputs.
+        1 - squared error / squared error of the model without inputs; for several classes the Brier skill score.
     elpd, elpd_empty : float
         Sum of log predictive densities of the left-out points: the model's, and that of a model without inputs (for
         Gaussian noise a normal distribution with the mean and variance of y).

@@ -1,0 +1,243 @@
+r"""Models that see their inputs transformed: rankings in the units of what the user has.
+
+Where each column that the model sees is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k, the chain
+rule is a division, and what is closed stays closed (`ColumnMapped`). Any other transformation is differenced through
+(`Transformed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from gpsift.adapters.foreign import Foreign
+from gpsift.adapters.numeric import Numeric
+from gpsift.families import Family
+from gpsift.reference import Reference, Response
+
+Transform = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMap:
+    """z_k = (x_columns_k - center_k) / scale_k, from n_inputs columns to some of them, each at most once."""
+
+    columns: np.ndarray
+    center: np.ndarray
+    scale: np.ndarray
+    n_inputs: int
+
+    @classmethod
+    def scaling(cls, center: Any, scale: Any, n_inputs: int) -> Self:
+        """All columns in their order, shifted and scaled."""
+        center, scale = (np.broadcast_to(np.asarray(v, dtype=float), n_inputs) for v in (center, scale))
+        return cls(np.arange(n_inputs), center, scale, n_inputs)
+
+    @classmethod
+    def selecting(cls, columns: Any, n_inputs: int) -> Self:
+        """Some of the columns, as they are."""
+        columns = np.asarray(columns, dtype=int)
+        return cls(columns, np.zeros(columns.size), np.ones(columns.size), n_inputs)
+
+    def then(self, after: ColumnMap) -> ColumnMap:
+        """This map followed by another."""
+        columns = after.columns
+        center = self.center[columns] + self.scale[columns] * after.center
+        return ColumnMap(self.columns[columns], center, self.scale[columns] * after.scale, self.n_inputs)
+
+    def inverse(self, Z: np.ndarray) -> np.ndarray | None:
+        """The inputs that are mapped to Z; None where some of their columns are not among Z's."""
+        if self.columns.size < self.n_inputs:
+            return None
+        X = np.empty(Z.shape)
+        X[:, self.columns] = self.center + self.scale * Z
+        return X
+
+    def position(self, j: int) -> int | None:
+        """Which column of Z input j becomes."""
+        found = np.flatnonzero(self.columns == j)
+        return int(found[0]) if found.size else None
+
+
+class Wrapped(Foreign):
+    """A reference around another: everything is passed on, but for what a subclass changes."""
+
+    inner: Reference
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        return getattr(self.inner, "how", "closed form")
+
+    @property
+    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return getattr(self.inner, "notices", ())
+
+    @property
+    def lengthscale(self) -> np.ndarray | None:
+        return self.inner.lengthscale
+
+    @property
+    def explains(self) -> bool | None:
+        return self.inner.explains
+
+    @property
+    def mean_of(self) -> str:
+        return self.inner.mean_of
+
+    @property
+    def draws(self) -> Iterator[Reference]:
+        return (replace(self, inner=draw) for draw in self.inner.draws)  # type: ignore[type-var]
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
+        return self.inner.at(X, rows)
+
+    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(X, rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OtherTarget(Wrapped):
+    """A model of a target that was transformed; KL does not see that, VAR is in its units."""
+
+    inner: Reference
+    mean_of: str = "the transformed target"
+
+    def __post_init__(self) -> None:
+        for name in ("feature_names", "has_given_names", "X_train"):
+            object.__setattr__(self, name, getattr(self.inner, name))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnMapped(Wrapped):
+    """A model of shifted, scaled and selected columns.
+
+    Parameters
+    ----------
+    inner : Reference
+        Of the columns that the model sees.
+    transform : callable
+        From the user's inputs to these columns, as the model's own library does it: to the last digit, so that
+        training points are recognised.
+    column_map : ColumnMap
+        The same as numbers, for derivatives.
+    """
+
+    inner: Reference
+    transform: Transform
+    column_map: ColumnMap
+    feature_names: tuple[str, ...]
+    has_given_names: bool
+    X_train: np.ndarray | None
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        return f"{super().how}, of scaled columns"
+
+    @property
+    def lengthscale(self) -> np.ndarray | None:
+        """In the user's units; infinite for columns that the model does not see."""
+        if self.inner.lengthscale is None:
+            return None
+        lengthscale = np.full(self.n_features, np.inf)
+        lengthscale[self.column_map.columns] = self.inner.lengthscale * self.column_map.scale
+        return lengthscale
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> ColumnMappedResponse:
+        return ColumnMappedResponse(self.inner.at(self._seen(X), rows), self.column_map)
+
+    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(self._seen(X), rows)
+
+    @cached_property
+    def _raw_inputs(self) -> np.ndarray | None:
+        """What the model was fitted on, in the user's units, where it can be recovered."""
+        return None if self.inner.X_train is None else self.column_map.inverse(self.inner.X_train)
+
+    def _seen(self, X: np.ndarray) -> np.ndarray:
+        raw = self._raw_inputs
+        if raw is not None and np.array_equal(X, raw):
+            # Taken there again their last digits may differ, and the model would not recognise its training points.
+            assert self.inner.X_train is not None
+            return self.inner.X_train
+        return self.transform(X)
+
+
+class ColumnMappedResponse:
+    """Derivatives along x_j are those along z_k, divided by its scale."""
+
+    def __init__(self, inner: Response, column_map: ColumnMap):
+        self._inner, self._map = inner, column_map
+
+    def distribution(self, *, latent: bool) -> Family:
+        return self._inner.distribution(latent=latent)
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        return tuple(self._pulled_back(gradient) for gradient in self._inner.gradients())
+
+    def hessians(self) -> tuple[np.ndarray, ...]:
+        """Second derivatives, where the model offers them."""
+        rows = (self._pulled_back(hessian) for hessian in self._inner.hessians())  # type: ignore[attr-defined]
+        return tuple(np.swapaxes(self._pulled_back(np.swapaxes(row, -1, -2)), -1, -2) for row in rows)
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
+        k = self._map.position(j)
+        if k is None:
+            return self._inner.step(0, 0.0)
+        return self._inner.step(k, delta / self._map.scale[k])
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        k = self._map.position(j)
+        if k is None:
+            return np.zeros((base.size, offset.size))
+        return self._inner.section(k, (base - self._map.center[k]) / self._map.scale[k], offset / self._map.scale[k])
+
+    def _pulled_back(self, gradient: np.ndarray) -> np.ndarray:
+        pulled = np.zeros((*gradient.shape[:-1], self._map.n_inputs))
+        pulled[..., self._map.columns] = gradient / self._map.scale
+        return pulled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transformed(Wrapped, Numeric):
+    """A model of inputs that were transformed in any way; differences are taken through the transformation.
+
+    Parameters
+    ----------
+    inner : Reference
+        Of what the model sees.
+    transform : callable
+        From the user's inputs to that.
+    through : str
+        What the transformation is called.
+    """
+
+    inner: Reference
+    transform: Transform
+    through: str
+    feature_names: tuple[str, ...]
+    has_given_names: bool
+    X_train: np.ndarray | None
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        return f"finite differences through {self.through}"
+
+    @property
+    def lengthscale(self) -> None:
+        return None
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        latent = self.inner.at(self.transform(X)).distribution(latent=True)
+        return tuple(getattr(latent, field.name) for field in fields(latent))  # type: ignore[arg-type]
+
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+        return self.inner.at(self.transform(X)).distribution(latent=latent)
+
+    at = Numeric.at
+
+    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(self.transform(X), rows)

@@ -1,0 +1,165 @@
+r"""Several classes, each told from the rest by a Gaussian process of its own; probabilities are normalised.
+
+.. math:: s_c = E \, \sigma(f_c), \quad f_c \sim N(m_c, v_c), \qquad \pi_c = s_c / \textstyle\sum_d s_d
+
+With d s_c = E sigma'(f_c) dm_c + E sigma''(f_c) dv_c / 2, the relative changes are
+d log pi_c = d log s_c - (sum_d d s_d) / (sum_d s_d), and r^2 = sum_c pi_c (d log pi_c)^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from gpsift.adapters.foreign import Foreign
+from gpsift.families import Family, MultivariateNormal, log1p_excess
+from gpsift.families.categorical import SeveralClasses
+from gpsift.reference import Reference, Response
+
+# The latent value is averaged by the trapezoidal rule over +-REACH standard deviations. The logistic function has poles
+# at a distance of pi, so a step of LOGIT_STEP in f errs by exp(-2 pi^2 / LOGIT_STEP); one of COARSEST_STEP standard
+# deviations resolves the normal density.
+REACH = 8.5
+LOGIT_STEP = 0.5
+COARSEST_STEP = 0.35
+SMALLEST_SHARE = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestLogit(SeveralClasses):
+    """Normalised probabilities of classes with latent values N(latent_mean, latent_cov), (n, C) and (n, C, C).
+
+    Gradients and changes are those of the latent moments, (n, C, p) and (n, C, C, p), (n, C) and (n, C, C). Each class
+    has a process of its own, so only the diagonal of the covariances counts.
+    """
+
+    latent_mean: np.ndarray
+    latent_cov: np.ndarray
+
+    @cached_property
+    def _sd(self) -> np.ndarray:
+        return np.sqrt(np.maximum(diagonal_of(self.latent_cov), np.finfo(float).tiny))
+
+    @cached_property
+    def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Standard normal nodes and weights, (h,) each."""
+        step = min(COARSEST_STEP, LOGIT_STEP / float(self._sd.max()))
+        t = np.linspace(-REACH, REACH, int(np.ceil(2.0 * REACH / step)) + 1)
+        weights = np.exp(-0.5 * t**2)
+        return t, weights / weights.sum()
+
+    @cached_property
+    def _latent(self) -> np.ndarray:
+        """Latent values, (n, C, h)."""
+        return self.latent_mean[:, :, None] + self._sd[:, :, None] * self._nodes[0]
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """s_c, (n, C)."""
+        return np.maximum(expit(self._latent) @ self._nodes[1], SMALLEST_SHARE)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        return self.shares / self.shares.sum(axis=1, keepdims=True)
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        mean_gradient, cov_gradient = gradients
+        f, weights = self._latent, self._nodes[1]
+        slope = expit(f) * expit(-f)
+        by_mean, by_var = slope @ weights, 0.5 * (slope * (expit(-f) - expit(f))) @ weights
+        var_gradient = np.moveaxis(np.diagonal(cov_gradient, axis1=1, axis2=2), 2, 1)
+        change = by_mean[:, :, None] * mean_gradient + by_var[:, :, None] * var_gradient
+        relative = (
+            change / self.shares[:, :, None] - (change.sum(axis=1) / self.shares.sum(axis=1)[:, None])[:, None, :]
+        )
+        return {"prediction": np.sum(self.probabilities[:, :, None] * relative**2, axis=1)}
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        mean_change, cov_change = changes
+        var_change = diagonal_of(cov_change)
+        sd_change = var_change / (np.sqrt(np.maximum(self._sd**2 + var_change, 0.0)) + self._sd)
+        f, (t, weights) = self._latent, self._nodes
+        move = mean_change[:, :, None] + sd_change[:, :, None] * t
+        # sigma(f + a) - sigma(f) = sigma(f) sigma(-f - a) (exp(a) - 1), without a subtraction.
+        change = (expit(f) * expit(-f - move) * np.expm1(move)) @ weights
+        total = (change.sum(axis=1) / self.shares.sum(axis=1))[:, None]
+        # pi' / pi - 1; its average over the classes is 0, so KL = sum pi (u - log(1 + u)).
+        relative = (change / self.shares - total) / (1.0 + total)
+        return {"prediction": np.sum(self.probabilities * log1p_excess(relative), axis=1)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OneVsRest(Foreign):
+    """One model of two classes for each of several classes.
+
+    Parameters
+    ----------
+    members : tuple of Reference
+        The model of each class against the rest; they see the same inputs.
+    white_var : array (C,)
+        Variance of white noise that is added to each latent function before it is observed.
+    """
+
+    members: tuple[Reference, ...]
+    white_var: np.ndarray
+
+    mean_of = "the latent functions"
+
+    def __post_init__(self) -> None:
+        for name in ("feature_names", "has_given_names", "X_train"):
+            object.__setattr__(self, name, getattr(self.members[0], name))
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        return f"{getattr(self.members[0], 'how', 'closed form')}, for each of {len(self.members)} classes"
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> OneVsRestResponse:
+        return OneVsRestResponse([member.at(X, rows) for member in self.members], self.white_var)
+
+
+class OneVsRestResponse:
+    """The responses of all members at the same points."""
+
+    def __init__(self, members: list[Response], white_var: np.ndarray):
+        self._members, self._white_var = members, white_var
+        latents = [member.distribution(latent=True) for member in members]
+        self._mean = np.stack([latent.mean for latent in latents], axis=1)
+        self._cov = diagonal([latent.var for latent in latents])
+
+    def distribution(self, *, latent: bool) -> Family:
+        if latent:
+            return MultivariateNormal(self._mean, self._cov)
+        return OneVsRestLogit(self._mean, self._cov + np.diag(self._white_var))
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._joined(member.gradients() for member in self._members)
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        return self._joined(member.step(j, delta) for member in self._members)
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return np.stack([member.section(j, base, offset) for member in self._members], axis=2)
+
+    @staticmethod
+    def _joined(parts: Iterable[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
+        mean_parts, var_parts = zip(*parts, strict=True)
+        return np.stack(mean_parts, axis=1), diagonal(var_parts)
+
+
+def diagonal(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Diagonal matrices of C arrays (n, ...): (n, C, C, ...)."""
+    values = np.stack(parts, axis=1)
+    n_classes = values.shape[1]
+    matrices = np.zeros((values.shape[0], n_classes, *values.shape[1:]))
+    index = np.arange(n_classes)
+    matrices[:, index, index] = values
+    return matrices
+
+
+def diagonal_of(matrices: np.ndarray) -> np.ndarray:
+    """Diagonals (n, C) of (n, C, C)."""
+    return np.diagonal(matrices, axis1=1, axis2=2)

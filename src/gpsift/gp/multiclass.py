@@ -1,0 +1,148 @@
+"""A fitted Gaussian process for several classes: one latent function for each, coupled by the softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import helmert
+
+from gpsift.families import Family, MultivariateNormal
+from gpsift.gp.fitted import FittedGP
+from gpsift.gp.quality import class_quality_sheet
+from gpsift.gp.scaling import Scaling
+from gpsift.inference import CoupledAt, CoupledPosterior
+from gpsift.likelihoods import Softmax, read_size
+from gpsift.reference import MissingCapability, Reference
+from gpsift.results import Prediction, Quality
+from gpsift.threads import blas_threads_for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedMulticlass(FittedGP):
+    """What `GP(likelihood="softmax").fit` returns: a `FittedGP` with a latent function for each class.
+
+    Latent means are (n, C) and covariances (n, C, C). The `mean` of a prediction are the probabilities of the classes,
+    (n, C).
+    """
+
+    posterior: CoupledPosterior  # type: ignore[assignment]  # coupled functions instead of one
+    likelihood: Softmax
+
+    @property
+    def n_classes(self) -> int:
+        return self.posterior.n_classes
+
+    @property
+    def mean_of(self) -> str:
+        return "the latent functions"
+
+    @cached_property
+    def quality(self) -> Quality:
+        """Leave-one-out sheet; its moments are those of the indicators of the classes, (n, C)."""
+        return class_quality_sheet(
+            self.y_train,
+            self.likelihood,
+            self.inferred.cavity_mean,
+            self.inferred.cavity_var,
+            log_evidence=self.log_marginal_likelihood,
+            n_searched=self.report.n_searched,
+        )
+
+    def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
+        """Probabilities of the classes at new points, averaged over the latent functions.
+
+        Parameters
+        ----------
+        X_new : array or data frame (n, p)
+        exposure, trials
+            Not for classes.
+        """
+        X = self._read(X_new)
+        size = read_size(self.likelihood, X.shape[0], exposure=exposure, trials=trials)
+        with blas_threads_for(self.y_train.size):
+            response = self.at(X)
+            mean, cov = response.latent_mean, response.latent_cov
+        latent = MultivariateNormal(mean, cov)
+        return Prediction(self.likelihood.predictive(mean, cov, size), mean, latent.var, latent)
+
+    def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
+        """Draws of the latent functions at all points jointly, (n_draws, n, C)."""
+        X = self.scaling.inputs(self._read(X_new))
+        size = X.shape[0] * self.n_classes
+        with blas_threads_for(max(self.y_train.size, size)):
+            # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
+            variances, directions = np.linalg.eigh(self.posterior.covariance(X).reshape(size, size))
+            mean = self.posterior.at(X).mean
+        normal = np.random.default_rng(seed).standard_normal((n_draws, size))
+        deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
+        return mean + deviations.reshape(n_draws, X.shape[0], self.n_classes)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        raise MissingCapability("Classes have no mean and variance; `predict` gives their probabilities.")
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MulticlassResponse:  # type: ignore[override]
+        if X is self.X_train or np.array_equal(X, self.X_train):
+            latent = self.posterior.at_support(rows)
+        else:
+            latent = self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
+        return MulticlassResponse(latent, self.scaling, self.likelihood)
+
+    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return Reference.joint(self, X, rows)  # several functions have no joint posterior of one
+
+
+class LatentClasses(MultivariateNormal):
+    """Latent values of the classes, compared by their differences: what all classes share changes no prediction."""
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        return self._differences.metric_terms(*self._of_differences(*gradients))
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        return self._differences.kl_terms(*self._of_differences(*changes))
+
+    @property
+    def _differences(self) -> MultivariateNormal:
+        return MultivariateNormal(*self._of_differences(self.mean, self.cov))
+
+    def _of_differences(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        contrasts = helmert(self.mean.shape[1])
+        first = np.einsum("kc,ic...->ik...", contrasts, mean)
+        return first, np.einsum("kc,icd...,ld->ikl...", contrasts, cov, contrasts)
+
+
+class MulticlassResponse:
+    """The response of coupled latent functions, in closed form."""
+
+    def __init__(self, latent: CoupledAt, scaling: Scaling, likelihood: Softmax):
+        self._latent, self._scaling, self._likelihood = latent, scaling, likelihood
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self._latent.mean
+
+    @property
+    def latent_cov(self) -> np.ndarray:
+        return self._latent.cov
+
+    def distribution(self, *, latent: bool) -> Family:
+        if latent:
+            return LatentClasses(self.latent_mean, self.latent_cov)
+        return self._likelihood.predictive(self.latent_mean, self.latent_cov, np.ones(len(self.latent_mean)))
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""
+        x_scale = self._scaling.x_scale
+        return self._latent.mean_gradient / x_scale, self._latent.cov_gradient / x_scale
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        """Changes of latent means (n, C) and covariances (n, C, C)."""
+        return self._latent.step(j, delta / self._scaling.x_scale[j])
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """Latent means without what all classes share, (n, q, C)."""
+        x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
+        means = self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
+        return means - means.mean(axis=2, keepdims=True)

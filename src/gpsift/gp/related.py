@@ -1,0 +1,24 @@
+"""Where to start the search for hyperparameters when those of a related model are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gpsift.gp.problem import Problem
+
+# A feature that the related model has switched off may matter now, and at an infinite length-scale the likelihood does
+# not see it. In units of the inputs' standard deviation.
+LONGEST_START = 10.0
+
+
+def related_start(problem: Problem, known: Mapping[str, float]) -> np.ndarray:
+    """The log parameters of `problem`, taken from `known` (name -> value) where it has them."""
+    start = problem.log_params + problem.log_units
+    for i, (kind, feature) in enumerate(problem.labels):
+        name = kind if feature is None else f"{kind}[{feature}]"
+        if name in known:
+            start[i] = np.log(known[name])
+    longest = np.log(LONGEST_START) + problem.log_units
+    return np.where(problem.kinds == "lengthscale", np.minimum(start, longest), start)

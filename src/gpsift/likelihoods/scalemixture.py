@@ -1,0 +1,121 @@
+r"""What a Gaussian process with Student-t noise predicts, as a mixture of normal distributions.
+
+Student-t noise is normal given its precision g / s^2, where g has a Gamma(df/2, df/2) distribution. Given g the latent
+value integrates out, and one integral is left, in u = log g:
+
+.. math:: p(y) = \int N(y; m, w) \, p(u) \, du, \qquad w = v + s^2 e^{-u} .
+
+The integrand is analytic for \|Im u\| < pi / 2, however small s^2 is beside v, so the trapezoidal rule gets by with one
+step for all. An integral over the latent value has to resolve poles at a distance of sqrt(df) s from the real axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import gammainccinv, gammaincinv, logsumexp, ndtr, ndtri, stdtrit
+
+from gpsift.likelihoods.mixture import Expansion, Given, LatentMixture, hermite
+
+if TYPE_CHECKING:
+    from gpsift.likelihoods.continuous import StudentT
+
+# Step in u, and at most so many standard deviations of it: right to 1e-9 for df from 0.5 to infinity.
+STEP = 0.35
+RELATIVE_STEP = 0.5
+# Shares of p(y) below this are left out.
+CUT = 1e-14
+# Reached by nearly normal noise and observations dozens of standard deviations away only; then the step is coarser.
+MOST_PRECISIONS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class StudentTMixture(LatentMixture):
+    """`likelihood`, a Student-t, averaged over latent values N(latent_mean, latent_var), at n points."""
+
+    likelihood: StudentT
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.latent_mean
+
+    @property
+    def var(self) -> np.ndarray:
+        _, noise_var = self.likelihood.conditional_moments(self.latent_mean, self.size)
+        return self.latent_var + noise_var
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        log_weights, w = self._normals(self._all, y[:, None], beyond=True)
+        return np.sum(np.exp(log_weights) * ndtr((y - self.latent_mean)[:, None] / np.sqrt(w)), axis=1)
+
+    def _bracket(self, probability: float) -> tuple[np.ndarray, np.ndarray]:
+        # P(f + noise > a + b) <= P(f > a) + P(noise > b).
+        half = 0.5 * min(probability, 1.0 - probability)
+        likelihood = self.likelihood
+        reach = -(np.sqrt(self.latent_var) * ndtri(half) + likelihood.noise_scale * stdtrit(likelihood.df, half))
+        return self.latent_mean - reach, self.latent_mean + reach
+
+    @property
+    def _smallest_var(self) -> np.ndarray:
+        return np.zeros_like(self.latent_mean)
+
+    @property
+    def _unit(self) -> np.ndarray:
+        return np.sqrt(self.latent_var + self.likelihood.noise_scale**2)
+
+    @property
+    def _n_components(self) -> int:
+        return self._normals(self._all, self.nodes(self._all)[0])[0].size
+
+    def _expansion(self, rows: np.ndarray, order: int) -> Expansion:
+        # p is symmetric around the middle node, and so is D_k but for its sign.
+        y, y_weights = self.nodes(rows)
+        right = y[:, y.shape[1] // 2 :]
+        given = self._given(rows, right)
+        log_density = mirrored(given.log_density)
+        ratios = [mirrored(ratio, (-1.0) ** k) for k, ratio in enumerate(self._ratios(rows, right, given, order), 1)]
+        return Expansion(rows, y, log_density, y_weights * np.exp(log_density), ratios)
+
+    def _given(self, rows: np.ndarray, y: np.ndarray) -> Given:
+        """The variance w given each of several values of y a point."""
+        log_weights, w = self._normals(rows, y)
+        squared = (y - self.latent_mean[rows][:, None]) ** 2
+        log_terms = squared[:, :, None] * (-0.5 / w)[:, None, :]
+        log_terms += (log_weights - 0.5 * np.log(2.0 * np.pi * w))[:, None, :]
+        return Given.from_log_terms(w[:, None, :], log_terms)
+
+    def _ratios(self, rows: np.ndarray, y: np.ndarray, given: Given, order: int) -> list[np.ndarray]:
+        # With a = unit^2 / w, D_k unit^k = E He_k(r sqrt(a)) a^(k/2): only powers of a are averaged over the mixture.
+        unit = self._unit[rows][:, None]
+        r = (y - self.latent_mean[rows][:, None]) / unit
+        powers = (unit**2 / given.nodes[:, 0, :])[:, :, None] ** np.arange(order + 1.0)
+        averages = np.moveaxis(given.share @ powers, 2, 0)
+        return [hermite({j: r**j * averages[(k + j) // 2] for j in range(k, -1, -2)}) for k in range(1, order + 1)]
+
+    def _normals(self, rows: np.ndarray, y: np.ndarray, *, beyond: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Log weights (h,) and variances (rows, h) of normal distributions whose mixture is p at y, or `beyond` y."""
+        df, noise_var = self.likelihood.df, self.likelihood.noise_scale**2
+        squared, var = (y - self.latent_mean[rows][:, None]) ** 2, self.latent_var[rows][:, None]
+        # The smallest g that counts. Given y it has a Gamma((df + 1) / 2, (df + r^2 / s^2) / 2) distribution if v = 0,
+        # and a larger v makes it larger; nor can y raise the share of any g by more than exp(r^2 / 2 (v + s^2)). In the
+        # mass beyond y small g have a larger share, as in Gamma(df / 2, ...).
+        shape = 0.5 * (df + 1.0)
+        rate = 0.5 * (df + np.max(squared) / noise_var)
+        rarest = CUT * np.exp(-0.5 * np.max(squared / (var + noise_var)))
+        smallest = gammaincinv(shape - 0.5 * beyond, CUT) / rate, gammaincinv(0.5 * df, rarest) / (0.5 * df)
+        low = np.log(max(smallest))
+        high = np.log(gammainccinv(shape, CUT) / (0.5 * df))
+        step = max(min(STEP, RELATIVE_STEP / np.sqrt(shape)), (high - low) / MOST_PRECISIONS)
+        u = step * np.arange(np.floor(low / step), np.ceil(high / step) + 1.0)
+        log_weights = 0.5 * df * (u - np.expm1(u))
+        # The constant: without latent uncertainty, p at its peak is the likelihood there.
+        at_peak = np.zeros(1)
+        peak = self.likelihood.log_density(at_peak, at_peak, at_peak) + 0.5 * np.log(2.0 * np.pi * noise_var)
+        return log_weights + peak - logsumexp(log_weights + 0.5 * u), var + noise_var * np.exp(-u)
+
+
+def mirrored(right: np.ndarray, sign: float = 1.0) -> np.ndarray:
+    """Values at all nodes from those at the middle one and to its right, of an even or, with sign -1, odd function."""
+    return np.concatenate([sign * right[:, :0:-1], right], axis=1)

@@ -1,0 +1,263 @@
+r"""Several classes, coded 0, ..., C - 1, each with a latent function: P(y = c) = exp(f_c) / sum_a exp(f_a).
+
+With f ~ N(m, S) the predictive probabilities are averages pi_c = E s_c(f) of the softmax s. Latent values are arrays
+(n, C) here, and covariances (n, C, C). Nothing depends on a shift that all classes share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import helmert
+from scipy.special import log_softmax, softmax
+
+from gpsift.families import log1p_excess
+from gpsift.families.categorical import SeveralClasses
+from gpsift.likelihoods.base import Derivatives, Likelihood
+from gpsift.likelihoods.cubature import nodes_for
+
+SMALLEST_VAR = 1e-14
+# Changes up to this size are taken without a subtraction; the logarithms of larger ones have digits to spare.
+SMALL_MOVE = 0.5
+LARGEST_LOG_RATIO = 600.0
+# Points are taken in blocks, so that a (point, class, node) array stays below this many numbers.
+BLOCK = 100_000
+
+
+@dataclass(frozen=True)
+class Softmax(Likelihood):
+    """P(y = c) = exp(f_c) / sum_a exp(f_a), with a latent function for each class.
+
+    All of them have the same kernel, so length-scales belong to features, not to classes.
+
+    Parameters
+    ----------
+    n_classes : int or None
+        How many classes there are; None takes as many as occur in the data.
+    """
+
+    n_classes: int | None = None
+
+    is_discrete: ClassVar[bool] = True
+    predicts_classes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number = self.n_classes
+        if number is not None and (not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 2):
+            raise ValueError(f"`n_classes` must be a whole number of at least 2, or None, got {number!r}.")
+
+    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
+        wrong = (y < 0) | (y != np.floor(y))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"A softmax likelihood needs classes coded 0, 1, 2, ..., but `y` is {y[row]:g} in row {row} "
+                f"({int(wrong.sum())} such row(s))."
+            )
+        codes = np.unique(y).astype(int)
+        if codes.size < 2:
+            raise ValueError(f"`y` holds one class only ({codes[0]}), so there is nothing to tell apart.")
+        if self.n_classes is not None:
+            if codes[-1] >= self.n_classes:
+                row = int(np.flatnonzero(y >= self.n_classes)[0])
+                raise ValueError(f"`y` is {y[row]:g} in row {row}, but there are {self.n_classes} classes, from 0.")
+        elif codes[-1] >= codes.size:
+            missing = np.setdiff1d(np.arange(codes[-1] + 1), codes)
+            listed = ", ".join(map(str, missing[:8])) + (", ..." if missing.size > 8 else "")
+            raise ValueError(
+                f"`y` has classes up to {codes[-1]}, but none of code {listed}. Count them from 0 without gaps, or "
+                f"give their number: Softmax(n_classes={codes[-1] + 1})."
+            )
+
+    def for_target(self, y: np.ndarray) -> Self:
+        """The likelihood with its number of classes known."""
+        return self if self.n_classes is not None else replace(self, n_classes=int(y.max()) + 1)
+
+    def indicators(self, y: np.ndarray) -> np.ndarray:
+        """1 for the class of each observation, 0 for the others, (n, C)."""
+        assert self.n_classes is not None
+        return (y[..., None] == np.arange(self.n_classes)).astype(float)
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """log P(y), with latent values f (n, C)."""
+        label = np.broadcast_to(y, f.shape[:-1]).astype(int)
+        return np.take_along_axis(log_softmax(f, axis=-1), label[..., None], axis=-1)[..., 0]
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        """Derivatives with respect to the latent value of each class by itself, (n, C) each."""
+        s = softmax(f, axis=-1)
+        slope = s * (1.0 - s)
+        return Derivatives((y[..., None] == np.arange(f.shape[-1])) - s, -slope, -slope * (1.0 - 2.0 * s))
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the indicator of each class, (n, C) each."""
+        s = softmax(f, axis=-1)
+        return s, s * (1.0 - s)
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        # The largest of f_c + Gumbel noise is class c with probability s_c.
+        return np.argmax(f + rng.gumbel(size=f.shape), axis=-1).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.sum(softmax(f, axis=-1) * (np.arange(f.shape[-1]) <= y[..., None]), axis=-1)
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.full(f.shape[:-1], 0.5)
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.broadcast_to(np.arange(mean.shape[-1], dtype=float), mean.shape), np.ones(mean.shape)
+
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> SoftmaxMixture:
+        """The distribution of an observation with latent values N(mean, var), (n, C) and (n, C, C)."""
+        return SoftmaxMixture(mean, var)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxMixture(SeveralClasses):
+    r"""The softmax averaged over latent values N(latent_mean, latent_cov), (n, C) and (n, C, C).
+
+    Gradients are those of the latent moments, (n, C, p) and (n, C, C, p), changes (n, C) and (n, C, C). The latent
+    values are m + R y at nodes y of weight w, R the symmetric root of S between the classes. The share of a node in the
+    probability of class c is w s_c / pi_c, and averages E_c over shares give the rates at which logarithms of
+    probabilities change,
+
+    .. math:: d \log \pi_c = E_c [d f_c - \sum_a s_a \, d f_a], \qquad d f = d m + d R \, y ,
+
+    which are finite where probabilities vanish. r^2 = sum_c pi_c (d log pi_c)^2. With the same nodes for values, rates
+    and steps, these agree even where a few thousand nodes are not enough for many digits.
+    """
+
+    latent_mean: np.ndarray
+    latent_cov: np.ndarray
+
+    @cached_property
+    def log_probabilities(self) -> np.ndarray:
+        found = np.empty(self.latent_mean.shape)
+        for at in self._blocks():
+            found[at.rows] = log_sum(at.log_s + at.log_weights)
+        return found
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        return np.exp(self.log_probabilities)
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        mean_gradient, cov_gradient = gradients
+        n, n_classes, p = mean_gradient.shape
+        by_mean, by_cov = self._slopes
+        by_cov = by_cov.reshape(n, n_classes, n_classes**2)
+        log_gradient = by_mean @ mean_gradient + by_cov @ cov_gradient.reshape(n, n_classes**2, p)
+        return {"prediction": np.sum(self.probabilities[:, :, None] * log_gradient**2, axis=1)}
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        mean_change, cov_change = changes
+        sd, axes = self._axes
+        moved_sd, moved_axes = principal_axes(self.latent_cov + cov_change, self._floor)
+        # R' - R = X without a subtraction, from R'^2 - R^2 = R' X + X R in the axes of R' and R.
+        turned = np.swapaxes(moved_axes, 1, 2) @ cov_change @ axes
+        root_change = moved_axes @ (turned / (moved_sd[:, :, None] + sd[:, None, :]))
+        kl = np.empty(len(mean_change))
+        for at in self._blocks():
+            pi, log_pi = self.probabilities[at.rows], self.log_probabilities[at.rows]
+            move = mean_change[at.rows][:, :, None] + root_change[at.rows] @ at.y
+            log_ratio = log_softmax_change(at.log_s, at.s, move)
+            # sum pi log(pi / pi') = sum pi (u - log(1 + u)) with u = pi' / pi - 1, because pi u adds up to zero.
+            u = np.sum(self._shares(at) * np.expm1(np.minimum(log_ratio, LARGEST_LOG_RATIO)), axis=2)
+            is_small = np.abs(u) < SMALL_MOVE
+            terms = pi * log1p_excess(np.where(is_small, u, 0.0))
+            if not is_small.all():
+                log_moved = log_sum(at.log_s + at.log_weights + log_ratio)
+                terms = np.where(is_small, terms, np.exp(log_moved) - pi - pi * (log_moved - log_pi))
+            kl[at.rows] = np.sum(terms, axis=1)
+        return {"prediction": np.maximum(kl, 0.0)}
+
+    @cached_property
+    def _slopes(self) -> tuple[np.ndarray, np.ndarray]:
+        """d log pi_c / d m_a, (n, C, C), and d log pi_c / d S_ab, (n, C, C, C)."""
+        n, n_classes = self.latent_mean.shape
+        own = np.eye(n_classes)
+        by_mean = np.empty((n, n_classes, n_classes))
+        by_cov = np.empty((n, n_classes, n_classes, n_classes))
+        for at in self._blocks():
+            share = self._shares(at)
+            by_mean[at.rows] = own - share @ np.swapaxes(at.s, 1, 2)
+            y = np.swapaxes(at.y, 1, 2)
+            drift = share @ y  # E_c y; below E_c (s_a y)
+            sd, axes = (part[at.rows] for part in self._axes)
+            across = np.swapaxes(axes, 1, 2)
+            for c in range(n_classes):
+                pull = own[c][:, None] * drift[:, c, None, :] - (share[:, c, None, :] * at.s) @ y
+                # dR = U [(U^T dS U)_ik / (sd_i + sd_k)] U^T, U the axes and sd the roots of the eigenvalues of S.
+                by_cov[at.rows, c] = axes @ (across @ pull / (sd[:, :, None] + sd[:, None, :])) @ across
+        return by_mean, by_cov
+
+    @cached_property
+    def _axes(self) -> tuple[np.ndarray, np.ndarray]:
+        return principal_axes(self.latent_cov, self._floor)
+
+    @property
+    def _floor(self) -> np.ndarray:
+        """A latent value without any uncertainty is one with next to none."""
+        return SMALLEST_VAR * (1.0 + np.ptp(self.latent_mean, axis=1)[:, None] ** 2)
+
+    def _shares(self, at: _Block) -> np.ndarray:
+        """How much each node contributes to the probability of each class, (rows, C, h), adding up to 1."""
+        return np.exp(at.log_s + (at.log_weights - self.log_probabilities[at.rows][:, :, None]))
+
+    def _blocks(self) -> Iterator[_Block]:
+        mean = self.latent_mean - self.latent_mean.mean(axis=1, keepdims=True)
+        sd, axes = self._axes
+        roots = axes * sd[:, None, :]
+        for group, nodes in nodes_for(np.ptp(roots, axis=1)):
+            size = max(1, BLOCK // (nodes.log_weights.size * mean.shape[1]))
+            for start in range(0, group.size, size):
+                rows = group[start : start + size]
+                y = nodes.z.T[None]
+                if not nodes.is_lattice:
+                    # The axes turn, and flip, from point to point; the nodes must not turn with them.
+                    y = np.swapaxes(axes[rows], 1, 2) @ (helmert(mean.shape[1]).T @ y)
+                f = mean[rows][:, :, None] + roots[rows] @ y
+                f -= f.max(axis=1, keepdims=True)
+                s = np.exp(f)
+                total = s.sum(axis=1, keepdims=True)
+                s /= total
+                f -= np.log(total)
+                yield _Block(rows, y, nodes.log_weights, f, s)
+
+
+class _Block(NamedTuple):
+    """The softmax at the nodes, for a block of rows."""
+
+    rows: np.ndarray
+    y: np.ndarray  # (rows or 1, C - 1, h), in the principal axes of S
+    log_weights: np.ndarray  # (h,)
+    log_s: np.ndarray  # (rows, C, h)
+    s: np.ndarray
+
+
+def principal_axes(cov: np.ndarray, floor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations (n, C - 1) and unit vectors (n, C, C - 1) of the differences between the classes."""
+    contrasts = helmert(cov.shape[1])
+    between = contrasts @ cov @ contrasts.T
+    variances, directions = np.linalg.eigh(0.5 * (between + np.swapaxes(between, 1, 2)))
+    return np.sqrt(np.maximum(variances, floor)), contrasts.T @ directions
+
+
+def log_sum(log_terms: np.ndarray) -> np.ndarray:
+    """log sum exp over the last axis."""
+    largest = log_terms.max(axis=-1)
+    return largest + np.log(np.exp(log_terms - largest[..., None]).sum(axis=-1))
+
+
+def log_softmax_change(log_s: np.ndarray, s: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """log s(f + move) - log s(f), classes along axis 1, to full relative precision for small moves."""
+    move = move - move.max(axis=1, keepdims=True)
+    small = move.min(axis=1, keepdims=True) > -SMALL_MOVE
+    near = np.where(small, move, 0.0)
+    exact = near - np.log1p(np.sum(s * np.expm1(near), axis=1, keepdims=True))
+    return exact if small.all() else np.where(small, exact, log_softmax(log_s + move, axis=1) - log_s)

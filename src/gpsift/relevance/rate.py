@@ -1,0 +1,192 @@
+r"""The RATE measure: how much the linear effect of a feature tells about those of the others.
+
+The effect-size analogue of a function f at the points is its least-squares coefficients, beta = X^+ f with centred and
+standardised columns; given the posterior of f they are normal, with mean mu and covariance Omega = Lambda^-1. A feature
+is as central as the others' coefficients would change if its own were zero,
+
+.. math:: \mathrm{KLD}_j = \mathrm{KL}(p(\beta_{-j}) \,\|\, p(\beta_{-j} \mid \beta_j = 0))
+          = \tfrac12 [t_j - \log(1 + t_j) + z_j^2 \, t_j], \qquad
+          t_j = \lambda_{jj} \, \omega_{jj} - 1, \quad z_j = \mu_j / \sqrt{\omega_{jj}} ,
+
+and RATE is its share of the total. For a group G of features, t is a matrix:
+
+.. math:: \mathrm{KLD}_G = \tfrac12 [\mathrm{tr}(T) - \log\det(I + T) + z^T T z], \qquad
+          T = C^T \Lambda_{GG} C - I, \quad z = C^{-1} \mu_G, \quad \Omega_{GG} = C C^T .
+
+Omega is singular where columns are linear combinations of one another, or where the data leave a coefficient no
+freedom. Everything is then said within its range: "beta_j = 0" means the direction onto which e_j projects there, and
+"the others" are all directions orthogonal to that one. With independent columns this is the formula above. Of two
+copies of a column, each gets what one of them would get without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from gpsift.families import log1p_excess
+from gpsift.linalg import solve_lower
+from gpsift.reference import Reference
+from gpsift.relevance.measure import Measure, Relevance, feature_scale
+from gpsift.tables import constant_columns
+
+# Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
+# matrix with a condition number of 1e12 has no inverse worth the name.
+DEPENDENT = 1e-6
+# Columns with a smaller part in every dependence are not named as members of one.
+NAMEABLE = 1e-4
+# Directions in which the variance of f is below this share of the largest count as known: rounding alone leaves 1e-8 of
+# the variance where the signal variance is a million times the noise.
+KNOWN = 1e-8
+# Correlations between coefficients below this are rounding.
+UNCORRELATED = float(np.sqrt(np.finfo(float).eps))
+LISTED = 8
+
+
+@dataclass(frozen=True)
+class RATE(Measure):
+    """Relative centrality of the features' linear effects (RelATive cEntrality).
+
+    The function is projected onto the columns of X at the points, which gives one coefficient for each feature with a
+    joint posterior. A feature is central if fixing its coefficient at zero would change what is believed of all others.
+    Scores are shares that add up to 1; under equal relevance each would be 1 / p.
+
+    RATE needs a model with a joint posterior at several points. It sees the linear part of an effect only. Coefficients
+    of correlated columns are correlated, so these score high together, the more the closer they are to each other:
+    look at the correlations first, and score such columns as one with `groups`. Columns that are exact combinations
+    of others (all of them, with no more points than features) are scored within the range of the covariance, whose
+    pseudo-inverse takes the place of the inverse; copies of a column score alike. They are named in `details` and in a
+    warning. A column that does not vary scores 0.
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> ranking = gs.rank(gs.GP().fit(X, y), X, measure=gs.RATE())
+    >>> ranking.names[ranking.order[0]], round(float(ranking.scores.sum()), 6)
+    ('x1', 1.0)
+
+    References
+    ----------
+    Crawford, Flaxman, Runcie and West (2019), "Variable prioritization in nonlinear black box methods: a genetic
+    association case study", Annals of Applied Statistics 13(2), 958-989.
+    """
+
+    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
+        return self.group_relevance(reference, X, rows, tuple((j,) for j in range(X.shape[1])))
+
+    def group_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
+    ) -> Relevance:
+        points = X if rows is None else X[rows]
+        if len(points) < 2:
+            raise ValueError("RATE fits a line through the function at the points; it needs at least two of them.")
+        varies = ~constant_columns(points) & (feature_scale(reference, X, "sd") > 0)
+        columns = Columns.of(points, varies)
+        kld = centrality(*effect_sizes(columns, *reference.joint(X, rows)), groups)
+        total = kld.sum()
+        dependent = {block: tuple(reference.feature_names[j] for j in block) for block in columns.dependent}
+        apart = [names for block, names in dependent.items() if not any(set(block) <= set(group) for group in groups)]
+        notices = []
+        if apart:
+            notices.append(_dependence(apart, columns.rank, int(varies.sum()), len(points)))
+        if not total > 0:
+            notices.append("No coefficient tells RATE anything about another one: all scores are 0.")
+        return Relevance(
+            kld / total if total > 0 else kld,
+            "share of the total",
+            details={"rank": columns.rank, "dependent": tuple(dependent.values())},
+            notices=tuple(notices),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Centred and standardised columns Z = U S V^T in the range of their singular value decomposition.
+
+    Attributes
+    ----------
+    U : array (n, r)
+    pseudo_inverse : array (p, r)
+        V S^-1, with rows of zeros for columns that do not vary.
+    dependent : tuple of tuples of int
+        Columns that are linear combinations of one another.
+    """
+
+    U: np.ndarray
+    pseudo_inverse: np.ndarray
+    dependent: tuple[tuple[int, ...], ...]
+
+    @property
+    def rank(self) -> int:
+        return self.U.shape[1]
+
+    @classmethod
+    def of(cls, X: np.ndarray, varies: np.ndarray) -> Columns:
+        Z = X[:, varies] - X[:, varies].mean(axis=0)
+        # In units of their standard deviations: minimum-norm coefficients of dependent columns depend on the units.
+        U, s, Vt = np.linalg.svd(Z / Z.std(axis=0), full_matrices=False)
+        rank = int(np.sum(s > DEPENDENT * s[0])) if s.size else 0
+        V = np.zeros((X.shape[1], rank))
+        V[varies] = Vt[:rank].T
+        return cls(U[:, :rank], V / s[:rank], _dependent_columns(V, np.flatnonzero(varies)))
+
+
+def effect_sizes(columns: Columns, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean (p,) of beta = X^+ f, and a root (p, q) of its covariance of full column rank q."""
+    U = columns.U
+    variances, directions = np.linalg.eigh(U.T @ covariance @ U)
+    unknown = variances > KNOWN * max(variances.max(initial=0.0), 0.0)
+    root = directions[:, unknown] * np.sqrt(variances[unknown])
+    return columns.pseudo_inverse @ (U.T @ mean), columns.pseudo_inverse @ root
+
+
+def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
+    """KLD of each group of coefficients, beta ~ N(mean, root root^T)."""
+    basis, R = np.linalg.qr(root)
+    return np.array([_centrality_of_group(mean[list(G)], basis[list(G)], R) for G in groups])
+
+
+def _centrality_of_group(mean: np.ndarray, basis: np.ndarray, R: np.ndarray) -> float:
+    """KLD of the group's coefficients, beta_G = mean + basis g, g ~ N(0, R R^T) of full rank."""
+    left, cosines, right = np.linalg.svd(basis, full_matrices=False)
+    free = cosines > DEPENDENT
+    k, q = int(free.sum()), R.shape[0]
+    if k in (0, q):
+        return 0.0  # coefficients without any freedom tell nothing, and coefficients that are all there is tell no one
+    B = right[free].T  # the directions of g that beta_G sees
+    # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E: t is never the
+    # difference of lambda omega and 1.
+    Q, C_T = np.linalg.qr(R.T @ B)
+    E = solve_lower(R.T, B, transpose=True) @ C_T.T - Q
+    z = solve_lower(C_T.T, (left.T @ mean)[free] / cosines[free])
+    _, roots, axes = np.linalg.svd(E, full_matrices=False)
+    t = np.where(roots > UNCORRELATED, roots, 0.0) ** 2
+    return float(0.5 * (np.sum(log1p_excess(t)) + np.sum(t * (axes @ z) ** 2)))
+
+
+def _dependent_columns(V: np.ndarray, varying: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Sets of columns tied by linear dependence: the blocks of the projection I - V V^T onto the null space."""
+    null = np.eye(varying.size) - V[varying] @ V[varying].T
+    _, labels = connected_components(np.abs(null) > NAMEABLE, directed=False)
+    blocks = [tuple(int(j) for j in varying[labels == label]) for label in np.unique(labels)]
+    return tuple(block for block in blocks if len(block) > 1)
+
+
+def _dependence(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
+    listed = "; ".join(
+        ", ".join(block[:LISTED]) + (f" and {len(block) - LISTED} more" if len(block) > LISTED else "")
+        for block in blocks[:LISTED]
+    )
+    found = (
+        f"Columns are linear combinations of one another ({n_varying} that vary, of rank {rank} at {n_points} points): "
+        f"{listed}. RATE scores each by what the points can tell about it."
+    )
+    if n_points <= n_varying:
+        return f"{found} Take more points than there are features."
+    return f"{found} Copies score alike, and count twice in the total. Score them together with `groups`, or drop some."

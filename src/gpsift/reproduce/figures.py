@@ -1,0 +1,214 @@
+"""Pictures that look like the paper's: blue ARD, red KL, cyan VAR, the full model dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
+from gpsift.reproduce.claims import REGRESSIONS, entropies_of
+from gpsift.reproduce.datasplits import Tables
+from gpsift.reproduce.statistics import plain_interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {"ARD": "#1f4fd8", "KL": "#d62728", "VAR": "#17becf", "RATE": "#8c8c8c", "projection": "#2ca02c"}
+TITLES = {
+    "concrete": "Concrete",
+    "housing": "Boston Housing",
+    "automobile": "Automobile",
+    "crime": "Crime",
+    "pima": "Pima Indians",
+}
+METRIC_LABELS = {"mlpd": "MLPD", "mse": "MSE"}
+FORMATS = ("png", "svg")
+
+
+def toy_functions() -> Figure:
+    """Figure 1: the eight latent functions for both input laws."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(2, 4, figsize=(8, 3.6), sharex=True, sharey=True, layout="constrained")
+    x = np.linspace(-1, 1, 201)
+    laws: tuple[tuple[Law, str], ...] = (("uniform", "black"), ("normal", COLOURS["KL"]))
+    for law, colour in laws:
+        amplitudes = sine_amplitudes(law)
+        for j, ax in enumerate(axes.flat):
+            ax.plot(x, amplitudes[j] * np.sin(FREQUENCIES[j] * x), color=colour, label=f"{law} inputs")
+            ax.set_title(f"$f_{j + 1}$", fontsize="medium")
+    axes[0, 0].legend(frameon=False, fontsize="x-small")
+    return figure
+
+
+def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
+    """Figure 2, and with 50 features the supplement's last one: average scores relative to the largest."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(2, 1, figsize=(5.2 if p == 8 else 8, 5.2), sharex=True, layout="constrained")
+    for ax, law in zip(axes, ("uniform", "normal"), strict=True):
+        chosen = toys[(toys.law == law) & (toys.p == p)]
+        for method in ("ARD", "KL", "VAR"):
+            wide = chosen[chosen.method == method].pivot_table(index="data_set", columns="feature", values="score")
+            top = wide.mean().max()
+            intervals = [plain_interval((wide[j] / top).to_numpy()) for j in wide.columns]
+            means = np.array([interval.mean for interval in intervals])
+            errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
+            ax.errorbar(
+                wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[method], label=method, markersize=3, lw=1
+            )
+        ax.set_title(f"{law} inputs, {chosen.data_set.nunique()} data sets", fontsize="medium")
+        ax.set_ylabel("relative relevance")
+        ax.set_ylim(-0.02, 1.05)
+        _tidy(ax)
+    axes[0].legend(frameon=False)
+    many = "input; of these 50 only the eight marked ones matter, from nearly linear to a full wave"
+    axes[1].set_xlabel("input, from nearly linear to a full wave" if p == 8 else many)
+    if p != 8:
+        axes[1].set_xticks(sorted(chosen[chosen.relevant].feature.unique()))
+    return figure
+
+
+def delta_scores(deltas: pd.DataFrame) -> Figure:
+    """The supplement's figure of KL scores by the size of the step."""
+    plt = _pyplot()
+    figure, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    means = deltas.groupby(["delta", "feature"])["score"].mean().unstack("feature")
+    for feature in means.columns:
+        ax.plot(means.index, means[feature] / means.to_numpy().max(), "o-", markersize=3, lw=1, label=f"{feature}")
+    ax.set_xscale("log")
+    ax.set_xlabel("step")
+    ax.set_ylabel("relative KL relevance")
+    ax.legend(frameon=False, ncols=4, fontsize="small", title="input")
+    ax.set_ylim(0, 1.05)
+    _tidy(ax)
+    return figure
+
+
+def pointwise(points: pd.DataFrame) -> Figure:
+    """Figure 6: pointwise relevance of inputs 1 and 8."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True, layout="constrained")
+    for ax, feature in zip(axes, (1, 8), strict=True):
+        part = points[points.feature == feature]
+        ax.scatter(part.x, part.relevance, s=8, color=COLOURS["KL"], alpha=0.6, linewidths=0)
+        ax.set_xlabel(f"$x_{feature}$")
+        _tidy(ax)
+    axes[0].set_ylabel("KL relevance at each point")
+    axes[0].set_ylim(bottom=0)
+    return figure
+
+
+def cost(table: pd.DataFrame) -> Figure:
+    """Seconds of a ranking by rows and by features, with the fitted exponents."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+    for ax, (name, fixed, value) in zip(axes, (("n", "p", 8), ("p", "n", 300)), strict=True):
+        for method, part in table[table[fixed] == value].groupby("method"):
+            part = part.sort_values(name)
+            slope = np.polyfit(np.log(part[name]), np.log(part.seconds), 1)[0]
+            ax.loglog(
+                part[name], part.seconds, "o-", color=COLOURS[str(method)], label=f"{method}, exponent {slope:.2f}"
+            )
+        ax.set_xlabel(name)
+        ax.set_title(f"{fixed} = {value}", fontsize="medium")
+        ax.legend(frameon=False, fontsize="small")
+        _tidy(ax)
+    axes[0].set_ylabel("seconds")
+    return figure
+
+
+def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False) -> Figure:
+    """Figures 3 and 4: a metric of the submodels by size with 95 % intervals, the sampled full model dashed."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(
+        1, len(everything), figsize=(3.9 * len(everything), 3.4), squeeze=False, layout="constrained"
+    )
+    for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
+        for method, table in tables.curves.groupby("method", sort=False):
+            if str(method) not in ("ARD", "KL", "VAR") and not extra:
+                continue
+            wide = table.pivot_table(index="split", columns="size", values=metric)
+            intervals = [plain_interval(wide[size].dropna().to_numpy()) for size in wide.columns]
+            errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
+            means = [interval.mean for interval in intervals]
+            ax.errorbar(
+                wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[str(method)], label=method, markersize=3, lw=1
+            )
+        if metric in tables.reference and len(tables.reference):
+            ax.axhline(tables.reference[metric].mean(), color="black", ls="--", lw=1, label="full model, sampled")
+        ax.set_title(f"{TITLES[name]}, {tables.curves.split.nunique()} splits", fontsize="medium")
+        ax.set_xlabel("number of inputs")
+        _tidy(ax)
+    axes[0, 0].set_ylabel(METRIC_LABELS.get(metric, metric))
+    axes[0, 0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def entropies(everything: Mapping[str, Tables]) -> Figure:
+    """Figure 5: relative entropy of each choice."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(
+        1, len(everything), figsize=(3.9 * len(everything), 3.2), sharey=True, squeeze=False, layout="constrained"
+    )
+    for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
+        shown = int(tables.curves["size"].max())
+        for method, values in entropies_of(tables).items():
+            places = np.arange(1, min(shown, len(values)) + 1)
+            ax.plot(places, values[: len(places)], "o-", color=COLOURS[method], label=method, markersize=3, lw=1)
+        ax.set_title(TITLES[name], fontsize="medium")
+        ax.set_xlabel("choice")
+        ax.set_ylim(-0.02, 1.02)
+        _tidy(ax)
+    axes[0, 0].set_ylabel("relative entropy")
+    axes[0, 0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def ranks(name: str, tables: Tables) -> Figure:
+    """The supplement's figures of ranks: a mark for each split, jittered; inputs by their mean rank under KL."""
+    plt = _pyplot()
+    order = tables.scores[tables.scores.method == "KL"].groupby("feature")["rank"].mean().sort_values().index[:30]
+    figure, ax = plt.subplots(figsize=(max(5.0, 0.45 * len(order)), 4), layout="constrained")
+    rng = np.random.default_rng(0)  # of the jitter, which is decoration
+    for shift, method in ((-0.25, "ARD"), (0.0, "KL"), (0.25, "VAR")):
+        table = tables.scores[tables.scores.method == method].set_index("feature")
+        for place, feature in enumerate(order):
+            values = table.loc[[feature], "rank"].to_numpy()
+            x = place + shift + rng.uniform(-0.1, 0.1, values.size)
+            ax.scatter(x, values, s=5, color=COLOURS[method], alpha=0.5, linewidths=0, label=None if place else method)
+    ax.set_xticks(range(len(order)), order, rotation=90, fontsize="small")
+    ax.invert_yaxis()
+    ax.set_ylabel("rank in each split")
+    ax.set_title(TITLES[name], fontsize="medium")
+    ax.legend(frameon=False, fontsize="small", ncols=3)
+    _tidy(ax)
+    return figure
+
+
+def regressions_of(everything: Mapping[str, Tables]) -> dict[str, Tables]:
+    """The regression sets among them, in the paper's order."""
+    return {name: everything[name] for name in REGRESSIONS if name in everything}
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """As PNG and SVG."""
+    for suffix in FORMATS:
+        figure.savefig(folder / f"{name}.{suffix}", dpi=150)
+    _pyplot().close(figure)
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def _tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)

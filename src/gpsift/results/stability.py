@@ -1,0 +1,126 @@
+"""The answer of `stability`: how a ranking varies from one sample of rows to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """Rankings of the same features on many random samples of the rows.
+
+    Attributes
+    ----------
+    measure : str
+    names : tuple of str
+    scores : array (s, p)
+        The scores in each sample.
+    n_rows : int
+        Rows in each sample.
+    seed : int
+    details : mapping
+    """
+
+    measure: str
+    names: tuple[str, ...]
+    scores: np.ndarray
+    n_rows: int
+    seed: int
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def orders(self) -> np.ndarray:
+        """Features by falling score in each sample, (s, p)."""
+        return np.argsort(-self.scores, axis=1, kind="stable")
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Rank of each feature in each sample, 1 for the most relevant, (s, p)."""
+        return np.argsort(self.orders, axis=1) + 1
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How often feature j is at position k, (p, p) with positions as columns."""
+        places = np.arange(1, self.n_features + 1)
+        return (self.ranks[:, :, None] == places).sum(axis=0)
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Entropy of which feature stands at each position, divided by log p: 0 always the same, 1 any, (p,)."""
+        if self.n_features == 1:
+            return np.zeros(1)
+        shares = self.counts / self.n_splits
+        logs = np.log(np.where(shares > 0, shares, 1.0))
+        # The maximum takes the sign from the zero of a position that is always the same.
+        return np.maximum(-(shares * logs).sum(axis=0) / np.log(self.n_features), 0.0)
+
+    def in_first(self, k: int) -> np.ndarray:
+        """Share of the samples in which a feature is among the first k, (p,)."""
+        if not 1 <= k <= self.n_features:
+            raise ValueError(f"`k` must lie between 1 and the number of features ({self.n_features}), got {k}.")
+        return np.mean(self.ranks <= k, axis=0)
+
+    @property
+    def n_splits(self) -> int:
+        """How many samples."""
+        return int(self.scores.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """How many features."""
+        return len(self.names)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each feature, the best mean rank first."""
+        import pandas as pd
+
+        ranks = self.ranks
+        columns = {
+            "feature": self.names,
+            "mean_rank": ranks.mean(axis=0),
+            "best_rank": ranks.min(axis=0),
+            "worst_rank": ranks.max(axis=0),
+            "first": self.in_first(1),
+            "in_first_3": self.in_first(min(3, self.n_features)),
+            "score": self.scores.mean(axis=0),
+            "score_sd": self.scores.std(axis=0, ddof=1) if self.n_splits > 1 else np.zeros(self.n_features),
+        }
+        return pd.DataFrame(columns).sort_values("mean_rank", kind="stable").reset_index(drop=True)
+
+    def plot(self, kind: str = "ranks", *, ax: Axes | None = None) -> Axes:
+        """Draw the ranks of each feature in every sample ("ranks"), or the entropy of each position ("entropy")."""
+        from gpsift.report import stability_plots
+
+        drawings = {"ranks": stability_plots.jittered_ranks, "entropy": stability_plots.entropy_by_position}
+        if kind not in drawings:
+            raise ValueError(f"`kind` must be one of {', '.join(drawings)}, got {kind!r}.")
+        return drawings[kind](self, ax=ax)
+
+    def __repr__(self) -> str:
+        width = max(len("feature"), *(len(name) for name in self.names))
+        lines = [
+            f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
+            f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}",
+        ]
+        for row in self.to_frame().itertuples():
+            span = f"{row.best_rank} to {row.worst_rank}"
+            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>9.1f}  {span:>9}  {row.first:>6.0%}")
+        shown = ", ".join(f"{value:.2f}" for value in self.entropy[:8])
+        lines.append(
+            f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
+        )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
+        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True)
+        return f"<p>{escape(head)}</p>{table}"

@@ -1,0 +1,183 @@
+r"""How far the predictions of a submodel are from those of its reference, and the slopes of that.
+
+All submodels are given the reference's own sites, normal observations t of the latent function with variances D: the
+target and its noise where inference is exact, the sites of expectation propagation or Laplace's method otherwise. With
+K the kernel matrix of a submodel, Q = (K + D)^-1 and a = Q t, it predicts training point i from all others with moments
+
+.. math:: m_i = t_i - a_i / Q_{ii}, \qquad v_i = 1 / Q_{ii} - D_i + N_i
+
+(Rasmussen & Williams 2006, equation 5.12), N_i being the noise of a new observation. The divergence is
+
+.. math:: J = \sum_i \mathrm{KL}(p_i \,\|\, q_i)
+
+with p_i and q_i the predictive distributions of the reference and of the submodel; with g = dJ/dm and h = dJ/dv,
+
+.. math::
+    \partial J / \partial K = \tfrac12 [Q u \, a^T + a \, (Q u)^T] + Q \, \mathrm{diag}(z) \, Q, \qquad
+    u_i = g_i / Q_{ii}, \quad z_i = (h_i - g_i a_i) / Q_{ii}^2 .
+
+In-sample predictions, from all points and the predicted one among them, have m = t - D a, v = D - D^2 diag(Q) + N,
+u = D g and z = D^2 h. Their divergence has a trivial minimum: with length-scales so short that no two points are
+related, a submodel reproduces the data whatever its features, and comes within about n / 4 nats of the reference. A
+point that is left out cannot be reproduced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gpsift.families.gaussian import gaussian_kl
+from gpsift.gp import FittedGP
+from gpsift.kernels.profiles import exponential_excess
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.linalg import add_diagonal, cholesky, cholesky_solve, inverse_from_cholesky
+from gpsift.posterior import Posterior, TriangularFactor
+from gpsift.reference import MissingCapability
+
+# A site that says next to nothing gets this many times the prior's variance and no more, which changes a millionth of a
+# variance, so that 1 / Q_ii - D_i keeps its digits.
+VAGUEST_SITE = 1e6
+# Values of an observation that are less probable than this are left out of sums over them.
+NEGLIGIBLE = 1e-10
+# Values of an observation that are looked at together, with some hundred latent values each.
+BLOCK = 40_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Normal observations of the latent function, (n,) each: t, and D and N without the noise that is projected."""
+
+    target: np.ndarray
+    var: np.ndarray
+    noise_var: np.ndarray
+
+    @classmethod
+    def of(cls, reference: FittedGP) -> Sites:
+        """The sites of a fitted model; with Gaussian noise they are the observations."""
+        likelihood, D = reference.likelihood, _site_var(reference)
+        if isinstance(likelihood, Gaussian | KnownNoise):
+            y = reference.scaling.target(reference.y_train)
+            if isinstance(likelihood, KnownNoise):
+                return cls(y, D, likelihood.variances)
+            return cls(y, D - likelihood.noise_var, np.zeros(y.size))  # what is left is jitter, most often none
+        mean = reference.posterior.at_support().mean
+        return cls(mean + D * reference.posterior.weights, D, np.zeros(mean.size))
+
+
+def _site_var(reference: FittedGP) -> np.ndarray:
+    """D, as far as the posterior is that of normal observations at the training points."""
+    posterior, likelihood = reference.posterior, reference.likelihood
+    if isinstance(posterior, Posterior) and likelihood.is_log_concave:
+        if posterior.site_var is not None:
+            return posterior.site_var
+        (factor, *others) = posterior.factors
+        if isinstance(factor, TriangularFactor) and factor.scale is not None and not others:
+            return 1.0 / np.maximum(factor.scale**2, 1.0 / (VAGUEST_SITE * posterior.kernel.diag(posterior.Z)))
+    raise MissingCapability(
+        f"A model with a {type(likelihood).__name__} likelihood cannot be projected: its posterior is not that of "
+        "normal observations with positive variances. Gaussian noise, two classes, counts and gamma can be projected."
+    )
+
+
+class Predictive:
+    """Moments of a submodel's predictions at the training points, and what depends on them.
+
+    Parameters
+    ----------
+    K : array (n, n)
+    sites : Sites
+    noise_var : float
+        The noise that is projected: a part of both D and N.
+    left_out : bool
+        Whether each point is predicted from all others, or in-sample.
+    """
+
+    def __init__(self, K: np.ndarray, sites: Sites, noise_var: float, *, left_out: bool):
+        t, D = sites.target, sites.var + noise_var
+        L = cholesky(add_diagonal(K, D), overwrite=True)
+        self.Q, self.a, self.D, self.left_out = inverse_from_cholesky(L), cholesky_solve(L, t), D, left_out
+        q = np.diagonal(self.Q)
+        least = np.finfo(float).eps * D  # rounding can take a latent variance below zero
+        if left_out:
+            self.mean, self.var = t - self.a / q, np.maximum(1.0 / q + (sites.noise_var - sites.var), least)
+        else:
+            self.mean, self.var = t - D * self.a, np.maximum(D - D**2 * q, least) + (sites.noise_var + noise_var)
+
+    def slopes(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:
+        """Derivatives with respect to K, (n, n), and to the noise, of what has slopes g and h in mean and variance."""
+        Q, a, D, q = self.Q, self.a, self.D, np.diagonal(self.Q)
+        if self.left_out:
+            u, z, direct = g / q, (h - g * a) / q**2, 0.0
+        else:
+            u, z, direct = D * g, D**2 * h, float(np.sum(2.0 * h * (1.0 - D * q) - g * a))
+        half = np.multiply.outer(0.5 * (Q @ u), a)
+        G = (Q * z) @ Q
+        G += half
+        G += half.T
+        return G, float(np.trace(G)) + direct  # the noise is on the diagonal of K + D, and in D and N themselves
+
+
+class Divergence(Protocol):
+    """KL from the reference's predictive distributions to others of the same kind."""
+
+    def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The sum over the points, and its slopes g and h in mean and variance, (n,) each."""
+        ...
+
+
+def divergence_from(mean: np.ndarray, var: np.ndarray, likelihood: Likelihood, size: np.ndarray) -> Divergence:
+    """The divergence from predictions with these moments."""
+    if isinstance(likelihood, Gaussian | KnownNoise):
+        return NormalDivergence(mean, var)
+    return MixtureDivergence(mean, var, likelihood, size)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalDivergence:
+    """Between normal distributions: Gaussian noise, which the variances include."""
+
+    mean: np.ndarray
+    var: np.ndarray
+
+    def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        change = mean - self.mean
+        h = 0.5 * (var - self.var - change**2) / var**2
+        return float(gaussian_kl(self.mean, self.var, mean, var).sum()), change / var, h
+
+
+class MixtureDivergence:
+    r"""Between likelihoods averaged over latent values N(m, v): any noise but Gaussian.
+
+    It is summed over values y of an observation, as p log(p / q) + q - p, which rounding cannot make negative. With the
+    latent value given y having mean m_y and variance v_y under the submodel,
+
+    .. math:: \partial \log q / \partial m = (m_y - m) / v, \qquad
+        \partial \log q / \partial v = [(m_y - m)^2 + v_y - v] / (2 v^2) .
+    """
+
+    def __init__(self, mean: np.ndarray, var: np.ndarray, likelihood: Likelihood, size: np.ndarray):
+        self.likelihood, self.n_points = likelihood, mean.size
+        y, weight = likelihood.nodes(mean, np.sqrt(var), size)
+        row, place = np.nonzero(weight)
+        y, weight, log_p = y[row, place], weight[row, place], np.empty(row.size)
+        for start in range(0, row.size, BLOCK):
+            some = slice(start, start + BLOCK)
+            at = row[some]
+            log_p[some] = likelihood.tilted_moments(y[some], mean[at], var[at], size[at]).log_normaliser
+        kept = weight * np.exp(log_p) > NEGLIGIBLE
+        self.row, self.y, self.weight, self.log_p = row[kept], y[kept], weight[kept], log_p[kept]
+        self.size = size[self.row]
+
+    def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        m, v = mean[self.row], var[self.row]
+        given = self.likelihood.tilted_moments(self.y, m, v, self.size)
+        log_ratio, p, q = given.log_normaliser - self.log_p, np.exp(self.log_p), np.exp(given.log_normaliser)
+        near = p * exponential_excess(-np.minimum(log_ratio, 1.0))
+        terms = np.where(log_ratio < 1.0, near, q - p * (1.0 + log_ratio))
+        slope, shift = self.weight * (q - p), (given.mean - m) / v
+        g = np.bincount(self.row, slope * shift, self.n_points)
+        h = np.bincount(self.row, 0.5 * slope * (shift**2 + (given.var - v) / v**2), self.n_points)
+        return float(self.weight @ terms), g, h

@@ -1,0 +1,130 @@
+"""In which order units enter: by a measure on the full model, by re-ranking after every removal, or by projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.reference import MissingCapability
+from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
+from gpsift.selection.data import Data
+from gpsift.selection.forward import forward_projection
+from gpsift.selection.submodels import Notices, Result, fit_submodel, hyperparameters, messages, score
+from gpsift.selection.units import Units
+
+MEASURES: Mapping[str, type[Measure]] = {"kl": KL, "var": VAR, "ard": ARD, "rate": RATE, "derivative": Derivative}
+PROJECTION = "projection"
+
+
+def read_measure(measure: Any) -> Measure | str:
+    """A measure, or "projection", as users ask for it."""
+    if measure is None:
+        return KL()
+    if isinstance(measure, Measure) or measure == PROJECTION:
+        return measure
+    if isinstance(measure, str) and measure in MEASURES:
+        return MEASURES[measure]()
+    if isinstance(measure, type) and issubclass(measure, Measure):
+        raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
+    known = ", ".join(f'"{name}"' for name in (*MEASURES, PROJECTION))
+    raise ValueError(f"`measure` must be a measure such as KL(), or one of {known}, got {measure!r}.")
+
+
+def label_of(measure: Measure | str) -> str:
+    """The measure as one would type it."""
+    return measure if isinstance(measure, str) else measure.label
+
+
+def lead(
+    train: Data,
+    test: Data | None,
+    model: GP,
+    units: Units,
+    measure: Measure | str,
+    order: Sequence[int] | None,
+    largest: int,
+) -> Result:
+    """Fit the full model, score it, and put the units in order, unless their order is given."""
+    with Notices() as caught:
+        columns = units.columns_of(range(len(units)))
+        fitted = fit_submodel(train, model, columns, start=None, starts=None)
+        result = {**score(fitted, columns, test), "start": hyperparameters(fitted)}
+        if order is not None:
+            result["order"] = list(order)
+        elif measure == PROJECTION:
+            if isinstance(fitted, DrawnGP):
+                raise ValueError(
+                    '"projection" needs one fit: use GP(hyper=MAP()) as `model`, and the draws as `reference`.'
+                )
+            path = forward_projection(fitted, max_size=largest, force=_forced_names(units), groups=units.groups)
+            chosen = [units.names.index(name) for name in path.order]
+            result["order"] = [*chosen, *(unit for unit in range(len(units)) if unit not in chosen)]
+            result["kl"] = path.kl
+        else:
+            assert isinstance(measure, Measure)
+            result["scores"] = unit_scores(fitted, units, measure)
+            result["order"] = units.ordered(result["scores"])
+    return {**result, "notices": messages(caught)}
+
+
+def follow(
+    train: Data, test: Data | None, model: GP, columns: Sequence[int], start: Mapping[str, float], starts: int
+) -> Result:
+    """Fit and score one submodel."""
+    with Notices() as caught:
+        fitted = fit_submodel(train, model, columns, start=start, starts=starts)
+        result = score(fitted, columns, test)
+    return {**result, "notices": messages(caught)}
+
+
+def descend(
+    train: Data,
+    test: Data | None,
+    model: GP,
+    units: Units,
+    kept: Sequence[int],
+    measure: Measure,
+    start: Mapping[str, float] | None,
+    starts: int | None,
+) -> Result:
+    """Fit and score the submodel on the units that are left, and name the next to go."""
+    with Notices() as caught:
+        columns = units.columns_of(kept)
+        fitted = fit_submodel(train, model, columns, start=start, starts=starts)
+        result = {**score(fitted, columns, test), "start": hyperparameters(fitted)}
+        free = [place for place, unit in enumerate(kept) if unit not in units.forced]
+        if free:
+            left = _only(units, kept, columns)
+            scores = unit_scores(fitted, left, measure)
+            result["drop"] = kept[min(free, key=lambda place: scores[place])]
+    return {**result, "notices": messages(caught)}
+
+
+def unit_scores(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
+    """The score of each unit: of a group as a whole, or of its best member where the measure knows no groups."""
+    if units.groups is None:
+        return [float(value) for value in rank(fitted, measure=measure).scores]
+    try:
+        ranking = rank(fitted, measure=measure, groups=units.groups)
+        return [float(value) for value in ranking.scores]
+    except MissingCapability:
+        single = rank(fitted, measure=measure).scores
+        return [float(np.max(single[list(columns)])) for columns in units.columns]
+
+
+def _only(units: Units, kept: Sequence[int], columns: Sequence[int]) -> Units:
+    """The units that are left, in the columns of a submodel."""
+    place = {column: number for number, column in enumerate(columns)}
+    members = [tuple(place[column] for column in units.columns[unit]) for unit in kept]
+    names = [units.names[unit] for unit in kept]
+    groups = None
+    if units.groups is not None:
+        groups = {name: list(where) for name, where in zip(names, members, strict=True) if name in units.groups}
+    return Units(tuple(names), tuple(members), groups=groups)
+
+
+def _forced_names(units: Units) -> list[str]:
+    return [units.names[unit] for unit in units.forced]

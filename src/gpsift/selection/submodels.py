@@ -1,0 +1,90 @@
+"""One submodel: the same model on some of the columns, fitted and scored."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from gpsift.gp import GP, DrawnGP, FittedGP, Fixed
+from gpsift.gp.hyper import PER_FEATURE, Hyper
+from gpsift.kernels import Constant
+from gpsift.notices import GPSiftWarning
+from gpsift.selection.data import Data
+
+Result = dict[str, Any]  # of a task: numbers, text, lists and arrays
+
+
+def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
+    """The model for some of the columns; without any it is a constant.
+
+    `starts` is how often the search for hyperparameters is started, None as often as the model says.
+    """
+    hyper = model.hyper
+    if isinstance(hyper, Fixed):
+        hyper = _fixed_for(hyper, columns)
+    elif starts is not None and hasattr(hyper, "starts"):
+        hyper = replace(hyper, starts=starts)  # type: ignore[type-var]
+    kernel = model.kernel.for_columns(columns) if columns else Constant()
+    return replace(model, kernel=kernel, hyper=hyper)
+
+
+def _fixed_for(hyper: Fixed, columns: Sequence[int]) -> Hyper:
+    values = dict(hyper.values)
+    if not columns:
+        of_kernel = {"lengthscale", "signal_var", "linear_var", "shape"}
+        values = {name: value for name, value in values.items() if name not in of_kernel}
+    for name in PER_FEATURE:
+        if name in values and np.ndim(values[name]):
+            values[name] = np.asarray(values[name])[list(columns)]
+    return Fixed(**values)
+
+
+def fit_submodel(
+    data: Data, model: GP, columns: Sequence[int], *, start: Mapping[str, float] | None, starts: int | None
+) -> FittedGP | DrawnGP:
+    """Fit the model on some of the columns of the data, from the hyperparameters of a larger model."""
+    chosen = submodel(model, columns, starts=starts)
+    # A constant ignores its inputs; some column has to be there.
+    return chosen.fit(data.frame(columns or [0]), data.y, start=start, **data.extras)
+
+
+def score(fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None) -> Result:
+    """Log predictive density and mean of each test row, or of each training row given all others."""
+    if test is None:
+        quality = fitted.quality
+        return {"lpd": quality.lpd, "mean": quality.loo_mean}
+    prediction = fitted.predict(test.frame(columns or [0]), **test.sizes)
+    return {"lpd": prediction.log_density(test.y), "mean": prediction.mean}
+
+
+def hyperparameters(fitted: FittedGP | DrawnGP) -> dict[str, float]:
+    """What the fits of smaller models start from."""
+    return {} if isinstance(fitted, DrawnGP) else dict(fitted.hyperparameters)
+
+
+class Notices(warnings.catch_warnings):
+    """Collects the warnings of a task, which would be lost in another process."""
+
+    def __init__(self) -> None:
+        super().__init__(record=True)
+
+    def __enter__(self) -> list[Any]:
+        caught = super().__enter__()
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", GPSiftWarning)
+        assert caught is not None
+        return caught
+
+
+def messages(caught: Sequence[Any]) -> list[str]:
+    """Each message once."""
+    return list(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def choices(model: GP) -> str:
+    """The model in words, for a checkpoint."""
+    return ", ".join(f"{f.name}={getattr(model, f.name)!r}" for f in fields(model))

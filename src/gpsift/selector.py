@@ -1,0 +1,210 @@
+"""Feature selection in scikit-learn's conventions: `GPSelector`, and importances for its own selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gpsift.estimators import GPClassifier, GPRegressor, named, read_data
+from gpsift.notices import notice
+from gpsift.relevance import Measure, rank
+from gpsift.selection.orders import read_measure
+from gpsift.selection.search import search
+from gpsift.selection.sizes import Rule, suggest_size
+
+if TYPE_CHECKING:
+    from gpsift.results import Path
+
+
+class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select features by how the predictions of a Gaussian process react to them.
+
+    Parameters
+    ----------
+    estimator : GPRegressor or GPClassifier, optional
+        The model. By default a `GPRegressor`, or a `GPClassifier` where the target is text or true and false; pass
+        ``GPClassifier()`` for classes that are numbers.
+    measure : {"kl", "var", "ard", "rate", "derivative", "projection"} or Measure
+        By what features are put in order.
+    n_features_to_select : "auto", int or float
+        "auto" fits submodels of growing size and takes the size that `rule` suggests. A number, or a share of all
+        features between 0 and 1, takes that many without fitting submodels (but for "projection", which always does).
+    rule : {"one-se", "negligible", "explained"}
+        See `suggest_size`.
+    cv : None, int, splitter or splits
+        How submodels are judged with "auto", as in `search`; None is leave-one-out.
+    n_jobs : int, optional
+        Processes for the fits of "auto".
+
+    Attributes
+    ----------
+    support_ : array (p,) of bool
+        Which features were selected.
+    ranking_ : array (p,) of int
+        1 for the selected features, then 2, 3, ... in the order of relevance.
+    scores_ : array (p,)
+        Of the measure on the full model; with "projection", which scores no single feature, p for the first feature to
+        enter, p - 1 for the second, and so on.
+    path_ : Path or None
+        With "auto": how well submodels of each size predict.
+    n_features_ : int
+        How many were selected.
+    n_features_in_ : int
+    feature_names_in_ : array (p,) of str
+        Where X was a data frame whose column names are all strings.
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 4))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> selector = gs.GPSelector().fit(X, y)
+    >>> selector.get_support()
+    array([ True,  True, False, False])
+    >>> selector.transform(X).shape
+    (60, 2)
+    """
+
+    def __init__(
+        self,
+        estimator: GPRegressor | GPClassifier | None = None,
+        measure: str | Measure = "kl",
+        n_features_to_select: str | float = "auto",
+        rule: Rule = "one-se",
+        cv: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.estimator = estimator
+        self.measure = measure
+        self.n_features_to_select = n_features_to_select
+        self.rule = rule
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Rank the features, and decide how many to keep.
+
+        Parameters
+        ----------
+        X : array or data frame (n, p)
+        y : array (n,)
+        """
+        estimator = self._choose_estimator(y)
+        X, y = read_data(self, X, y=y, **estimator.target_options)
+        wanted = self._read_wanted(X.shape[1])
+        model, target = estimator.model_for(y)
+        table = named(X, getattr(self, "feature_names_in_", None))
+        measure = read_measure(self.measure)
+        self.path_: Path | None = None
+        if wanted is None or isinstance(measure, str):
+            sizes = None if wanted is None else wanted
+            path = search(
+                table, target, measure, model=model, cv=self.cv, sizes=sizes, jobs=self.n_jobs, progress=False
+            )
+            order, scores = path.order, path.details["scores"]
+            if wanted is None:
+                self.path_, wanted = path, self._suggested(path)
+        else:
+            ranking = rank(model.fit(table, target), measure=measure)
+            order, scores = ranking.order, ranking.scores
+        places = np.empty(X.shape[1], dtype=int)
+        places[order] = np.arange(X.shape[1])
+        self.scores_ = X.shape[1] - places if scores is None else np.asarray(scores, dtype=float)
+        self.support_ = places < wanted
+        self.ranking_ = np.maximum(places - wanted + 2, 1)
+        self.n_features_ = int(wanted)
+        return self
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self.support_
+
+    def _choose_estimator(self, y: Any) -> GPRegressor | GPClassifier:
+        if self.estimator is None:
+            is_label = np.asarray(y).dtype.kind in "OUSb" if y is not None else False
+            return GPClassifier() if is_label else GPRegressor()
+        if not isinstance(self.estimator, GPRegressor | GPClassifier):
+            raise TypeError(
+                f"`estimator` must be a GPRegressor or a GPClassifier, got {type(self.estimator).__name__}. For "
+                "models of other libraries use their own selector with `importance_getter=gpsift.importance()`."
+            )
+        return self.estimator
+
+    def _read_wanted(self, p: int) -> int | None:
+        """How many features were asked for; None leaves it to the rule."""
+        wanted = self.n_features_to_select
+        if isinstance(wanted, str) and wanted == "auto":
+            return None
+        if isinstance(wanted, Integral) and not isinstance(wanted, bool) and wanted >= 1:
+            if wanted > p:
+                notice(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.", stacklevel=4)
+            return min(int(wanted), p)
+        if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1:
+            return max(1, int(float(wanted) * p))
+        raise ValueError(
+            f'`n_features_to_select` must be "auto", a number of at least 1 or a share between 0 and 1, got {wanted!r}.'
+        )
+
+    def _suggested(self, path: Path) -> int:
+        suggestion = suggest_size(path, self.rule)
+        if suggestion.size is None:
+            notice(f"All features are kept: {suggestion.reason}.", stacklevel=4)
+            return path.n_units
+        if suggestion.size == 0:
+            notice(f"The first feature is kept so that work can go on, but {suggestion.reason}.", stacklevel=4)
+        return max(1, suggestion.size)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _more_tags(self) -> dict[str, bool]:  # the tags of scikit-learn before 1.6
+        return {"requires_y": True}
+
+
+def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
+    """A function from a fitted Gaussian process to the scores of its features, for ``importance_getter=...``.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        As in `GPSelector`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> from sklearn.feature_selection import SelectFromModel
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> model = GaussianProcessRegressor(RBF([1.0, 1.0, 1.0]) + WhiteKernel(0.1))
+    >>> SelectFromModel(model, importance_getter=gs.importance("kl")).fit(X, y).get_support()
+    array([ True, False, False])
+    """
+    chosen = read_measure(measure)
+    if not isinstance(chosen, Measure):
+        raise ValueError(f"`importance` needs a measure that scores every feature, got {measure!r}.")
+    return _Importance(chosen)
+
+
+class _Importance:
+    """A callable that can be cloned and sent to another process, which a function inside a function cannot."""
+
+    def __init__(self, measure: Measure):
+        self.measure = measure
+
+    def __call__(self, estimator: Any) -> np.ndarray:
+        return rank(estimator, measure=self.measure).scores
+
+    def __repr__(self) -> str:
+        return f"importance({self.measure.label})"

@@ -1,0 +1,117 @@
+"""Runs independent tasks: in parallel by joblib, with a progress bar, skipping what a checkpoint already has.
+
+joblib's own backends decide where: ``joblib.parallel_config("dask")`` around a call moves all fits to a cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Any, Self
+
+from gpsift.work.checkpoint import Checkpoint, as_json
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One call of a function, under a name that is the same in every run."""
+
+    key: str
+    arguments: tuple[Any, ...]
+
+
+class Bench(AbstractContextManager["Bench"]):
+    """Where tasks are run.
+
+    Parameters
+    ----------
+    jobs : int or None
+        Processes; None leaves it to joblib, which takes 1 outside a `parallel_config`.
+    checkpoint : Checkpoint or None
+    progress : bool or None
+        Whether to show a bar; None shows one where standard error is a terminal.
+    title : str
+    total : int
+        How many tasks there will be in all.
+    """
+
+    def __init__(
+        self, *, jobs: int | None, checkpoint: Checkpoint | None, progress: bool | None, title: str, total: int
+    ):
+        self._jobs, self._checkpoint = jobs, checkpoint
+        self._shows = sys.stderr.isatty() if progress is None else progress
+        self._title, self._total = title, total
+        self._stack = ExitStack()
+        self._advance: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Self:
+        if self._checkpoint is not None:
+            self._stack.enter_context(self._checkpoint)
+        if self._shows:
+            self._advance = self._stack.enter_context(_Bar(self._title, self._total))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> list[Any]:
+        """The result of every task, in their order.
+
+        `function` must be importable and its results made of numbers, text, lists, mappings and arrays; they pass
+        through JSON, so that a result is the same whether it was computed now or found in the checkpoint.
+        """
+        done = {task.key: self._find(task.key) for task in tasks}
+        missing = [task for task in tasks if done[task.key] is None]
+        for _ in range(len(tasks) - len(missing)):
+            self._advance()
+        for task, result in zip(missing, self._compute(function, missing), strict=True):
+            if self._checkpoint is not None:
+                self._checkpoint.put(task.key, result)
+            done[task.key] = json.loads(as_json(result))
+            self._advance()
+        return [done[task.key] for task in tasks]
+
+    def _find(self, key: str) -> Any:
+        return None if self._checkpoint is None else self._checkpoint.get(key)
+
+    def _compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
+        import joblib  # when first used: importing the package stays fast
+
+        parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
+        return parallel(joblib.delayed(function)(*task.arguments) for task in tasks)
+
+
+class _Bar(AbstractContextManager[Callable[[], None]]):
+    """A progress bar with the time left; entering it gives the function that moves it on."""
+
+    def __init__(self, title: str, total: int):
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._task = self._progress.add_task(title, total=total)
+
+    def __enter__(self) -> Callable[[], None]:
+        self._progress.start()
+        return lambda: self._progress.advance(self._task)
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()

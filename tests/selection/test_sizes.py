@@ -1,0 +1,110 @@
+"""How many features are enough: each rule on curves made by hand."""
+
+import numpy as np
+import pytest
+
+import gpsift as gs
+from gpsift.results import Path
+
+
+def made(elpd_by_size, *, noise=0.0, n=100, kl=None):
+    """A path whose submodels differ from the reference by given sums, with some spread between rows."""
+    rng = np.random.default_rng(0)
+    reference = rng.normal(size=n)
+    wobble = rng.normal(size=n)
+    wobble -= wobble.mean()
+    lpd = np.array([reference + diff / n + noise * wobble for diff in elpd_by_size])
+    lpd[-1] = reference
+    sizes = np.arange(len(lpd))
+    p = len(lpd) - 1
+    return Path(
+        measure="KL()",
+        names=tuple(f"x{j + 1}" for j in range(p)),
+        members=tuple((f"x{j + 1}",) for j in range(p)),
+        order=np.arange(p),
+        sizes=sizes,
+        scheme="leave-one-out",
+        validated=False,
+        rows=np.arange(n),
+        y=np.zeros(n),
+        lpd=lpd,
+        reference_lpd=reference,
+        mean=np.zeros_like(lpd),
+        reference_mean=np.zeros(n),
+        metrics={"rmse": np.zeros(len(lpd))},
+        reference_metrics={"rmse": 0.0},
+        kl=kl,
+    )
+
+
+def test_one_standard_error():
+    # sd of the differences is about 1, so the standard error of their sum is about 10
+    path = made([-100, -30, -9, -5, 0], noise=1.0)
+    suggestion = gs.suggest_size(path)
+    assert path.diff_se[2] == pytest.approx(10, rel=0.2)
+    assert suggestion.size == 2
+    assert suggestion.rule == "one-se"
+    assert suggestion.features == ("x1", "x2")
+    assert "one standard error" in suggestion.reason
+    assert "2 of 4" in suggestion.reason
+
+
+def test_negligible_difference():
+    path = made([-100, -30, -9, -3.9, 0])
+    assert gs.suggest_size(path, "negligible").size == 3
+    assert gs.suggest_size(path, "negligible", negligible=10).size == 2
+
+
+def test_share_of_what_the_reference_gains():
+    path = made([-100, -30, -9, -4, 0])
+    assert gs.suggest_size(path, "explained").size == 3  # 96 %
+    assert gs.suggest_size(path, "explained", share=0.7).size == 1
+    assert gs.suggest_size(path, "explained", share=0.701).size == 2
+
+
+def test_share_of_divergence_where_there_is_one():
+    path = made([-100, -90, -80, -70, 0], kl=np.array([50.0, 10.0, 2.0, 0.1, 0.0]))
+    assert gs.suggest_size(path, "explained").size == 2
+    assert "KL divergence" in gs.suggest_size(path, "explained").reason
+
+
+def test_the_empty_model_is_an_answer():
+    path = made([-1, 0, 0], noise=0.5)
+    for rule in ("one-se", "negligible"):
+        suggestion = gs.suggest_size(path, rule)
+        assert suggestion.size == 0
+        assert suggestion.features == ()
+        assert suggestion.reason.startswith("no feature is needed: the empty model is")
+    worse = made([3, 0, 0])
+    assert gs.suggest_size(worse, "explained").size == 0
+    assert "gains nothing" in gs.suggest_size(worse, "explained").reason
+
+
+def test_no_size_is_an_answer():
+    path = made([-100, -60, -50, 0])
+    short = Path(**{**vars(path), "sizes": path.sizes[:-1], "lpd": path.lpd[:-1]})
+    for rule in ("one-se", "negligible", "explained"):
+        suggestion = gs.suggest_size(short, rule)
+        assert suggestion.size is None
+        assert suggestion.features == ()
+    assert "no size qualifies" in repr(gs.suggest_size(short))
+
+
+def test_all_rules_are_shown():
+    text = repr(gs.suggest_size(made([-100, -30, -9, -5, 0]), "negligible"))
+    assert all(rule in text for rule in ("one-se", "* negligible", "explained"))
+    assert "size 4 by the rule 'negligible'" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "best"}, "`rule`"),
+        ({"share": 0}, "`share`"),
+        ({"share": 2}, "`share`"),
+        ({"negligible": 0}, "positive"),
+    ],
+)
+def test_bad_choices_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        gs.suggest_size(made([-1, 0]), **options)
