@@ -133,6 +133,13 @@ def test_the_sampled_full_model_is_there(settings):
     assert len(reference) == 1
 
 
+def test_a_missing_sampler_is_said_before_the_work(settings, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match="--sampled 0"):
+        run("concrete", replace(settings, nuts_splits=1), say=lambda _: None)
+    assert not (settings.out / "concrete" / "checkpoint.sqlite").exists()
+
+
 def test_splits_do_not_depend_on_their_number():
     train, test = random_split(20, 12, 3, seed=5)
     assert sorted([*train, *test]) == list(range(20))
@@ -157,6 +164,8 @@ def test_missing_data_are_one_line(tmp_path, monkeypatch):
         "reproduce",
         "concrete",
         "--quick",
+        "--sampled",
+        "0",
         "--out",
         str(tmp_path / "out"),
         "--data",

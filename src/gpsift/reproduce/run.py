@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,10 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
         options["coding"] = settings.coding
     if name == "crime":
         options["log_target"] = settings.log_crime
+    if settings.limited("nuts_splits") > 0 and importlib.util.find_spec("nutpie") is None:  # now, not after an hour
+        raise ImportError(
+            "The full model is sampled by nutpie: pip install 'gpsift[nuts]', or leave it out: --sampled 0."
+        )
     dataset = load(name, **options)
     checkpoint = Checkpoint(folder / "checkpoint.sqlite", datasplits.identity(dataset, settings))
     began = time.perf_counter()
