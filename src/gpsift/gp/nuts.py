@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from queue import SimpleQueue
@@ -262,16 +262,15 @@ def _serve(connection: Any, problem: Problem, prior: MAP) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too; the sampler decides when to stop
     warnings.simplefilter("ignore")
     density = log_posterior(problem, prior)
-    with threadpool_limits(1, user_api="blas"):
+    # The errors are how a closed connection ends, and one whose other end was killed.
+    with threadpool_limits(1, user_api="blas"), suppress(EOFError, OSError):
         while True:
+            log_params = connection.recv()
             try:
-                log_params = connection.recv()
-            except EOFError:
-                return
-            try:
-                connection.send(density(log_params))
+                answer: Any = density(log_params)
             except Exception as error:
-                connection.send(error)
+                answer = error
+            connection.send(answer)
 
 
 def _travels(*things: Any) -> bool:
