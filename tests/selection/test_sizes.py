@@ -80,6 +80,36 @@ def test_the_empty_model_is_an_answer():
     assert "gains nothing" in gs.suggest_size(worse, "explained").reason
 
 
+def overfitted():
+    """Size 2 predicts far better than the reference; the empty model is a little better than it, too."""
+    return made([5, -20, 60, 30, 0], noise=0.3)
+
+
+@pytest.mark.parametrize("rule", ["one-se", "negligible", "explained"])
+def test_a_reference_that_overfits_is_no_yardstick(rule):
+    suggestion = gs.suggest_size(overfitted(), rule)
+    assert suggestion.size == 2
+    assert "the best submodel (size 2, better than the reference by 60.0 +- 2.9)" in suggestion.reason
+    assert gs.suggest_size(overfitted(), rule, baseline="reference").size == 0
+
+
+def test_a_submodel_that_may_be_better_by_chance_is_no_yardstick():
+    path = made([-100, -6, 10, 0, 0], noise=1.0)  # 10 +- 10
+    assert gs.suggest_size(path, "negligible").size == 2
+    assert "the reference" in gs.suggest_size(path).reason
+    assert gs.suggest_size(path).size == 1
+    assert "the best submodel" in gs.suggest_size(path, baseline="best").reason
+    assert gs.suggest_size(path, baseline="best", rule="negligible").size == 2
+
+
+def test_differences_to_a_submodel_are_paired():
+    path = overfitted()
+    diff, se = path.compared_with(2)
+    np.testing.assert_allclose(diff, path.elpd - path.elpd[2])
+    np.testing.assert_allclose(se, np.std(path.lpd - path.lpd[2], axis=1, ddof=1) * 10, atol=1e-12)
+    assert se[2] == 0
+
+
 def test_no_size_is_an_answer():
     path = made([-100, -60, -50, 0])
     short = Path(**{**vars(path), "sizes": path.sizes[:-1], "lpd": path.lpd[:-1]})
@@ -100,6 +130,7 @@ def test_all_rules_are_shown():
     ("options", "message"),
     [
         ({"rule": "best"}, "`rule`"),
+        ({"baseline": "worst"}, "`baseline`"),
         ({"share": 0}, "`share`"),
         ({"share": 2}, "`share`"),
         ({"negligible": 0}, "positive"),

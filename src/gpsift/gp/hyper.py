@@ -54,7 +54,14 @@ class ML2(Hyper):
         _check_starts(self.starts, self.max_iterations)
 
     def estimate(self, problem: Problem) -> Estimate:
-        return maximise(problem, _no_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations)
+        return maximise(
+            problem,
+            _no_prior,
+            n_starts=self.starts,
+            seed=self.seed,
+            max_iterations=self.max_iterations,
+            ceiling=problem.ceiling,
+        )
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ class GP:
         exposure: Any = None,
         trials: Any = None,
         start: FittedGP | Mapping[str, float] | None = None,
+        ceiling: float | None = None,
     ) -> FittedGP | DrawnGP:
         """Fit the model.
 
@@ -130,6 +131,9 @@ class GP:
         start : FittedGP or mapping of str to float, optional
             A model of related data, such as one with more features, or its hyperparameters: the search starts from them
             first.
+        ceiling : float, optional
+            A log marginal likelihood that this model cannot exceed, such as that of a model with more features on the
+            same rows: with `ML2`, a start that reaches it (to 0.1) is the last.
 
         Returns
         -------
@@ -157,10 +161,12 @@ class GP:
             engine=make_engine(self.inference, likelihood, inputs, standard_target, size),
             names=labels,
         )
-        if start is not None:
-            known = start.hyperparameters if isinstance(start, FittedGP) else start
-            problem = replace(problem, start=related_start(problem, known))
+        if ceiling is not None:
+            problem = replace(problem, ceiling=ceiling)
         with blas_threads_for(values.shape[0]):
+            if start is not None:
+                known = start.hyperparameters if isinstance(start, FittedGP) else start
+                problem = replace(problem, start=related_start(problem, known))
             estimate = self.hyper.estimate(problem)
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)

@@ -105,9 +105,15 @@ class Estimate:
         return sum(start.n_evaluations for start in self.starts)
 
 
-def maximise(problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int, max_iterations: int) -> Estimate:
-    """The hyperparameters of largest log marginal likelihood plus log prior."""
-    climbs = [_climb(problem, log_prior, start, max_iterations) for start in starting_points(problem, n_starts, seed)]
+def maximise(
+    problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int, max_iterations: int, ceiling: float = np.inf
+) -> Estimate:
+    """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
+    climbs: list[Start] = []
+    for start in starting_points(problem, n_starts, seed):
+        climbs.append(_climb(problem, log_prior, start, max_iterations))
+        if climbs[-1].objective > ceiling - AGREEMENT:
+            break
     best = max(climbs, key=lambda climb: climb.objective)
     if not np.isfinite(best.objective):
         raise NotPositiveDefinite("The covariance matrix has no Cholesky factor from any start of the search.")

@@ -41,6 +41,8 @@ class Problem:
         Feature names, for messages.
     start : array or None
         Log parameters from which the search starts first, such as those of a larger model.
+    ceiling : float
+        A log evidence that no parameters exceed, where one is known.
     """
 
     kernel: Kernel
@@ -50,6 +52,7 @@ class Problem:
     engine: Engine
     names: tuple[str, ...]
     start: np.ndarray | None = None
+    ceiling: float = np.inf
 
     @classmethod
     def exact(

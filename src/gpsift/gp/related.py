@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gpsift.gp.optimise import AGREEMENT
 from gpsift.gp.problem import Problem
 
 # A feature that the related model has switched off may matter now, and at an infinite length-scale the likelihood does
@@ -14,11 +15,17 @@ LONGEST_START = 10.0
 
 
 def related_start(problem: Problem, known: Mapping[str, float]) -> np.ndarray:
-    """The log parameters of `problem`, taken from `known` (name -> value) where it has them."""
+    """The log parameters of `problem`, taken from `known` (name -> value) where it has them.
+
+    Features that were switched off there are brought back to where the likelihood sees them, unless the problem's
+    ceiling is reached without them.
+    """
     start = problem.log_params + problem.log_units
     for i, (kind, feature) in enumerate(problem.labels):
         name = kind if feature is None else f"{kind}[{feature}]"
         if name in known:
             start[i] = np.log(known[name])
+    if np.isfinite(problem.ceiling) and problem.evidence(start).value > problem.ceiling - AGREEMENT:
+        return start
     longest = np.log(LONGEST_START) + problem.log_units
     return np.where(problem.kinds == "lengthscale", np.minimum(start, longest), start)

@@ -16,7 +16,7 @@ from gpsift.reproduce.settings import Settings
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.metrics import prediction_metrics
-from gpsift.selection.submodels import Notices, Result, fit_submodel, hyperparameters, score
+from gpsift.selection.submodels import Notices, Result, as_parent, fit_submodel, score
 from gpsift.work import Bench, Checkpoint, Task, fingerprint
 
 # Beyond the paper: what it names as the stronger relatives, on the smaller regression sets.
@@ -123,13 +123,13 @@ def sampled_reference(train: Data, test: Data, model: GP) -> Result:
     """The full model with drawn hyperparameters: the dashed line."""
     columns = list(range(len(train.names)))
     with Notices():
-        fitted = fit_submodel(train, model, columns, start=None, starts=None)
+        fitted = fit_submodel(train, model, columns, parent=None, starts=None)
         assert isinstance(fitted, DrawnGP)
         return {**_metrics(score(fitted, columns, test), test, model), **dict(fitted.diagnostics)}
 
 
 def _fit_full(train: Data, model: GP) -> FittedGP:
-    fitted = fit_submodel(train, model, list(range(len(train.names))), start=None, starts=None)
+    fitted = fit_submodel(train, model, list(range(len(train.names))), parent=None, starts=None)
     assert isinstance(fitted, FittedGP)
     return fitted
 
@@ -138,7 +138,7 @@ def _curves(
     train: Data, test: Data, model: GP, full: FittedGP, orders: Mapping[str, Sequence[int]], largest: int
 ) -> dict[str, list[dict[str, float]]]:
     """Metrics of the submodels along each order; methods that agree on a set of features share its fit."""
-    start, known = hyperparameters(full), {}
+    parent, known = as_parent(full, model.hyper), {}
     everything = tuple(range(len(train.names)))
     known[everything] = _metrics(score(full, everything, test), test, model)
     curves: dict[str, list[dict[str, float]]] = {}
@@ -147,7 +147,7 @@ def _curves(
         for size in range(1, min(largest, len(order)) + 1):
             columns = tuple(sorted(order[:size]))
             if columns not in known:
-                fitted = fit_submodel(train, model, columns, start=start, starts=SUBMODEL_STARTS)
+                fitted = fit_submodel(train, model, columns, parent=parent, starts=SUBMODEL_STARTS)
                 known[columns] = _metrics(score(fitted, columns, test), test, model)
             curves[name].append({"size": size, **known[columns]})
     return curves

@@ -111,12 +111,18 @@ class Path:
     @property
     def diff(self) -> np.ndarray:
         """`elpd` less that of the reference, (s,)."""
-        return (self._row_lpd - self._row_reference).sum(axis=1)
+        return self.compared_with(None)[0]
 
     @property
     def diff_se(self) -> np.ndarray:
         """Standard error of `diff`, from the differences row by row, (s,)."""
-        return _sum_se(self._row_lpd - self._row_reference)
+        return self.compared_with(None)[1]
+
+    def compared_with(self, size: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Differences in elpd to the submodel of a size, or to the reference (None), and their standard errors."""
+        baseline = self._row_reference if size is None else self._row_lpd[self._place(size)]
+        differences = self._row_lpd - baseline
+        return differences.sum(axis=1), _sum_se(differences)
 
     @property
     def n_rows(self) -> int:

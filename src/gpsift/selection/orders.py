@@ -12,7 +12,7 @@ from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
-from gpsift.selection.submodels import Notices, Result, fit_submodel, hyperparameters, messages, score
+from gpsift.selection.submodels import Notices, Parent, Result, as_parent, fit_submodel, messages, score
 from gpsift.selection.units import Units
 
 MEASURES: Mapping[str, type[Measure]] = {"kl": KL, "var": VAR, "ard": ARD, "rate": RATE, "derivative": Derivative}
@@ -50,8 +50,8 @@ def lead(
     """Fit the full model, score it, and put the units in order, unless their order is given."""
     with Notices() as caught:
         columns = units.columns_of(range(len(units)))
-        fitted = fit_submodel(train, model, columns, start=None, starts=None)
-        result = {**score(fitted, columns, test), "start": hyperparameters(fitted)}
+        fitted = fit_submodel(train, model, columns, parent=None, starts=None)
+        result = {**score(fitted, columns, test), "parent": as_parent(fitted, model.hyper)}
         if order is not None:
             result["order"] = list(order)
         elif measure == PROJECTION:
@@ -71,11 +71,11 @@ def lead(
 
 
 def follow(
-    train: Data, test: Data | None, model: GP, columns: Sequence[int], start: Mapping[str, float], starts: int
+    train: Data, test: Data | None, model: GP, columns: Sequence[int], parent: Parent | None, starts: int | None
 ) -> Result:
     """Fit and score one submodel."""
     with Notices() as caught:
-        fitted = fit_submodel(train, model, columns, start=start, starts=starts)
+        fitted = fit_submodel(train, model, columns, parent=parent, starts=starts)
         result = score(fitted, columns, test)
     return {**result, "notices": messages(caught)}
 
@@ -87,14 +87,14 @@ def descend(
     units: Units,
     kept: Sequence[int],
     measure: Measure,
-    start: Mapping[str, float] | None,
+    parent: Parent | None,
     starts: int | None,
 ) -> Result:
     """Fit and score the submodel on the units that are left, and name the next to go."""
     with Notices() as caught:
         columns = units.columns_of(kept)
-        fitted = fit_submodel(train, model, columns, start=start, starts=starts)
-        result = {**score(fitted, columns, test), "start": hyperparameters(fitted)}
+        fitted = fit_submodel(train, model, columns, parent=parent, starts=starts)
+        result = {**score(fitted, columns, test), "parent": as_parent(fitted, model.hyper)}
         free = [place for place, unit in enumerate(kept) if unit not in units.forced]
         if free:
             left = _only(units, kept, columns)

@@ -238,7 +238,7 @@ class Plan:
                     fold.test,
                     self.model,
                     self.units.columns_of(by_fold[fold]["order"][:size]),
-                    by_fold[fold]["start"],
+                    by_fold[fold]["parent"],
                     self.starts,
                 ),
             )
@@ -265,8 +265,8 @@ class Plan:
             tasks = []
             for fold in self.folds:
                 above = steps[fold].get(size + 1)
-                start, starts = (None, None) if above is None else (above["start"], self.starts)
-                arguments = (fold.train, fold.test, self.model, self.units, kept[fold], self.measure, start, starts)
+                parent, starts = (None, None) if above is None else (above["parent"], self.starts)
+                arguments = (fold.train, fold.test, self.model, self.units, kept[fold], self.measure, parent, starts)
                 tasks.append(Task(f"{fold.name}/size {size}", arguments))
             for fold, result in zip(self.folds, bench.run(descend, tasks), strict=True):
                 steps[fold][size] = result

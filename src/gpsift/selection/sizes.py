@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,10 +16,20 @@ RULES: tuple[str, ...] = get_args(Rule)
 # Differences in elpd below this are negligible whatever their standard error (Sivula, Magnusson and Vehtari 2020).
 NEGLIGIBLE = 4.0
 EXPLAINED = 0.95
+# A submodel that is this many standard errors better than the reference shows that the reference overfits.
+SURELY_BETTER = 2.0
+
+Baseline = Literal["auto", "reference", "best"]
+BASELINES: tuple[str, ...] = get_args(Baseline)
 
 
 def suggest_size(
-    path: Path, rule: Rule = "one-se", *, negligible: float = NEGLIGIBLE, share: float = EXPLAINED
+    path: Path,
+    rule: Rule = "one-se",
+    *,
+    baseline: Baseline = "auto",
+    negligible: float = NEGLIGIBLE,
+    share: float = EXPLAINED,
 ) -> Suggestion:
     """The smallest submodel that is good enough, by three rules; one of them decides.
 
@@ -26,10 +37,14 @@ def suggest_size(
     ----------
     path : Path
     rule : {"one-se", "negligible", "explained"}
-        "one-se": within one standard error of the reference (of the paired difference in elpd).
-        "negligible": less than `negligible` behind the reference in elpd.
-        "explained": at least `share` of what the reference gains over the smallest submodel of the path; of the KL
+        "one-se": within one standard error of the baseline (of the paired difference in elpd).
+        "negligible": less than `negligible` behind the baseline in elpd.
+        "explained": at least `share` of what the baseline gains over the smallest submodel of the path; of the KL
         divergence where the path was made by projection, of elpd otherwise.
+    baseline : {"auto", "reference", "best"}
+        What submodels are compared with: the reference, or the submodel of the path that predicts best. "auto" is the
+        reference, unless a submodel is better than it by two standard errors and by `negligible`: a reference that
+        overfits is no yardstick, and beside it even the empty model may look good.
     negligible : float
     share : float
 
@@ -53,64 +68,87 @@ def suggest_size(
     """
     if rule not in RULES:
         raise ValueError(f"`rule` must be one of {', '.join(RULES)}, got {rule!r}.")
+    if baseline not in BASELINES:
+        raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}.")
     if not 0 < share <= 1:
         raise ValueError(f"`share` must lie between 0 and 1, got {share}.")
     if not negligible > 0:
         raise ValueError(f"`negligible` must be positive, got {negligible}.")
+    yardstick = _choose_yardstick(path, baseline, negligible)
     verdicts = {
-        "one-se": _within_one_se(path),
-        "negligible": _negligibly_behind(path, negligible),
-        "explained": _explained(path, share),
+        "one-se": _within_one_se(path, yardstick),
+        "negligible": _negligibly_behind(path, yardstick, negligible),
+        "explained": _explained(path, yardstick, share),
     }
     size = verdicts[rule].size
     return Suggestion(rule, tuple(path.features(size)) if size else (), verdicts)
 
 
-def _within_one_se(path: Path) -> Verdict:
-    diff, se = path.diff, path.diff_se
+@dataclass(frozen=True, eq=False)
+class _Yardstick:
+    """What submodels are compared with: its elpd, their differences to it with standard errors, its name in words."""
+
+    elpd: float
+    diff: np.ndarray
+    se: np.ndarray
+    name: str
+
+
+def _choose_yardstick(path: Path, baseline: Baseline, negligible: float) -> _Yardstick:
+    reference = _Yardstick(path.reference_elpd, path.diff, path.diff_se, "the reference")
+    best = int(np.argmax(path.diff))
+    lead, se = float(path.diff[best]), float(path.diff_se[best])
+    overfits = lead > negligible and lead > SURELY_BETTER * se
+    if baseline == "reference" or lead <= 0 or (baseline == "auto" and not overfits):
+        return reference
+    size = int(path.sizes[best])
+    name = f"the best submodel (size {size}, better than the reference by {lead:.1f} +- {se:.1f})"
+    return _Yardstick(float(path.elpd[best]), *path.compared_with(size), name)
+
+
+def _within_one_se(path: Path, yardstick: _Yardstick) -> Verdict:
     return _first(
         path,
-        diff + se >= 0,
-        "{subject} within one standard error of the reference in elpd ({diff:.1f} +- {se:.1f})",
-        "no submodel of the path comes within one standard error of the reference in elpd",
+        yardstick,
+        yardstick.diff + yardstick.se >= 0,
+        f"{{subject}} within one standard error of {yardstick.name} in elpd ({{diff:.1f}} +- {{se:.1f}})",
+        f"no submodel of the path comes within one standard error of {yardstick.name} in elpd",
     )
 
 
-def _negligibly_behind(path: Path, limit: float) -> Verdict:
+def _negligibly_behind(path: Path, yardstick: _Yardstick, limit: float) -> Verdict:
     return _first(
         path,
-        path.diff > -limit,
-        f"{{subject}} less than {limit:g} behind the reference in elpd ({{diff:.1f}} +- {{se:.1f}})",
-        f"every submodel of the path is at least {limit:g} behind the reference in elpd",
+        yardstick,
+        yardstick.diff > -limit,
+        f"{{subject}} less than {limit:g} behind {yardstick.name} in elpd ({{diff:.1f}} +- {{se:.1f}})",
+        f"every submodel of the path is at least {limit:g} behind {yardstick.name} in elpd",
     )
 
 
-def _explained(path: Path, share: float) -> Verdict:
+def _explained(path: Path, yardstick: _Yardstick, share: float) -> Verdict:
     if path.kl is not None:
         known = path.sizes < len(path.kl)
         left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
         total, what = float(path.kl[0]), "KL divergence"
         explained = 1.0 - left / total if total > 0 else np.ones(len(path.sizes))
     else:
-        total, what = (
-            path.reference_elpd - float(path.elpd[0]),
-            "elpd that the reference gains over the smallest submodel",
-        )
+        total = yardstick.elpd - float(path.elpd[0])
+        what = f"elpd that {yardstick.name} gains over the smallest submodel"
         if total <= 0:
-            return Verdict(
-                int(path.sizes[0]), "the reference gains nothing in elpd over the smallest submodel of the path"
-            )
-        explained = 1.0 - (path.reference_elpd - path.elpd) / total
-    verdict = _first(
+            reason = f"{yardstick.name} gains nothing in elpd over the smallest submodel of the path"
+            return Verdict(int(path.sizes[0]), reason)
+        explained = 1.0 - (yardstick.elpd - path.elpd) / total
+    return _first(
         path,
+        yardstick,
         explained >= share,
         f"{{subject}} at {share:.0%} or more of the {what}",
         f"no submodel of the path reaches {share:.0%} of the {what}",
     )
-    return verdict
 
 
-def _first(path: Path, qualifies: np.ndarray, reason: str, none: str) -> Verdict:
+def _first(path: Path, yardstick: _Yardstick, qualifies: np.ndarray, reason: str, none: str) -> Verdict:
     """The smallest size that qualifies."""
     where = np.flatnonzero(qualifies)
     if where.size == 0:
@@ -119,4 +157,4 @@ def _first(path: Path, qualifies: np.ndarray, reason: str, none: str) -> Verdict
     subject = (
         "no feature is needed: the empty model is" if size == 0 else f"{size} of {path.n_units} is the smallest size"
     )
-    return Verdict(size, reason.format(subject=subject, diff=path.diff[place], se=path.diff_se[place]))
+    return Verdict(size, reason.format(subject=subject, diff=yardstick.diff[place], se=yardstick.se[place]))

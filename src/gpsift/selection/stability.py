@@ -120,7 +120,7 @@ def rank_sample(data: Data, model: GP, measure: Measure) -> Result:
     """The scores of all features in one sample."""
     with Notices() as caught:
         units = Units.read(data.names, None, ())
-        fitted = fit_submodel(data, model, range(len(units)), start=None, starts=None)
+        fitted = fit_submodel(data, model, range(len(units)), parent=None, starts=None)
         scores = unit_scores(fitted, units, measure)
     return {"scores": scores, "notices": messages(caught)}
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.gp import GP, DrawnGP, FittedGP, Fixed
+from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
 from gpsift.gp.hyper import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
 from gpsift.notices import GPSiftWarning
 from gpsift.selection.data import Data
 
 Result = dict[str, Any]  # of a task: numbers, text, lists and arrays
+Parent = Mapping[str, Any]  # of a larger model: arguments of `GP.fit`
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
@@ -44,12 +45,13 @@ def _fixed_for(hyper: Fixed, columns: Sequence[int]) -> Hyper:
 
 
 def fit_submodel(
-    data: Data, model: GP, columns: Sequence[int], *, start: Mapping[str, float] | None, starts: int | None
+    data: Data, model: GP, columns: Sequence[int], *, parent: Parent | None, starts: int | None
 ) -> FittedGP | DrawnGP:
-    """Fit the model on some of the columns of the data, from the hyperparameters of a larger model."""
+    """Fit the model on some of the columns of the data, with what is known from a larger model."""
     chosen = submodel(model, columns, starts=starts)
     # A constant ignores its inputs; some column has to be there.
-    return chosen.fit(data.frame(columns or [0]), data.y, start=start, **data.extras)
+    known: Mapping[str, Any] = {**(parent or {}), **data.extras}
+    return chosen.fit(data.frame(columns or [0]), data.y, **known)
 
 
 def score(fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None) -> Result:
@@ -61,9 +63,21 @@ def score(fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None)
     return {"lpd": prediction.log_density(test.y), "mean": prediction.mean}
 
 
-def hyperparameters(fitted: FittedGP | DrawnGP) -> dict[str, float]:
-    """What the fits of smaller models start from."""
-    return {} if isinstance(fitted, DrawnGP) else dict(fitted.hyperparameters)
+def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:
+    """What the fits of smaller models know from this one, as arguments of `GP.fit`: where to start and where to stop.
+
+    A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model and its marginal
+    likelihood has the larger one's as a ceiling. That holds where every feature has parameters of its own and no prior
+    weighs on them.
+    """
+    if isinstance(fitted, DrawnGP):
+        return {}
+    of_features = [feature for kind, feature in fitted.kernel.param_labels(fitted.feature_names) if kind in PER_FEATURE]
+    is_limit = isinstance(hyper, ML2) and None not in of_features
+    return {
+        "start": dict(fitted.hyperparameters),
+        "ceiling": fitted.log_marginal_likelihood if is_limit else None,
+    }
 
 
 class Notices(warnings.catch_warnings):
