@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import matplotlib
 import numpy as np
 import pytest
@@ -14,13 +12,6 @@ matplotlib.use("Agg")
 # The same examples in every run, and no verdict by the clock.
 settings.register_profile("gpsift", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("gpsift")
-
-
-def need(module: str):
-    """Import an optional library: a skip at a desk, a failure where GPSIFT_REQUIRE_PEERS says that it must be there."""
-    if os.environ.get("GPSIFT_REQUIRE_PEERS"):
-        return __import__(module)
-    return pytest.importorskip(module)
 
 
 @pytest.fixture(scope="session", autouse=True)

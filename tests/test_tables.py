@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import need
+from optional import need
 from scipy import sparse
 
 import gpsift as gs

@@ -57,11 +57,14 @@ class Reference(ABC):
         Whether those names came from the user's data rather than being made up.
     X_train : array (n, p) or None
         The training inputs in the user's units, where known.
+    categorical_columns : tuple of int
+        Columns that the model itself takes as categories: it has no slope along them.
     """
 
     feature_names: tuple[str, ...]
     has_given_names: bool
     X_train: np.ndarray | None
+    categorical_columns: tuple[int, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -102,6 +105,10 @@ class Reference(ABC):
         """The response at the rows of X, or at those with the given indices."""
         scale = (X if self.X_train is None else self.X_train).std(axis=0)
         return NumericResponse(self, X if rows is None else X[rows], scale)
+
+    def latent_mean(self, X: np.ndarray) -> np.ndarray:
+        """What `Response.section` is a section of, at the rows of X: (n,), or (n, C) for several functions."""
+        return self.at(X).distribution(latent=True).mean
 
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean (n,) and covariance (n, n) of the noise-free function at the points, where the model has them.

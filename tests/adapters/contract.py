@@ -53,7 +53,8 @@ class Case:
     rescales, permutes : bool
         False where multiplying or permuting columns, with their length-scales, makes another model.
     derivatives : str
-        How `how` begins: "closed form", "automatic differentiation" or "finite differences".
+        How `how` begins: "closed form", "automatic differentiation", "the library's own gradients" or "finite
+        differences".
     is_foreign : bool
         Whether the model is another library's, so that nothing at all may change in it.
     state : callable (model) -> comparable

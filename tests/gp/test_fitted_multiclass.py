@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import need
 from numpy.testing import assert_allclose, assert_array_equal
+from optional import need
 from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import need
+from optional import need
 
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, SquaredExponential

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import need
 from numpy.testing import assert_allclose
+from optional import need
 from scipy import integrate, stats
 
 import gpsift as gs

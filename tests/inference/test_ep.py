@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import need
 from numpy.testing import assert_allclose
+from optional import need
 from scipy import stats
 from scipy.special import ndtr
 

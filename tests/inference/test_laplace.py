@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import need
 from numpy.testing import assert_allclose
+from optional import need
 from scipy import stats
 from scipy.optimize import minimize
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import need
+from optional import need
 from typer.testing import CliRunner
 
 import gpsift as gs

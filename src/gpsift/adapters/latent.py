@@ -77,6 +77,9 @@ class LatentGP(Foreign):
             latent = self.posterior.at(X if rows is None else X[rows])
         return LatentGPResponse(latent, self)
 
+    def latent_mean(self, X: np.ndarray) -> np.ndarray:
+        return self.at(X).latent_mean
+
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         D = self.posterior.site_var
         if D is not None and self._is_support(X):

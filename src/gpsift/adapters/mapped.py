@@ -8,7 +8,7 @@ rule is a division, and what is closed stays closed (`ColumnMapped`). Any other 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -152,6 +152,9 @@ class ColumnMapped(Wrapped):
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         return self.inner.joint(self._seen(X), rows)
 
+    def latent_mean(self, X: np.ndarray) -> np.ndarray:
+        return self.inner.latent_mean(self._seen(X))
+
     @cached_property
     def _raw_inputs(self) -> np.ndarray | None:
         """What the model was fitted on, in the user's units, where it can be recovered."""
@@ -231,8 +234,7 @@ class Transformed(Wrapped, Numeric):
         return None
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        latent = self.inner.at(self.transform(X)).distribution(latent=True)
-        return tuple(getattr(latent, field.name) for field in fields(latent))  # type: ignore[arg-type]
+        return self.inner.at(self.transform(X)).distribution(latent=True).parameters
 
     def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
         return self.inner.at(self.transform(X)).distribution(latent=latent)

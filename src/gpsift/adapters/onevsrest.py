@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -36,6 +37,8 @@ class OneVsRestLogit(SeveralClasses):
     Gradients and changes are those of the latent moments, (n, C, p) and (n, C, C, p), (n, C) and (n, C, C). Each class
     has a process of its own, so only the diagonal of the covariances counts.
     """
+
+    VARYING: ClassVar = ("latent_mean", "latent_cov")
 
     latent_mean: np.ndarray
     latent_cov: np.ndarray

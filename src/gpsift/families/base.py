@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,12 @@ class Family(ABC):
 
     mean: Array
     var: Array
+    VARYING: ClassVar[tuple[str, ...]]  # attributes that the model makes vary from point to point
+
+    @property
+    def parameters(self) -> tuple[Array, ...]:
+        """What varies with the inputs, in the order of `gradients` and `changes`."""
+        return tuple(getattr(self, name) for name in self.VARYING)
 
     @abstractmethod
     def quantile(self, probability: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -59,6 +60,8 @@ class TwoClasses(Family):
 class Bernoulli(TwoClasses):
     """P(y = 1) = p, (n,)."""
 
+    VARYING: ClassVar = ("p",)
+
     p: np.ndarray
 
     @property
@@ -87,6 +90,8 @@ def bernoulli_kl_of_change(p: np.ndarray, q: np.ndarray, change: np.ndarray) -> 
 @dataclass(frozen=True, eq=False)
 class ProbitBernoulli(TwoClasses):
     """P(y = 1) = Phi(latent_mean / sqrt(1 + latent_var)): Phi(f) averaged over a normal f."""
+
+    VARYING: ClassVar = ("latent_mean", "latent_var")
 
     latent_mean: np.ndarray
     latent_var: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,6 +71,8 @@ class Categorical(SeveralClasses):
 
     Gradients are (n, C, p) and changes (n, C); they add up to zero over the classes, which is not checked.
     """
+
+    VARYING: ClassVar = ("probabilities",)
 
     probabilities: np.ndarray
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
@@ -35,6 +36,8 @@ class Gamma(Family):
         The parameter that varies.
     shape : (n,) or a number
     """
+
+    VARYING: ClassVar = ("mean",)
 
     mean: np.ndarray
     shape: np.ndarray
@@ -83,6 +86,8 @@ class StudentT(Family):
     df : (n,) or a number
         Degrees of freedom. The variance is infinite up to 2; `mean` is the median up to 1.
     """
+
+    VARYING: ClassVar = ("mean", "scale")
 
     mean: np.ndarray
     scale: np.ndarray

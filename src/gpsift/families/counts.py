@@ -7,6 +7,7 @@ what is linear in d has cancelled on paper, and no term is negative.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
@@ -45,6 +46,8 @@ class Binomial(Family):
     failure : (n,), optional
         1 - probability, where it is known to more digits than the subtraction leaves near 0.
     """
+
+    VARYING: ClassVar = ("probability",)
 
     trials: np.ndarray
     probability: np.ndarray
@@ -109,6 +112,8 @@ def binomial_kl_of_change(trials: np.ndarray, p: np.ndarray, q: np.ndarray, chan
 class Poisson(Family):
     """Counts with the given means, (n,)."""
 
+    VARYING: ClassVar = ("mean",)
+
     mean: np.ndarray
 
     @property
@@ -151,6 +156,8 @@ class NegativeBinomial(Family):
     concentration : (n,) or a number
         Poisson counts are the limit of large ones.
     """
+
+    VARYING: ClassVar = ("mean",)
 
     mean: np.ndarray
     concentration: np.ndarray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -15,6 +16,8 @@ from gpsift.families.base import Family, log1p_excess
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
     """Normal distributions with the given means and variances, (n,) each."""
+
+    VARYING: ClassVar = ("mean", "var")
 
     mean: Array
     var: Array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -19,6 +20,8 @@ class MultivariateNormal(Family):
     Gradients are (n, D, p) and (n, D, D, p), changes (n, D) and (n, D, D). `var`, `cdf` and `quantile` are those of
     each output by itself; `log_density` and `sample` are joint.
     """
+
+    VARYING: ClassVar = ("mean", "cov")
 
     mean: np.ndarray
     cov: np.ndarray

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -17,6 +18,8 @@ BISECTIONS = 60
 @dataclass(frozen=True, eq=False)
 class Pool(Family):
     """The average of several distributions at the same n points."""
+
+    VARYING: ClassVar = ()
 
     members: Sequence[Family]
 

@@ -154,6 +154,9 @@ class FittedGP(Reference):
             response = self.at(X)
             return response.latent_mean, response.latent_var, np.full(X.shape[0], np.mean(self.noise_var))
 
+    def latent_mean(self, X: np.ndarray) -> np.ndarray:
+        return self.at(X).latent_mean
+
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
         size = np.ones(X.shape[0])
         if X is self.X_train or np.array_equal(X, self.X_train):

@@ -83,6 +83,11 @@ class FittedMulticlass(FittedGP):
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise MissingCapability("Classes have no mean and variance; `predict` gives their probabilities.")
 
+    def latent_mean(self, X: np.ndarray) -> np.ndarray:
+        """Without what all classes share, (n, C)."""
+        mean = self.at(X).latent_mean
+        return mean - mean.mean(axis=1, keepdims=True)
+
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MulticlassResponse:  # type: ignore[override]
         if X is self.X_train or np.array_equal(X, self.X_train):
             latent = self.posterior.at_support(rows)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
@@ -104,6 +104,8 @@ class Expansion(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class LatentMixture(Family):
     """`likelihood` averaged over latent values N(latent_mean, latent_var), at n points."""
+
+    VARYING: ClassVar = ("latent_mean", "latent_var")
 
     likelihood: Likelihood
     latent_mean: np.ndarray

@@ -132,6 +132,8 @@ class SoftmaxMixture(SeveralClasses):
     and steps, these agree even where a few thousand nodes are not enough for many digits.
     """
 
+    VARYING: ClassVar = ("latent_mean", "latent_cov")
+
     latent_mean: np.ndarray
     latent_cov: np.ndarray
 

@@ -2,7 +2,9 @@ r"""The normal conditional distribution of each feature given all the others (th
 
 All p conditionals come from one inverse P of the covariance of the inputs:
 
-.. math:: s_j^2 = 1 / P_{jj}, \qquad m_{ij} = x_{ij} - [(x_i - \mu) P]_j / P_{jj} .
+.. math:: s_j^2 = 1 / P_{jj}, \qquad m_{ij} = x_{ij} - [(x_i - \mu) P]_j / P_{jj} ,
+
+and those of a group likewise, S_G = (P_GG)^-1 and m_iG = x_iG - [(x_i - mu) P]_G S_G.
 
 The covariance is estimated as standard deviations times a correlation matrix, and only the latter is ever
 regularised, so the scales of the columns do not matter.
@@ -10,7 +12,7 @@ regularised, so the scales of the columns do not matter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -47,6 +49,16 @@ class Conditionals:
         """m_ij for the rows of X, (n, p)."""
         standard = np.where(self.scale > 0, (X - self.center) / np.where(self.scale > 0, self.scale, 1.0), 0.0)
         return X - self.scale * (standard @ self.precision) / np.diag(self.precision)
+
+    def of_group(self, X: np.ndarray, group: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (n, k) of several features given the others, and a root (k, k) of their covariance S_G = (P_GG)^-1."""
+        columns = list(group)
+        standard = np.where(self.scale > 0, (X - self.center) / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        precisions, axes = np.linalg.eigh(self.precision[np.ix_(columns, columns)])
+        inverse = (axes / precisions) @ axes.T
+        scale = self.scale[columns]
+        mean = X[:, columns] - scale * (standard @ self.precision[:, columns] @ inverse)
+        return mean, scale[:, None] * axes / np.sqrt(precisions)
 
 
 def fit_conditionals(X: np.ndarray, covariance: Covariance) -> Conditionals:

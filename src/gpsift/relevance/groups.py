@@ -131,7 +131,7 @@ def group_coordinates(
     points = X if rows is None else X[rows]
     if all(len(group) == 1 for group in groups):
         return points
-    sd, center = feature_scale(reference, X, "sd"), _inputs(reference, X).mean(axis=0)
+    sd, center = feature_scale(reference, X, "sd"), training_inputs(reference, X).mean(axis=0)
     coordinates = np.empty((points.shape[0], len(groups)))
     for k, group in enumerate(groups):
         columns = list(group)
@@ -146,7 +146,7 @@ def group_coordinates(
 
 def _principal_axes(reference: Reference, X: np.ndarray, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, ascending, and eigenvectors of the correlation matrix; a constant column correlates with nothing."""
-    inputs, columns = _inputs(reference, X)[:, list(group)], list(group)
+    inputs, columns = training_inputs(reference, X)[:, list(group)], list(group)
     Z = _standardised(inputs, inputs.mean(axis=0), feature_scale(reference, X, "sd")[columns])
     variances, axes = np.linalg.eigh(Z.T @ Z / len(Z))
     return np.maximum(variances, 0.0), axes
@@ -156,5 +156,6 @@ def _standardised(X: np.ndarray, center: np.ndarray, sd: np.ndarray) -> np.ndarr
     return np.where(sd > 0, (X - center) / np.where(sd > 0, sd, 1.0), 0.0)
 
 
-def _inputs(reference: Reference, X: np.ndarray) -> np.ndarray:
+def training_inputs(reference: Reference, X: np.ndarray) -> np.ndarray:
+    """The inputs whose distribution gives the units of scores: those of the training data, where they are known."""
     return X if reference.X_train is None else reference.X_train

@@ -17,6 +17,7 @@ from numbers import Real
 import numpy as np
 
 from gpsift.reference import Reference, Response
+from gpsift.relevance.categories import Levels
 from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
 from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
 
@@ -93,6 +94,24 @@ class KL(Measure):
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
         terms = {name: sum_over_groups(term, groups) for name, term in along.items()}
         return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
+
+    def category_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
+    ) -> Relevance:
+        """sum_c w_c sqrt(2 KL_c); its square is divided into terms as the average divergence is."""
+        here = reference.at(X, rows).distribution(latent=self.latent)
+        points = X if rows is None else X[rows]
+        values, divergences = np.zeros(len(points)), dict[str, np.ndarray]()
+        for share, moved, is_other in levels.changed(points):
+            there = reference.at(moved).distribution(latent=self.latent)
+            changes = [after - before for before, after in zip(here.parameters, there.parameters, strict=True)]
+            kl = {name: np.where(is_other, term, 0.0) for name, term in here.kl_terms(*changes).items()}
+            values += share * np.sqrt(2.0 * functools.reduce(operator.add, kl.values()))
+            divergences = {name: divergences.get(name, 0.0) + share * term for name, term in kl.items()}
+        total = functools.reduce(operator.add, divergences.values())
+        safe = np.where(total > 0, total, 1.0)
+        terms = {name: values**2 * term / safe for name, term in divergences.items()}
+        return Relevance(values, "per change of level", _parts(terms))
 
     def _average(self, up: Mapping[str, np.ndarray], down: Mapping[str, np.ndarray]) -> Relevance:
         values = 0.5 * (_root_of_sum(up) + _root_of_sum(down))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gpsift.reference import MissingCapability, Reference
 from gpsift.tables import column_sd
+
+if TYPE_CHECKING:
+    from gpsift.relevance.categories import Levels
 
 Units = Literal["sd", "raw"]
 
@@ -29,6 +32,10 @@ class Relevance:
     details: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
+    def term(self, name: str) -> np.ndarray:
+        """One of `terms`; the whole where there is only one."""
+        return self.terms[name] if name in self.terms else self.values**2
+
 
 class Measure(ABC):
     """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices."""
@@ -44,6 +51,14 @@ class Measure(ABC):
         raise MissingCapability(
             f"{self.label} scores features one at a time and cannot score groups of them. Use KL(), Derivative() or "
             "RATE(), or leave `groups` out."
+        )
+
+    def category_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
+    ) -> Relevance:
+        """The same for a category, which changes its level instead of moving: values and terms (n,)."""
+        raise MissingCapability(
+            f"{self.label} has no score for categories. Use KL() or VAR(), or leave `categorical` out."
         )
 
     @property

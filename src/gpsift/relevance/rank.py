@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -13,6 +15,7 @@ import scipy
 from gpsift.adapters import as_reference
 from gpsift.notices import notice
 from gpsift.reference import Reference
+from gpsift.relevance.categories import Levels, read_categories
 from gpsift.relevance.groups import group_coordinates, read_groups
 from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure, Relevance
@@ -28,6 +31,7 @@ def rank(
     measure: Measure | None = None,
     *,
     groups: Mapping[str, Sequence[str | int]] | None = None,
+    categorical: Iterable[str | int] | None = None,
     points: int | Any = None,
     aggregate: str | float = "mean",
     seed: int = 0,
@@ -44,7 +48,10 @@ def rank(
         `KL()` by default; `VAR()`, `Derivative()`, `RATE()`, `ARD()`.
     groups : mapping of str to sequence of names or indices, optional
         Features to score together, such as ``{"place": ["lat", "lon"]}``: the columns of a category, the powers of a
-        variable. All others stay on their own. For `KL`, `Derivative` and `RATE`.
+        variable. All others stay on their own. For `KL`, `VAR`, `Derivative` and `RATE`.
+    categorical : iterable of names or indices, optional
+        Features whose values are levels, and groups of columns that code one category together (indicators): scored by
+        changes from level to level, for `KL` and `VAR`. By default those that the model itself takes as categories.
     points : int or indices, optional
         Use only this many rows of X, drawn with `seed`, or the rows with these indices.
     aggregate : {"mean", "max"} or float
@@ -73,6 +80,7 @@ def rank(
     _check_aggregate(aggregate)
     values = _read_points(model, X)
     names, columns = read_groups(groups, model.feature_names)
+    categories = read_categories(categorical, names, columns, model)
     rows = _choose_rows(points, values.shape[0], seed)
     if model.explains is False:
         notice(
@@ -81,8 +89,9 @@ def rank(
             "the quality of the fit."
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
-        drawn = [_relevance(measure, member, values, rows, columns) for member in model.draws]
-        found = drawn or [_relevance(measure, model, values, rows, columns)]
+        levels = {unit: Levels.found(model, values, columns[unit], names[unit]) for unit in categories}
+        drawn = [_relevance(measure, member, values, rows, columns, levels) for member in model.draws]
+        found = drawn or [_relevance(measure, model, values, rows, columns, levels)]
     first = found[0]
     for message in first.notices:
         notice(message)
@@ -98,6 +107,8 @@ def rank(
     if groups:
         members = dict(zip(names, columns, strict=True))
         details["groups"] = {name: tuple(model.feature_names[j] for j in members[name]) for name in groups}
+    if levels:
+        details["levels"] = {names[unit]: len(each.shares) for unit, each in levels.items()}
     return Ranking(
         measure=measure.label,
         scores=draws.mean(axis=0),
@@ -113,12 +124,53 @@ def rank(
 
 
 def _relevance(
+    measure: Measure,
+    model: Reference,
+    X: np.ndarray,
+    rows: np.ndarray | None,
+    units: tuple[tuple[int, ...], ...],
+    levels: Mapping[int, Levels],
+) -> Relevance:
+    """Scores of the units: categories by their levels, all others as they move."""
+    moving = tuple(unit for number, unit in enumerate(units) if number not in levels)
+    found = _moving_relevance(measure, model, X, rows, moving) if moving else None
+    if not levels:
+        assert found is not None
+        return found
+    changing = {unit: measure.category_relevance(model, X, rows, each) for unit, each in levels.items()}
+    return _merged(found, changing, len(units))
+
+
+def _moving_relevance(
     measure: Measure, model: Reference, X: np.ndarray, rows: np.ndarray | None, units: tuple[tuple[int, ...], ...]
 ) -> Relevance:
-    """Scores of the units; those of one column each, whatever they are called, are the features themselves."""
-    if all(len(unit) == 1 for unit in units):
-        return measure.relevance(model, X, rows)
-    return measure.group_relevance(model, X, rows, units)
+    """Units of one column each, whatever they are called, are the features themselves."""
+    if any(len(unit) > 1 for unit in units):
+        return measure.group_relevance(model, X, rows, units)
+    found = measure.relevance(model, X, rows)
+    columns = [unit[0] for unit in units]
+    if len(columns) == X.shape[1]:
+        return found
+    terms = {name: term[..., columns] for name, term in found.terms.items()}
+    return replace(found, values=found.values[..., columns], terms=terms)
+
+
+def _merged(moving: Relevance | None, changing: Mapping[int, Relevance], n_units: int) -> Relevance:
+    """The scores of both kinds of units in the order of the units."""
+    first = moving if moving is not None else next(iter(changing.values()))
+    others = [unit for unit in range(n_units) if unit not in changing]
+
+    def joined(part: Callable[[Relevance], np.ndarray]) -> np.ndarray:
+        columns = {unit: part(each) for unit, each in changing.items()}
+        if moving is not None:
+            columns |= dict(zip(others, part(moving).T, strict=True))
+        return np.column_stack([columns[unit] for unit in range(n_units)])
+
+    units = first.units
+    for each in changing.values():
+        units = units if each.units in units else f"{units}, of categories {each.units}"
+    terms = {name: joined(operator.methodcaller("term", name)) for name in first.terms}
+    return replace(first, values=joined(operator.attrgetter("values")), units=units, terms=terms)
 
 
 def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -3,22 +3,32 @@ r"""The VAR measure: how much the latent mean varies along a feature, given the 
 .. math::
     \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim N(m_{ij}, s_j^2)} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
 
-by Gauss-Hermite quadrature. A model with a latent function for each of several classes has the sum of their variances;
-what all classes share changes no prediction, and is not in their means. The nodes are m_ij + sqrt(2) s_j t_q with the
-same offsets for every row, which lets the squared exponential kernel take all of them from one matrix
-(`kernels.profiles`).
+by Gauss-Hermite quadrature; for a group of features over their joint conditional N(m_iG, S_G). A model with a latent
+function for each of several classes has the sum of their variances; what all classes share changes no prediction, and
+is not in their means. The nodes of a single feature are m_ij + sqrt(2) s_j t_q with the same offsets for every row,
+which lets the squared exponential kernel take all of them from one matrix (`kernels.profiles`).
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+from scipy.special import ndtri
 
 from gpsift.reference import Reference
-from gpsift.relevance.conditionals import COVARIANCES, Covariance, fit_conditionals
+from gpsift.relevance.categories import Levels
+from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals
+from gpsift.relevance.groups import training_inputs
 from gpsift.relevance.measure import Measure, Relevance
+
+# A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
+# points (a power of 2), of which so many are predicted at once.
+LARGEST_PRODUCT = 1500
+SOBOL_POWER = 10
+NODE_BLOCK = 2**13
 
 
 @dataclass(frozen=True)
@@ -61,18 +71,69 @@ class VAR(Measure):
             raise ValueError(f"`covariance` must be one of {', '.join(COVARIANCES)}, got {self.covariance!r}.")
 
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
-        response = reference.at(X, rows)
-        conditionals = fit_conditionals(X if reference.X_train is None else reference.X_train, self.covariance)
-        base = conditionals.mean(X if rows is None else X[rows])
+        return self.group_relevance(reference, X, rows, tuple((j,) for j in range(X.shape[1])))
+
+    def group_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
+    ) -> Relevance:
+        conditionals = fit_conditionals(training_inputs(reference, X), self.covariance)
+        response, points = reference.at(X, rows), X if rows is None else X[rows]
+        base, sd = conditionals.mean(points), conditionals.sd
         nodes, weights = gauss_hermite(self.n_nodes)
-        values = np.zeros(base.shape)
-        for j, sd in enumerate(conditionals.sd):
-            if sd > 0:
-                section = response.section(j, base[:, j], sd * nodes)
-                # Several latent functions, one for each class: (n, q, C). Their variances add up.
-                by_class = np.moveaxis(section, 2, 0) if section.ndim == 3 else section[None]
-                values[:, j] = sum(weighted_variance(means, weights) for means in by_class)
+        values = np.zeros((len(points), len(groups)))
+        for k, group in enumerate(groups):
+            moving = tuple(j for j in group if sd[j] > 0)
+            if len(moving) > 1:
+                values[:, k] = self._joint_variance(reference, points, conditionals, moving)
+            elif moving:
+                (j,) = moving
+                values[:, k] = variance_of_means(response.section(j, base[:, j], sd[j] * nodes), weights)
         return Relevance(values, f"in squared units of {reference.mean_of}", details=conditionals.details)
+
+    def category_relevance(
+        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
+    ) -> Relevance:
+        points = X if rows is None else X[rows]
+        means = np.stack([reference.latent_mean(moved) for _, moved, _ in levels.changed(points)], axis=1)
+        return Relevance(variance_of_means(means, levels.shares), f"in squared units of {reference.mean_of}")
+
+    def _joint_variance(
+        self, reference: Reference, points: np.ndarray, conditionals: Conditionals, group: tuple[int, ...]
+    ) -> np.ndarray:
+        """Variance of the latent mean over the joint conditional of a group's columns, (n,)."""
+        center, root = conditionals.of_group(points, group)
+        nodes, weights = normal_nodes(len(group), self.n_nodes)
+        offsets = nodes @ root.T
+        values = np.empty(len(points))
+        size = max(1, NODE_BLOCK // len(nodes))
+        for start in range(0, len(points), size):
+            rows = slice(start, start + size)
+            moved = np.repeat(points[rows], len(nodes), axis=0)
+            moved[:, list(group)] = (center[rows, None, :] + offsets).reshape(len(moved), -1)
+            means = reference.latent_mean(moved)
+            values[rows] = variance_of_means(means.reshape(-1, len(nodes), *means.shape[1:]), weights)
+        return values
+
+
+def variance_of_means(means: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Variance over the nodes of (n, q), or of (n, q, C) summed over several latent functions, one for each class."""
+    by_class = np.moveaxis(means, 2, 0) if means.ndim == 3 else means[None]
+    return sum((weighted_variance(each, weights) for each in by_class), np.zeros(len(means)))
+
+
+def normal_nodes(dimension: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes (Q, dimension) and weights of the expectation under independent standard normals.
+
+    A product of Gauss-Hermite rules while it is small, a Sobol sequence with a fixed seed after that.
+    """
+    if n_nodes**dimension <= LARGEST_PRODUCT:
+        nodes, weights = gauss_hermite(n_nodes)
+        grid = np.stack(np.meshgrid(*[nodes] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
+        return grid, functools.reduce(np.multiply.outer, [weights] * dimension).ravel()
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(dimension, seed=0).random_base2(SOBOL_POWER)
+    return ndtri(uniform), np.full(len(uniform), 1.0 / len(uniform))
 
 
 def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -111,6 +112,34 @@ class Ranking:
             columns["lower"], columns["upper"] = self.interval().T
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
+    def to_shap(self) -> Any:
+        """The pointwise scores as shap's Explanation, for its plots, such as ``shap.plots.beeswarm``.
+
+        They are no Shapley values: relevances are not negative and do not add up to the prediction.
+        """
+        shap = _import("shap", "Explanations")
+        if self.pointwise is None:
+            raise ValueError(f"{self.measure} has no pointwise scores that shap could plot; use KL() or VAR().")
+        return shap.Explanation(
+            values=self.pointwise.copy(),
+            base_values=np.zeros(len(self.pointwise)),
+            data=self.points.copy(),
+            feature_names=list(self.names),
+            output_names=[self.measure],
+        )
+
+    def to_arviz(self) -> Any:
+        """The scores of all draws as ArviZ's InferenceData: `relevance` and `rank` by draw and feature."""
+        draws = self._known_draws()
+        arviz = _import("arviz", "Records of draws")
+        ranks = np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1
+        return arviz.from_dict(
+            posterior={"relevance": draws[None], "rank": ranks[None]},
+            coords={"feature": list(self.names)},
+            dims={"relevance": ["feature"], "rank": ["feature"]},
+            attrs={"measure": self.measure, "units": self.units},
+        )
+
     def plot(self, kind: str = "bars", *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Any:
         """Draw the ranking.
 
@@ -150,3 +179,12 @@ class Ranking:
         caption = escape(f"{self.measure}, {self.units}")
         head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
         return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _import(library: str, purpose: str) -> Any:
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} are made with {library}, which is not installed: pip install {library}."
+        ) from error
