@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 from hypothesis import settings
+from optional import need
 from threadpoolctl import threadpool_limits
 
 matplotlib.use("Agg")

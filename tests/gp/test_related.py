@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import gpsift as gs
+from gpsift.gp.problem import Problem
+from gpsift.gp.related import related_start
 from gpsift.kernels import SquaredExponential
 from gpsift.selection.submodels import as_parent
 
@@ -79,3 +81,19 @@ def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     without = gs.search(X, y, progress=False)
     np.testing.assert_array_equal(with_ceiling.order, without.order)
     np.testing.assert_allclose(with_ceiling.elpd, without.elpd, atol=0.1)  # optima that agree by their evidence
+
+
+def test_equal_kinds_of_two_terms_keep_their_own_values(table):
+    X, y = table
+    kernel = SquaredExponential(lengthscale=1.0) + SquaredExponential(lengthscale=6.0, signal_var=0.5)
+    model = gs.GP(kernel=kernel, hyper=gs.ML2(starts=1))
+    fitted = model.fit(X, y)
+    values = fitted.hyperparameters
+    first, second = (term.lengthscale for term in fitted.kernel.terms)
+    assert [values[f"lengthscale[{name}]"] for name in X] == pytest.approx(first)
+    assert [values[f"lengthscale[{name}] 2"] for name in X] == pytest.approx(second)
+    assert len(values) == 2 * 4 + 2 + 1
+    problem = Problem.exact(kernel.for_features(4), X.to_numpy(), y.to_numpy(), tuple(X))
+    start = np.exp(related_start(problem, {"lengthscale[a]": 2.0, "lengthscale[a] 2": 3.0}))
+    labels = np.array([f"{kind}[{feature}]" for kind, feature in problem.labels])
+    assert start[labels == "lengthscale[a]"] == pytest.approx([2.0, 3.0])

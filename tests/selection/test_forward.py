@@ -1,5 +1,6 @@
 """Forward search by projection: its steps one by one, its laws, and what it finds."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -212,3 +213,16 @@ def test_refusals(correlated, path):
     drawn = gs.DrawnGP((correlated,), None, {}, correlated.report, correlated.X_train, correlated.feature_names, True)
     with pytest.raises(MissingCapability, match="many draws"):
         forward_projection(drawn)
+
+
+def test_the_picture_shows_divergence_and_share_by_size(correlated):
+    path = forward_projection(correlated, max_size=3)
+    ax = path.plot()
+    assert_allclose(ax.lines[0].get_ydata(), path.kl)
+    assert [label.get_text() for label in ax.get_xticklabels()][1:] == [
+        f"{n}  {k}" for k, n in enumerate(path.order, 1)
+    ]
+    (right,) = [child for child in ax.child_axes if child.get_ylabel() == "explained"]
+    assert_allclose(right._functions[0](path.kl), path.explained)
+    assert path.plot(ax=ax) is ax
+    plt.close("all")

@@ -12,6 +12,7 @@ import numpy as np
 from gpsift import families
 from gpsift.families import Family
 from gpsift.gp.fitreport import FitReport
+from gpsift.gp.problem import parameter_names
 from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import Inferred
@@ -83,10 +84,7 @@ class FittedGP(Reference):
         """All hyperparameters by name, in the units of the model."""
         labels = [*self.kernel.param_labels(self.feature_names), *((name, None) for name in self.likelihood.PARAMS)]
         values = np.exp(np.concatenate([self.kernel.log_params, self.likelihood.log_params]))
-        return {
-            kind if feature is None else f"{kind}[{feature}]": float(value)
-            for (kind, feature), value in zip(labels, values, strict=True)
-        }
+        return dict(zip(parameter_names(labels), values.tolist(), strict=True))
 
     @cached_property
     def quality(self) -> Quality:

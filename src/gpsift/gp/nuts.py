@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from gpsift.gp.hyper import MAP, Hyper
 from gpsift.gp.optimise import Draws, Estimate, LogPrior, limits, maximise
-from gpsift.gp.problem import Problem
+from gpsift.gp.problem import Problem, parameter_names
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.notices import notice
 
@@ -159,7 +159,7 @@ class NUTS(Hyper):
 def _compiled_model(problem: Problem, make_density: Callable[[], Density], starts: np.ndarray) -> Any:
     """The density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
-    labels = [kind if feature is None else f"{kind}[{feature}]" for kind, feature in problem.labels]
+    labels = list(parameter_names(problem.labels))
     names = ["log_params", "hyperparameters"]
 
     def initial_point(seed: int) -> np.ndarray:

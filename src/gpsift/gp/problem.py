@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -24,6 +26,21 @@ TARGET_POWER = {
     "gamma_shape": 0.0,
 }
 VARIANCE_POWER = 2.0
+
+
+def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
+    """Labels as text, such as "lengthscale[age]"; the second of equal ones, as sums of kernels have, gets a number.
+
+    >>> parameter_names([("lengthscale", "age"), ("lengthscale", "age"), ("noise_var", None)])
+    ('lengthscale[age]', 'lengthscale[age] 2', 'noise_var')
+    """
+    seen: Counter[str] = Counter()
+    names = []
+    for kind, feature in labels:
+        name = kind if feature is None else f"{kind}[{feature}]"
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return tuple(names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gpsift.gp.optimise import AGREEMENT
-from gpsift.gp.problem import Problem
+from gpsift.gp.problem import Problem, parameter_names
 
 # A feature that the related model has switched off may matter now, and at an infinite length-scale the likelihood does
 # not see it. In units of the inputs' standard deviation.
@@ -21,8 +21,7 @@ def related_start(problem: Problem, known: Mapping[str, float]) -> np.ndarray:
     ceiling is reached without them.
     """
     start = problem.log_params + problem.log_units
-    for i, (kind, feature) in enumerate(problem.labels):
-        name = kind if feature is None else f"{kind}[{feature}]"
+    for i, name in enumerate(parameter_names(problem.labels)):
         if name in known:
             start[i] = np.log(known[name])
     if np.isfinite(problem.ceiling) and problem.evidence(start).value > problem.ceiling - AGREEMENT:

@@ -11,7 +11,7 @@ from gpsift.report.plots import BLUE, ORANGE, short
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gpsift.results import Path
+    from gpsift.results import Path, ProjectionPath
 
 GREY = "#666666"
 # Names stand under at most so many sizes; more would run into one another.
@@ -44,6 +44,32 @@ def path_curve(path: Path, stat: str = "elpd", *, suggested: int | None = None, 
     )
     ax.legend(frameon=False, loc="best")
     ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def projection_curve(path: ProjectionPath, *, ax: Axes | None = None) -> Axes:
+    """The divergence from the reference by size, with the share that is explained on the right."""
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        width = min(16.0, max(6.4, 1.6 + 0.42 * len(path.sizes)))
+        _, ax = plt.subplots(figsize=(width, 4.6), layout="constrained")
+    ax.plot(path.sizes, path.kl, "o-", color=BLUE, markersize=4, linewidth=1)
+    ax.axhline(0.0, color=GREY, linestyle="--", linewidth=1, label="reference")
+    if path.kl[0] > 0:
+        total = float(path.kl[0])
+        right = ax.secondary_yaxis(
+            "right", functions=(lambda kl: 1.0 - kl / total, lambda share: total * (1.0 - share))
+        )
+        right.set_ylabel("explained")
+    named = len(path.sizes) <= MOST_NAMES
+    labels = ["0", *(f"{short(name)}  {size}" if named else str(size) for size, name in enumerate(path.order, 1))]
+    ax.set_xticks(path.sizes, labels, rotation=90 if named else 0, fontsize="small")
+    ax.set_xlabel("size, and what entered", fontsize="small")
+    ax.set_ylabel("KL divergence from the reference, nats")
+    ax.set_title("Forward search by projection", fontsize="medium")
+    ax.legend(frameon=False, loc="best")
+    ax.spines[["top"]].set_visible(False)
     return ax
 
 

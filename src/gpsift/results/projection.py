@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from gpsift.gp import FittedGP
 
@@ -162,6 +163,12 @@ class ProjectionPath:
 
         summary = {"size": self.sizes, "added": ["", *self.order], "kl": self.kl, "explained": self.explained}
         return pd.concat([pd.DataFrame(summary), pd.DataFrame(np.exp(self.log_params), columns=self.labels)], axis=1)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the divergence by size."""
+        from gpsift.report import path_plots
+
+        return path_plots.projection_curve(self, ax=ax)
 
     def __repr__(self) -> str:
         width = max([len("added"), *(len(name) for name in self.order)])

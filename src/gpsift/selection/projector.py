@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift.gp import FittedGP
 from gpsift.gp.optimise import limits
-from gpsift.gp.problem import Problem
+from gpsift.gp.problem import Problem, parameter_names
 from gpsift.inference import ExactEngine
 from gpsift.kernels import Constant, Kernel, Linear, Sum
 from gpsift.kernels.radial import Radial
@@ -55,7 +55,7 @@ class Space:
 
     def __init__(self, problem: Problem):
         self.reference = problem.log_params
-        self.labels = tuple(kind if name is None else f"{kind}[{name}]" for kind, name in problem.labels)
+        self.labels = parameter_names(problem.labels)
         self.owner = np.array([-1 if name is None else problem.names.index(name) for _, name in problem.labels])
         self.is_switch = self.owner >= 0
         self.is_noise = problem.kinds == "noise_var"
