@@ -93,6 +93,7 @@ def reproduce(
     splits: Annotated[int, typer.Option(min=1, help="Random splits of each data set.")] = 50,
     toys: Annotated[int, typer.Option(min=1, help="Data sets of each toy.")] = 200,
     sampled: Annotated[int, typer.Option(min=0, help="Splits on which the full model is sampled.")] = 10,
+    extra: Annotated[int, typer.Option(min=0, help="Splits on which projection and RATE are tried too.")] = 20,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("gpsift-reproduce"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
@@ -121,6 +122,7 @@ def reproduce(
         log_crime=log_crime,
         coding=coding,
         nuts_splits=sampled,
+        extra_splits=extra,
         seed=seed,
         folder=data,
     )
