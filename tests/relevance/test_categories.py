@@ -202,14 +202,13 @@ def test_draws_are_scored_one_by_one(table):
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def test_categories_by_index_name_and_group(gp):
+def test_categories_by_index_name_and_group():
     names, columns = ("size", "colour", "weight"), ((0,), (1,), (2,))
-    assert read_categories(["colour"], names, columns, gp) == (1,)
-    assert read_categories([2, "colour", np.int64(1)], names, columns, gp) == (1, 2)
-    assert read_categories(pd.Index(["colour"]), names, columns, gp) == (1,)
-    assert read_categories(["both"], ("size", "both"), ((0,), (1, 2)), gp) == (1,)
-    assert read_categories(None, names, columns, gp) == ()
-    assert read_categories([], names, columns, gp) == ()
+    assert read_categories(["colour"], names, columns, names) == (1,)
+    assert read_categories([2, "colour", np.int64(1)], names, columns, names) == (1, 2)
+    assert read_categories(pd.Index(["colour"]), names, columns, names) == (1,)
+    assert read_categories(["both"], ("size", "both"), ((0,), (1, 2)), names) == (1,)
+    assert read_categories([], names, columns, names) == ()
 
 
 def test_what_the_model_takes_as_categories_is_the_default(gp):

@@ -418,3 +418,19 @@ class TestCheckpoint:
         assert kills >= 1
         whole, killed = np.load(tmp_path / "whole.npy"), np.load(tmp_path / "killed.npy")
         assert whole.tobytes() == killed.tobytes()
+
+
+@pytest.mark.parametrize("refit", [False, True], ids=["once", "re-ranked"])
+def test_categories_are_scored_by_their_levels(rng, refit):
+    colour = rng.integers(3, size=60)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["bend", "nothing"])
+    X[["is_0", "is_1", "is_2"]] = np.eye(3)[colour]
+    y = np.sin(X["bend"]) + 2.0 * (colour == 1) + 0.1 * rng.normal(size=60)
+    model, groups = gs.GP(hyper=gs.MAP(starts=1)), {"colour": ["is_0", "is_1", "is_2"]}
+    path = gs.search(X, y, model=model, groups=groups, categorical=["colour"], refit=refit, starts=1)
+    assert [path.names[unit] for unit in path.order] == ["colour", "bend", "nothing"]
+    assert path.features(1) == ["is_0", "is_1", "is_2"]
+    if not refit:
+        expected = gs.rank(model.fit(X, y), groups=groups, categorical=["colour"]).scores
+        assert path.details["scores"] == pytest.approx(expected)
+        assert path.details["scores"] != pytest.approx(gs.rank(model.fit(X, y), groups=groups).scores)

@@ -90,3 +90,15 @@ def test_the_record_shows_itself():
 def test_bad_choices_are_refused(regression, options, message):
     with pytest.raises(ValueError, match=message):
         gs.stability(*regression, **options)
+
+
+def test_groups_and_categories_are_ranked_as_units(rng):
+    colour = rng.integers(3, size=50)
+    X = np.column_stack([rng.normal(size=(50, 2)), np.eye(3)[colour]])
+    y = np.sin(X[:, 0]) + 2.0 * (colour == 1) + 0.1 * rng.normal(size=50)
+    model, groups = gs.GP(hyper=gs.MAP(starts=1)), {"colour": [2, 3, 4]}
+    found = gs.stability(X, y, n_splits=2, model=model, groups=groups, categorical=["colour"])
+    assert found.names == ("x1", "x2", "colour")
+    rows = random_samples(50, 40, 2, 0)[0]
+    expected = gs.rank(model.fit(X[rows], y[rows]), groups=groups, categorical=["colour"]).scores
+    np.testing.assert_allclose(found.scores[0], expected)

@@ -63,24 +63,28 @@ class Levels:
             yield float(share), moved, np.any(points[:, columns] != value, axis=1)
 
 
+def own_categories(reference: Reference, columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The units that the model itself takes as categories."""
+    own = set(reference.categorical_columns)
+    return tuple(unit for unit, members in enumerate(columns) if own.issuperset(members))
+
+
 def read_categories(
-    categorical: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], reference: Reference
+    categorical: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], features: Sequence[str]
 ) -> tuple[int, ...]:
-    """Which of the units are categories, as users name them; by default those that the model takes as categories.
+    """Which of the units are categories, as users name them.
 
     Parameters
     ----------
-    categorical : iterable of names or indices of features, or names of groups; None
+    categorical : iterable of names or indices of features, or names of groups
     names, columns
         The units: features, and groups of them.
-    reference : Reference
+    features : sequence of str
+        All features.
     """
-    if categorical is None:
-        own = set(reference.categorical_columns)
-        return tuple(unit for unit, members in enumerate(columns) if own.issuperset(members))
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
         raise TypeError(f'`categorical` must list features or groups, such as ["colour"], got {categorical!r}.')
-    return tuple(sorted({_unit(item, names, columns, reference.feature_names) for item in categorical}))
+    return tuple(sorted({_unit(item, names, columns, tuple(features)) for item in categorical}))
 
 
 def _unit(item: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], features: Sequence[str]) -> int:

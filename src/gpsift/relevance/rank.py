@@ -15,7 +15,7 @@ import scipy
 from gpsift.adapters import as_reference
 from gpsift.notices import notice
 from gpsift.reference import Reference
-from gpsift.relevance.categories import Levels, read_categories
+from gpsift.relevance.categories import Levels, own_categories, read_categories
 from gpsift.relevance.groups import group_coordinates, read_groups
 from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure, Relevance
@@ -80,7 +80,10 @@ def rank(
     _check_aggregate(aggregate)
     values = _read_points(model, X)
     names, columns = read_groups(groups, model.feature_names)
-    categories = read_categories(categorical, names, columns, model)
+    if categorical is None:
+        categories = own_categories(model, columns)
+    else:
+        categories = read_categories(categorical, names, columns, model.feature_names)
     rows = _choose_rows(points, values.shape[0], seed)
     if model.explains is False:
         notice(

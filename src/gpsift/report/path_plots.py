@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,9 +58,14 @@ def projection_curve(path: ProjectionPath, *, ax: Axes | None = None) -> Axes:
     ax.axhline(0.0, color=GREY, linestyle="--", linewidth=1, label="reference")
     if path.kl[0] > 0:
         total = float(path.kl[0])
-        right = ax.secondary_yaxis(
-            "right", functions=(lambda kl: 1.0 - kl / total, lambda share: total * (1.0 - share))
-        )
+
+        def explained(kl: Any) -> Any:
+            return 1.0 - kl / total
+
+        def divergence(share: Any) -> Any:
+            return total * (1.0 - share)
+
+        right = ax.secondary_yaxis("right", functions=(explained, divergence))
         right.set_ylabel("explained")
     named = len(path.sizes) <= MOST_NAMES
     labels = ["0", *(f"{short(name)}  {size}" if named else str(size) for size, name in enumerate(path.order, 1))]

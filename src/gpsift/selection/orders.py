@@ -104,13 +104,14 @@ def descend(
 
 
 def unit_scores(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
-    """The score of each unit: of a group as a whole, or of its best member where the measure knows no groups."""
-    if units.groups is None:
-        return [float(value) for value in rank(fitted, measure=measure).scores]
+    """The score of each unit: as a whole, or of its best column where the measure knows no groups or categories."""
+    categorical = [units.names[unit] for unit in units.categorical]
     try:
-        ranking = rank(fitted, measure=measure, groups=units.groups)
+        ranking = rank(fitted, measure=measure, groups=units.groups, categorical=categorical)
         return [float(value) for value in ranking.scores]
     except MissingCapability:
+        if not (units.groups or categorical):
+            raise
         single = rank(fitted, measure=measure).scores
         return [float(np.max(single[list(columns)])) for columns in units.columns]
 
@@ -123,7 +124,8 @@ def _only(units: Units, kept: Sequence[int], columns: Sequence[int]) -> Units:
     groups = None
     if units.groups is not None:
         groups = {name: list(where) for name, where in zip(names, members, strict=True) if name in units.groups}
-    return Units(tuple(names), tuple(members), groups=groups)
+    categorical = tuple(number for number, unit in enumerate(kept) if unit in units.categorical)
+    return Units(tuple(names), tuple(members), groups=groups, categorical=categorical)
 
 
 def _forced_names(units: Units) -> list[str]:

@@ -45,6 +45,7 @@ def search(
     validate_search: bool = True,
     force: Iterable[str | int] | str = (),
     groups: Mapping[str, Sequence[str | int]] | None = None,
+    categorical: Iterable[str | int] | None = None,
     starts: int = SUBMODEL_STARTS,
     jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -83,6 +84,8 @@ def search(
         Features, or groups, that are in every submodel.
     groups : mapping of str to names or indices, optional
         Features that come and go together.
+    categorical : names or indices, optional
+        Features whose values are levels, and groups of columns that code one category, as in `rank`.
     starts : int
         Starts of the search for each submodel's hyperparameters: from those of the full model, then as in `ML2`.
     jobs : int, optional
@@ -118,7 +121,7 @@ def search(
     model = GP() if model is None else model
     if refit and measure == PROJECTION:
         raise ValueError('`refit=True` re-ranks by a measure; "projection" already fits anew at every step.')
-    units = Units.read(data.names, groups, force)
+    units = Units.read(data.names, groups, force, categorical)
     likelihood = LIKELIHOODS[model.likelihood] if isinstance(model.likelihood, str) else model.likelihood
     classes = likelihood.predicts_classes
     plan = Plan(
@@ -216,7 +219,7 @@ class Plan:
             "model": choices(self.model),
             "reference": "the model" if self.reference is None else choices(self.reference),
             "measure": label_of(self.measure),
-            "units": f"{self.units.columns}, forced {self.units.forced}",
+            "units": f"{self.units.columns}, forced {self.units.forced}, categories {self.units.categorical}",
             "sizes": str(self.sizes),
             "search": f"refit={self.refit}, validate_search={self.validate}, starts={self.starts}",
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,8 @@ def stability(
     n_splits: int = 50,
     train_size: int | float = 0.8,
     model: GP | None = None,
+    groups: Mapping[str, Sequence[str | int]] | None = None,
+    categorical: Iterable[str | int] | None = None,
     seed: int = 0,
     jobs: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -50,6 +53,8 @@ def stability(
         Share of the rows in each sample, or their number. They are drawn without replacement.
     model : GP, optional
         What to fit; `GP()` by default.
+    groups, categorical
+        As in `rank`: what is ranked is then groups, categories and all other features.
     seed : int
         Of the samples.
     jobs, checkpoint, progress
@@ -81,6 +86,7 @@ def stability(
         raise ValueError('`stability` needs a measure that scores every feature; "projection" only orders them.')
     assert isinstance(measure, Measure)
     model = GP() if model is None else model
+    units = Units.read(data.names, groups, (), categorical)
     n_rows = _read_train_size(train_size, data.y.size)
     if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 1:
         raise ValueError(f"`n_splits` must be a whole number of at least 1, got {n_splits!r}.")
@@ -91,14 +97,15 @@ def stability(
         "samples": f"{n_splits} of {n_rows} rows, seed {seed}",
         "model": choices(model),
         "measure": label_of(measure),
+        "units": f"{units.columns}, categories {units.categorical}",
     }
-    tasks = [Task(f"sample {i}", (data.take(rows), model, measure)) for i, rows in enumerate(samples, start=1)]
+    tasks = [Task(f"sample {i}", (data.take(rows), model, units, measure)) for i, rows in enumerate(samples, start=1)]
     kept = None if checkpoint is None else Checkpoint(checkpoint, identity)
     with Bench(jobs=jobs, checkpoint=kept, progress=progress, title="samples", total=len(tasks)) as bench:
         results = bench.run(rank_sample, tasks)
     return Stability(
         measure=label_of(measure),
-        names=data.names,
+        names=units.names,
         scores=np.array([result["scores"] for result in results]),
         n_rows=n_rows,
         seed=seed,
@@ -116,11 +123,10 @@ def random_samples(n: int, size: int, n_samples: int, seed: int) -> list[np.ndar
     return [np.sort(np.random.default_rng(stream).permutation(n)[:size]) for stream in streams]
 
 
-def rank_sample(data: Data, model: GP, measure: Measure) -> Result:
-    """The scores of all features in one sample."""
+def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Result:
+    """The scores of all units in one sample."""
     with Notices() as caught:
-        units = Units.read(data.names, None, ())
-        fitted = fit_submodel(data, model, range(len(units)), parent=None, starts=None)
+        fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
         scores = unit_scores(fitted, units, measure)
     return {"scores": scores, "notices": messages(caught)}
 

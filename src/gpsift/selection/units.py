@@ -6,25 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from gpsift.relevance.categories import read_categories
 from gpsift.relevance.groups import read_groups
 
 
 @dataclass(frozen=True)
 class Units:
-    """Names of the units, their columns, and which of them are always in."""
+    """Names of the units, their columns, which of them are always in, and which are categories."""
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
     forced: tuple[int, ...] = ()
     groups: Mapping[str, Sequence[Any]] | None = None
+    categorical: tuple[int, ...] = ()
 
     @classmethod
-    def read(cls, names: Sequence[str], groups: Any, force: Any) -> Self:
-        """Units as users ask for them: `groups` by name, `force` by the names or numbers of features or groups."""
+    def read(cls, names: Sequence[str], groups: Any, force: Any, categorical: Any = None) -> Self:
+        """Units as users ask for them: `groups` by name, the others by the names or numbers of features or groups."""
         unit_names, columns = read_groups(groups, names)
         wanted = [force] if isinstance(force, str) else list(force)
         forced = {_find(item, names, unit_names, columns): None for item in wanted}
-        return cls(unit_names, columns, tuple(forced), groups)
+        return cls(
+            unit_names, columns, tuple(forced), groups, read_categories(categorical or (), unit_names, columns, names)
+        )
 
     def __len__(self) -> int:
         return len(self.names)
