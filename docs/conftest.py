@@ -2,6 +2,9 @@
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 
 # Page -> the libraries that its examples import.
 NEEDS = {
@@ -25,3 +28,11 @@ def _is_run(page: str) -> bool:
 
 
 collect_ignore = [page for page in NEEDS if not _is_run(page)]
+
+
+def pytest_collection_modifyitems(items):
+    """What a library warns about itself is not ours."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix() in NEEDS:
+            item.add_marker(pytest.mark.filterwarnings("ignore"))

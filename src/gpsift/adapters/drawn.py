@@ -33,12 +33,17 @@ class Drawn(Foreign):
         return f"{getattr(self.members[0], 'how', 'closed form')}, for each of {len(self.members)} draws"
 
     @property
+    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.members[0].categorical_columns
+
+    @property
     def mean_of(self) -> str:
         return self.members[0].mean_of
 
     @property
     def draws(self) -> Iterator[Reference]:
-        return iter(self.members)
+        # Copies, one at a time: the matrices that each keeps go with it, and a hundred of those would not fit.
+        return (member.fresh() if isinstance(member, Foreign) else member for member in self.members)
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Means are averaged; the latent variance is the mean of the variances plus the variance of the means."""

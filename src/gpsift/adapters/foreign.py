@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class Foreign(Reference):
 
     how: str
     notices: tuple[str, ...] = ()
+
+    def fresh(self) -> Self:
+        """The same model without what it has computed and kept."""
+        return self
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Latent mean, latent variance and, for normal noise, its variance at the rows of X."""

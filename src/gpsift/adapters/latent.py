@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -63,6 +64,9 @@ class LatentGP(Foreign):
     @property
     def how(self) -> str:  # type: ignore[override]
         return f"closed form: {described(self.posterior.kernel)}"
+
+    def fresh(self) -> Self:
+        return replace(self, posterior=replace(self.posterior))
 
     @property
     def lengthscale(self) -> np.ndarray | None:

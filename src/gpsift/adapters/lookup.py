@@ -11,9 +11,18 @@ from typing import Any
 from gpsift.notices import notice
 from gpsift.reference import Reference
 
-# First part of a class's module -> the file that reads models of that library. They are imported when one is seen.
+# First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
+# inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
 LIBRARIES = {
+    "ax": "gpsift.adapters.ax",
+    "botorch": "gpsift.adapters.botorch",
+    "gpytorch": "gpsift.adapters.gpytorch",
     "sklearn": "gpsift.adapters.sklearn",
+    "GPy": "gpsift.adapters.gpy",
+    "gpflow": "gpsift.adapters.gpflow",
+    "gpjax": "gpsift.adapters.gpjax",
+    "tinygp": "gpsift.adapters.tinygp",
+    "pymc": "gpsift.adapters.pymc",
 }
 FUNCTIONS = "gpsift.adapters.callable"
 
@@ -82,10 +91,10 @@ def _reader(model: Any) -> Callable[..., Reference]:
             f"This {type(model).__name__} holds no fitted Gaussian process: call its `fit(X, y)` and pass what that "
             "returns."
         )
-    libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
-    for library in libraries:
-        if library in LIBRARIES:
-            return importlib.import_module(LIBRARIES[library]).reference_of
+    libraries = {cls.__module__.split(".")[0] for cls in type(model).__mro__}
+    for library, reader in LIBRARIES.items():
+        if library in libraries:
+            return importlib.import_module(reader).reference_of
     if callable(model):
         return importlib.import_module(FUNCTIONS).reference_of
     raise TypeError(

@@ -81,12 +81,19 @@ class Wrapped(Foreign):
         return self.inner.lengthscale
 
     @property
+    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.inner.categorical_columns
+
+    @property
     def explains(self) -> bool | None:
         return self.inner.explains
 
     @property
     def mean_of(self) -> str:
         return self.inner.mean_of
+
+    def fresh(self) -> Self:
+        return replace(self, inner=self.inner.fresh()) if isinstance(self.inner, Foreign) else self  # type: ignore[type-var]
 
     @property
     def draws(self) -> Iterator[Reference]:
@@ -136,6 +143,10 @@ class ColumnMapped(Wrapped):
     @property
     def how(self) -> str:  # type: ignore[override]
         return f"{super().how}, of scaled columns"
+
+    @property
+    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
+        return tuple(int(self.column_map.columns[k]) for k in self.inner.categorical_columns)
 
     @property
     def lengthscale(self) -> np.ndarray | None:
@@ -228,6 +239,10 @@ class Transformed(Wrapped, Numeric):
     @property
     def how(self) -> str:  # type: ignore[override]
         return f"finite differences through {self.through}"
+
+    @property
+    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
+        return ()  # what the model takes as a category may be made of several columns
 
     @property
     def lengthscale(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
+from gpsift.adapters.terms import NoClosedForm, White
 from gpsift.kernels import (
     Constant,
     Kernel,
@@ -22,17 +23,6 @@ from gpsift.kernels import (
 from gpsift.kernels.radial import Radial
 
 MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.inf: SquaredExponential}
-
-
-class NoClosedForm(ValueError):
-    """A kernel that has no counterpart here."""
-
-
-@dataclass(frozen=True)
-class White:
-    """Noise: `variance` between a point and itself, nothing between two."""
-
-    variance: float
 
 
 Term = Kernel | White

@@ -1,0 +1,148 @@
+"""Several outputs that are modelled independently of one another: one ranking for all, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from gpsift.adapters.foreign import Foreign
+from gpsift.adapters.onevsrest import diagonal
+from gpsift.families import Family, Gaussian, MultivariateNormal
+from gpsift.reference import Reference, Response
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outputs(Foreign):
+    """A model for each of several outputs of the same inputs.
+
+    The outputs are independent given the input, so their joint distribution is the product of theirs, and their KL
+    divergences add up. VAR adds up the variances of the latent means, each in units of its output's scale: where that
+    is the standard deviation of the output, every output has the same say.
+
+    Parameters
+    ----------
+    outputs : mapping of str to Reference
+        The model of each output, by its name. All have the same features; training inputs may differ.
+    scale : array (C,)
+        The unit of each output in VAR.
+
+    Attributes
+    ----------
+    X_train : array or None
+        Where the outputs were trained on different inputs, all of these, each once.
+    """
+
+    outputs: Mapping[str, Reference]
+    scale: np.ndarray
+
+    mean_of = "the outputs, each divided by its standard deviation"
+
+    def __post_init__(self) -> None:
+        first, *others = self.outputs.values()
+        for other in others:
+            if other.feature_names != first.feature_names:
+                raise ValueError("All outputs must have the same features, in the same order.")
+        inherited: dict[str, Any] = {
+            "outputs": MappingProxyType(dict(self.outputs)),
+            "feature_names": first.feature_names,
+            "has_given_names": first.has_given_names,
+            "X_train": _all_inputs([output.X_train for output in self.outputs.values()]),
+            "categorical_columns": tuple(
+                sorted({j for output in self.outputs.values() for j in getattr(output, "categorical_columns", ())})
+            ),
+        }
+        for name, value in inherited.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        ways = dict.fromkeys(getattr(output, "how", "closed form") for output in self.outputs.values())
+        return f"{'; '.join(ways)}, for each of {len(self.outputs)} outputs"
+
+    @property
+    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
+        messages = (message for output in self.outputs.values() for message in getattr(output, "notices", ()))
+        return tuple(dict.fromkeys(messages))
+
+    @property
+    def draws(self) -> Iterator[Reference]:
+        """Draw s of every output together; outputs without draws are the same in all."""
+        drawn = [list(output.draws) for output in self.outputs.values()]
+        if not any(drawn):
+            return iter(())
+        n_draws = min(len(draws) for draws in drawn if draws)
+        members = (
+            [draws[s] if draws else output for draws, output in zip(drawn, self.outputs.values(), strict=True)]
+            for s in range(n_draws)
+        )
+        return (replace(self, outputs=dict(zip(self.outputs, each, strict=True))) for each in members)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means, latent variances and noise variances of all outputs, (n, C) each."""
+        mean, latent_var, noise_var = zip(*(output.moments(X) for output in self.outputs.values()), strict=True)
+        return np.stack(mean, axis=1), np.stack(latent_var, axis=1), np.stack(noise_var, axis=1)
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> OutputsResponse:
+        return OutputsResponse({name: output.at(X, rows) for name, output in self.outputs.items()}, self.scale)
+
+
+class OutputsResponse:
+    """The responses of all outputs at the same points."""
+
+    def __init__(self, members: Mapping[str, Response], scale: np.ndarray):
+        self._members, self._scale = members, scale
+        for name, member in members.items():
+            family = member.distribution(latent=False)
+            if not isinstance(family, Gaussian):
+                raise TypeError(
+                    f"Output {name!r} is not normal but {type(family).__name__}; outputs of other kinds have no joint "
+                    "ranking. Rank each: `{name: rank(output) for name, output in reference.outputs.items()}`."
+                )
+
+    def distribution(self, *, latent: bool) -> Family:
+        parts = [member.distribution(latent=latent) for member in self._members.values()]
+        mean = np.stack([part.mean for part in parts], axis=1)
+        return MultivariateNormal(mean, diagonal([part.var for part in parts]))
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._joined(lambda member: member.gradients())
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        return self._joined(lambda member: member.step(j, delta))
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        parts = [member.section(j, base, offset) for member in self._members.values()]
+        return np.stack(parts, axis=2) / self._scale
+
+    def _joined(self, of: Callable[[Response], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
+        mean_parts, var_parts = zip(*(of(member) for member in self._members.values()), strict=True)
+        return np.stack(mean_parts, axis=1), diagonal(var_parts)
+
+
+def chosen_output(outputs: Mapping[str, Reference], output: int | str) -> Reference:
+    """One of the outputs, by its name or its position."""
+    if isinstance(output, str) and output in outputs:
+        return outputs[output]
+    is_position = isinstance(output, int | np.integer) and not isinstance(output, bool)
+    if is_position and 0 <= output < len(outputs):  # type: ignore[operator]
+        return list(outputs.values())[int(output)]
+    raise ValueError(
+        f"`output` must be one of {', '.join(map(repr, outputs))}, or a whole number from 0 to {len(outputs) - 1}, got "
+        f"{output!r}."
+    )
+
+
+def _all_inputs(parts: list[np.ndarray | None]) -> np.ndarray | None:
+    """The training inputs of all outputs: the same object where they share them, else every row once."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if all(np.array_equal(part, known[0]) for part in known):
+        return known[0]
+    rows = np.concatenate(known)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return rows[np.sort(first)]
