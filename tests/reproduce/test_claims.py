@@ -123,6 +123,19 @@ def test_curves(gains, holds):
     assert by_metric["5 concrete mlpd"] is holds
 
 
+@pytest.mark.parametrize(("gain", "holds", "remarks"), [(0.3, True, False), (0.05, False, True), (0.0, False, False)])
+def test_a_gain_that_only_overlapping_splits_show_is_remarked_upon(gain, holds, remarks):
+    (verdict,) = [
+        v
+        for v in claims.curve_claims("concrete", splits({2: gain}, n_splits=60, noise=0.06))
+        if v.claim == "5 concrete mlpd"
+    ]
+    assert verdict.holds is holds
+    assert bool(verdict.remark) is remarks
+    if gain:
+        assert verdict.numbers["KL"]["by uncorrected intervals"].startswith("gain at 2")
+
+
 def test_squared_errors_gain_downwards():
     verdicts = {v.claim: v.holds for v in claims.curve_claims("housing", splits({2: -0.1}, metric="mse"))}
     assert verdicts["5 housing mse"] is True

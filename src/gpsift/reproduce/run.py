@@ -155,6 +155,7 @@ def _markdown(verdicts: Sequence[Verdict], found: Mapping[str, Tables], facts: M
     lines += ["| claim | what the paper says | rule | numbers | verdict |", "|---|---|---|---|---|"]
     for verdict in verdicts:
         answer = "holds" if verdict.holds else "**does not hold**"
+        answer += f"; {verdict.remark}" if verdict.remark else ""
         lines.append(
             f"| {verdict.claim} | {verdict.statement} | {verdict.rule} | {in_words(verdict.numbers)} | {answer} |"
         )
