@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
+from gpsift.inference import Sparse
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
 from gpsift.reference import Reference
@@ -25,11 +26,14 @@ from gpsift.selection.projection import project
 from gpsift.selection.search import search
 from gpsift.selection.sizes import suggest_size
 from gpsift.selection.stability import stability
+from gpsift.storage import load, save
 from gpsift.version import __version__
 
 if TYPE_CHECKING:
     from gpsift import datasets
+    from gpsift.analysis import Analysis, analyse
     from gpsift.estimators import GPClassifier, GPRegressor
+    from gpsift.page import report
     from gpsift.selector import GPSelector, importance
 
 __all__ = [
@@ -41,6 +45,7 @@ __all__ = [
     "NUTS",
     "RATE",
     "VAR",
+    "Analysis",
     "Constant",
     "Derivative",
     "DrawnGP",
@@ -64,34 +69,44 @@ __all__ = [
     "Ranking",
     "RationalQuadratic",
     "Reference",
+    "Sparse",
     "SquaredExponential",
     "Stability",
     "Suggestion",
     "__version__",
+    "analyse",
     "as_reference",
     "datasets",
     "forward_projection",
     "importance",
     "kernels",
     "likelihoods",
+    "load",
     "project",
     "rank",
+    "report",
+    "save",
     "search",
     "stability",
     "suggest_size",
 ]
 
 
+# What loads scikit-learn, pandas or a plotting library is loaded when it is asked for, not with the package.
+LAZY = {
+    "Analysis": "gpsift.analysis",
+    "GPClassifier": "gpsift.estimators",
+    "GPRegressor": "gpsift.estimators",
+    "GPSelector": "gpsift.selector",
+    "analyse": "gpsift.analysis",
+    "importance": "gpsift.selector",
+    "report": "gpsift.page",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # scikit-learn loads when one of its estimators is asked for, not with the package; likewise the data sets.
-    if name in ("GPClassifier", "GPRegressor"):
-        from gpsift import estimators
-
-        return getattr(estimators, name)
-    if name in ("GPSelector", "importance"):
-        from gpsift import selector
-
-        return getattr(selector, name)
+    if name in LAZY:
+        return getattr(importlib.import_module(LAZY[name]), name)
     if name == "datasets":
         return importlib.import_module("gpsift.datasets")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

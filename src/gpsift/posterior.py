@@ -26,6 +26,7 @@ from functools import cached_property
 from typing import Any
 
 from gpsift.arrays import Array, eye_like, namespace
+from gpsift.chunks import CHUNK_BYTES, DOUBLE, row_chunks
 from gpsift.kernels import Kernel, Pairs
 from gpsift.linalg import inverse_from_cholesky, solve_lower
 
@@ -110,8 +111,11 @@ class Posterior:
     site_var: Array = None
 
     def at(self, X: Array) -> LatentAt:
-        """The posterior at the rows of X, anywhere."""
-        return LatentAt(self, X, self.kernel.between(X, self.Z))
+        """The posterior at the rows of X, anywhere; of many rows, part by part."""
+        m = self.Z.shape[0]
+        # Never fewer rows than support points: matrices of that size the posterior holds anyway.
+        parts = row_chunks(X.shape[0], m, max(CHUNK_BYTES, DOUBLE * m * m))
+        return LatentInParts(self, X, parts) if len(parts) > 1 else LatentAt(self, X, self.kernel.between(X, self.Z))
 
     def at_support(self, rows: Array | None = None) -> LatentAt:
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
@@ -230,6 +234,68 @@ class LatentAt:
             roots = self.xp.permute_dims(roots, (2, 0, 1))  # (point, feature, support)
             total = total + factor.sign * (roots @ self.xp.matrix_transpose(roots))
         return total
+
+
+class LatentInParts(LatentAt):
+    """The same at many points: only results are kept, matrices of a part's rows go when they have served."""
+
+    def __init__(self, posterior: Posterior, X: Array, parts: list[slice]):
+        self.posterior, self.X, self.parts, self.xp = posterior, X, parts, namespace(X)
+
+    @cached_property
+    def mean(self) -> Array:
+        return self._joined("mean")["mean"]
+
+    @cached_property
+    def var(self) -> Array:
+        return self._moments["var"]
+
+    @cached_property
+    def mean_gradient(self) -> Array:
+        return self._moments_and_gradients["mean_gradient"]
+
+    @cached_property
+    def var_gradient(self) -> Array:
+        return self._moments_and_gradients["var_gradient"]
+
+    @cached_property
+    def mean_hessian(self) -> Array:
+        return self._joined("mean_hessian")["mean_hessian"]
+
+    @cached_property
+    def var_hessian(self) -> Array:
+        return self._joined("var_hessian")["var_hessian"]
+
+    def step(self, j: int, delta: float) -> tuple[Array, Array]:
+        changes = [self._part(part).step(j, delta) for part in self.parts]
+        return self.xp.concat([mean for mean, _ in changes]), self.xp.concat([var for _, var in changes])
+
+    def section(self, j: int, base: Array, offset: Array) -> Array:
+        return self.xp.concat([self._part(part).section(j, base[part], offset) for part in self.parts])
+
+    @cached_property
+    def _moments(self) -> dict[str, Array]:
+        known = self.__dict__.get("_moments_and_gradients")
+        return self._joined("mean", "var") if known is None else known
+
+    @cached_property
+    def _moments_and_gradients(self) -> dict[str, Array]:
+        # Who asks for slopes asks for moments too, and all come from the same matrices.
+        found = self._joined("mean", "var", "mean_gradient", "var_gradient")
+        self.__dict__["mean"] = found["mean"]
+        return found
+
+    def _joined(self, *names: str) -> dict[str, Array]:
+        """These attributes for all points."""
+        found = []
+        for part in self.parts:
+            latent = self._part(part)
+            found.append([getattr(latent, name) for name in names])
+        return {name: self.xp.concat(pieces) for name, pieces in zip(names, zip(*found, strict=True), strict=True)}
+
+    def _part(self, part: slice) -> LatentAt:
+        X = self.X[part, :]
+        return LatentAt(self.posterior, X, self.posterior.kernel.between(X, self.posterior.Z))
 
 
 class LatentAtSupport(LatentAt):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -92,6 +92,20 @@ class Reference(ABC):
         """One model for each draw of the hyperparameters, where they were drawn; scores are then made for each."""
         return iter(())
 
+    def fresh(self) -> Self:
+        """The same model without what it has computed and kept, where it keeps anything large."""
+        return self
+
+    @property
+    def how(self) -> str:
+        """How derivatives are made, in a few words; a model with an `at` of its own says it otherwise."""
+        return "finite differences"
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of its rankings should know."""
+        return ()
+
     @property
     def mean_of(self) -> str:
         """What the mean of `Response.section` is the mean of."""
@@ -134,6 +148,35 @@ class Reference(ABC):
             )
         if names is not None and tuple(names) != known:
             raise ValueError(f"`X` has its columns in another order than the model was fitted on ({_listed(known)}).")
+
+
+class OfDraws(Reference):
+    """A model whose hyperparameters were drawn: many models that act as one.
+
+    Attributes
+    ----------
+    members : tuple of Reference
+        One for each draw, of the same features and training inputs.
+    """
+
+    members: tuple[Reference, ...]
+
+    @property
+    def how(self) -> str:
+        return f"{self.members[0].how}, for each of {len(self.members)} draws"
+
+    @property
+    def draws(self) -> Iterator[Reference]:
+        # Copies, one at a time: the matrices that each keeps go with it, and a hundred of those would not fit.
+        return (member.fresh() for member in self.members)
+
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means are averaged; the latent variance is the mean of the variances plus the variance of the means."""
+        parts = np.array([member.moments(X) for member in self.draws])
+        return parts[:, 0].mean(axis=0), parts[:, 1].mean(axis=0) + parts[:, 0].var(axis=0), parts[:, 2].mean(axis=0)
+
+    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
+        raise TypeError("A model of many draws has one response for each: use its `members`, or `rank`.")
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -45,21 +45,23 @@ def test_unknown_options_are_refused_by_name():
 
 
 def test_the_library_is_found_along_the_classes_that_a_model_inherits(monkeypatch):
-    seen = []
+    def reference_of(model, *, option=None):
+        return types.SimpleNamespace(model=model, option=option, notices=())
+
     monkeypatch.setitem(lookup.LIBRARIES, "elsewhere", "an_adapter")
-    reader = types.SimpleNamespace(reference_of=lambda model, *, option=None: seen.append((model, option)))
-    monkeypatch.setitem(sys.modules, "an_adapter", reader)
+    monkeypatch.setitem(sys.modules, "an_adapter", types.SimpleNamespace(reference_of=reference_of))
     base = type("Base", (), {"__module__": "elsewhere.models.exact"})
     model = type("Users", (base,), {"__module__": "__main__"})()
-    as_reference(model, option=3)
-    assert seen == [(model, 3)]
+    found = as_reference(model, option=3)
+    assert (found.model, found.option) == (model, 3)
 
 
 def test_models_that_can_be_called_are_read_as_models_first(monkeypatch):
     monkeypatch.setitem(lookup.LIBRARIES, "elsewhere", "an_adapter")
-    monkeypatch.setitem(sys.modules, "an_adapter", types.SimpleNamespace(reference_of=lambda model: "read"))
+    read = types.SimpleNamespace(notices=())
+    monkeypatch.setitem(sys.modules, "an_adapter", types.SimpleNamespace(reference_of=lambda model: read))
     kind = type("Net", (), {"__module__": "elsewhere", "__call__": lambda self, X: X})
-    assert as_reference(kind()) == "read"
+    assert as_reference(kind()) is read
 
 
 def test_ranking_a_function_imports_no_library():

@@ -25,7 +25,7 @@ from gpsift.posterior import LatentAtSupport
 
 def is_recognised(reference, points):
     """Whether points are seen to be the training points, where more digits are kept."""
-    return isinstance(reference.at(points)._inner._latent, LatentAtSupport)
+    return isinstance(reference.at(points)._inner.latent, LatentAtSupport)
 
 
 @pytest.mark.parametrize(

@@ -250,8 +250,7 @@ class Scaled(Wrapped):
     scale: float
 
     def __post_init__(self) -> None:
-        for name in ("feature_names", "has_given_names", "X_train"):
-            object.__setattr__(self, name, getattr(self.inner, name))
+        self._take_identity(self.inner)
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> ScaledResponse:
         return ScaledResponse(self, self.inner.at(X, rows))

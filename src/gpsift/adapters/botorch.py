@@ -24,13 +24,13 @@ from gpsift.adapters import gpytorch as gpytorch_adapter
 from gpsift.adapters.botorch_parts import ExactPart, Part, TaskPart, VariationalPart
 from gpsift.adapters.coordinatewise import Coordinatewise
 from gpsift.adapters.drawn import Drawn
-from gpsift.adapters.foreign import read_names, read_training_inputs
-from gpsift.adapters.gpytorch import Derivatives, Differenced
+from gpsift.adapters.gpytorch import Derivatives
 from gpsift.adapters.gpytorch_kernels import converted
 from gpsift.adapters.gpytorch_posterior import MeanGP, exact_parts
 from gpsift.adapters.gpytorch_prior import exact_computations, precision_of, private_copy
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget
+from gpsift.adapters.options import closed_form_or_none, identity_of
 from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array
@@ -177,17 +177,8 @@ PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forwar
 
 def _output(part: Part, options: Options) -> Output:
     """One output and one draw."""
-    try:
-        if options.derivatives == "autograd":
-            raise NoClosedForm("not asked for")
-        reference = _closed_form(part, options)
-    except NoClosedForm as missing:
-        if options.derivatives == "closed":
-            raise NoClosedForm(
-                f"This {type(part.model).__name__} has no closed form here ({missing}). Leave `derivatives` out for "
-                "automatic differentiation."
-            ) from missing
-        reference = _automatic(part, options)
+    reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
+    reference = _automatic(part, options) if reference is None else reference
     scale = part.target_sd
     if scale is None:
         scale = float(as_array(part.latent(part.probe)[0]).std()) or 1.0
@@ -243,29 +234,9 @@ def _of_target(model: LatentGP, part: Part, options: Options) -> LatentGP:
 
 def _identity(part: Part, options: Options) -> dict[str, Any]:
     """Names and training inputs in the user's units, as the fields of a reference."""
-    n_features = part.probe.shape[1]
-    names, has_given_names = read_names(options.feature_names, None, n_features)
-    X_train = None
-    if options.X_train is not None:
-        X_train = read_training_inputs(options.X_train, n_features)
-    elif part.raw_inputs is not None and len(part.raw_inputs) and part.inputs.acts_alike:
-        X_train = as_array(part.raw_inputs)
-    return {"feature_names": names, "has_given_names": has_given_names, "X_train": X_train}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferentiatedModel(Differentiated):
-    """A model of BoTorch, differentiated from the user's inputs to its predictions."""
-
-    categorical_columns: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferencedModel(Differenced):
-    """The same by differences, where something on the way has no derivatives."""
-
-    notices: tuple[str, ...] = ()
-    categorical_columns: tuple[int, ...] = ()
+    raw = part.raw_inputs
+    X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.acts_alike else None
+    return identity_of(part.probe.shape[1], X_train, names=options.feature_names, given=options.X_train)
 
 
 def _automatic(part: Part, options: Options) -> Reference:
@@ -282,7 +253,7 @@ def _automatic(part: Part, options: Options) -> Reference:
         "notices": (ROUNDING,) if any(isinstance(step, Round) for step in part.inputs.steps) else (),
         "categorical_columns": part.categorical_columns,
     }
-    reference = DifferentiatedModel(
+    reference = Differentiated(
         function=part.latent,
         what=f"a {type(part.model).__name__}",
         mean=part.mean,
@@ -293,7 +264,7 @@ def _automatic(part: Part, options: Options) -> Reference:
     )
     if options.derivatives == "autograd" or reference.is_differentiated_rightly(as_array(part.probe)):
         return reference
-    return DifferencedModel(reference, **shared)
+    return reference.by_differences()
 
 
 ROUNDING = (

@@ -7,7 +7,6 @@ predictions in those of the target, as far as the outcome transform is a shift a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +25,7 @@ from gpsift.adapters.gpytorch_prior import exact_computations
 from gpsift.adapters.latent import NormalNoise
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import as_array
-from gpsift.families import Family
+from gpsift.response import Predictive
 
 
 class Part(ABC):
@@ -103,7 +102,7 @@ class Part(ABC):
             mean = self.one(self.prediction(X).mean)
         return self.outcome.center + self.outcome.scale * mean
 
-    def predictive(self, noise: float | None) -> Callable[[np.ndarray, np.ndarray], Family]:
+    def predictive(self, noise: float | None) -> Predictive:
         """From latent mean and variance to a new observation, with the noise that was asked for or the model's own."""
         return NormalNoise(self.outcome.scale**2 * self.noise_var() if noise is None else float(noise))
 
@@ -261,7 +260,7 @@ class VariationalPart(Part):
     def mean_of(self) -> str:
         return "the latent function" if type(self.model.likelihood) is BernoulliLikelihood else "the target"
 
-    def predictive(self, noise: float | None) -> Callable[[np.ndarray, np.ndarray], Family]:
+    def predictive(self, noise: float | None) -> Predictive:
         likelihood = self.model.likelihood
         if type(likelihood) not in LIKELIHOODS or type(likelihood) is GaussianLikelihood:
             return super().predictive(noise)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpsift import families
-from gpsift.adapters.foreign import read_names
 from gpsift.adapters.numeric import Numeric
+from gpsift.adapters.options import identity_of
 from gpsift.families import Family
 from gpsift.tables import read_features
 
@@ -114,9 +114,9 @@ def reference_of(
         raise ValueError("A function does not know its inputs: pass `X_train`, or at least `feature_names`.")
     values, own_names = (None, None) if X_train is None else read_features(X_train, name="X_train")
     n_features = len(feature_names or ()) if values is None else values.shape[1]
-    names, has_given_names = read_names(feature_names, own_names, n_features)
+    identity = identity_of(n_features, values, names=feature_names, known_names=own_names)
     frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
-    reference = FunctionReference(function, family, fixed, names, has_given_names, values, frame)
+    reference = FunctionReference(function, family, fixed, **identity, frame=frame)
     if values is not None:
         # What is wrong with the function is said here, not in the middle of a ranking.
         once, again = reference.parameters(values[:2]), reference.parameters(values[:2])

@@ -62,7 +62,7 @@ class Coordinatewise(Wrapped):
     X_train: np.ndarray | None
 
     @property
-    def how(self) -> str:  # type: ignore[override]
+    def how(self) -> str:
         return f"{super().how}, through {self.transform.names}"
 
     @property
@@ -73,8 +73,7 @@ class Coordinatewise(Wrapped):
     @property
     def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
         """Those of the map, and those that the model itself takes as categories."""
-        seen = getattr(self.inner, "categorical_columns", ())
-        known = self.transform.categorical_columns
+        seen, known = self.inner.categorical_columns, self.transform.categorical_columns
         return tuple(j for j in range(self.n_features) if j in known or self.transform.position(j) in seen)
 
     def seen(self, X: np.ndarray) -> np.ndarray:

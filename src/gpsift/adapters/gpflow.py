@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import gpflow
 import numpy as np
@@ -29,21 +28,21 @@ from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods.utils import inv_probit
 from scipy.linalg import cholesky, solve_triangular
 
-from gpsift import families, likelihoods
-from gpsift.adapters.foreign import read_names, read_training_inputs
+from gpsift import likelihoods
+from gpsift.adapters.foreign import read_only
 from gpsift.adapters.gpflow_kernels import converted, number, white_of
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.numeric import Numeric
+from gpsift.adapters.numeric import Numeric, latent_var_of
 from gpsift.adapters.observed import Observed
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.families import Family
 from gpsift.kernels import Kernel
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.reference import Reference
+from gpsift.response import Predictive
 
 Derivatives = Literal["auto", "closed", "autodiff", "numeric"]
-Predictive = Callable[[np.ndarray, np.ndarray], Family]
 
 ADVICE = (
     "pass a function, such as `as_reference(lambda X: tuple(part.numpy()[:, 0] for part in model.predict_y(X)), "
@@ -62,13 +61,9 @@ class Options:
     feature_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.derivatives not in get_args(Derivatives):
-            raise ValueError(
-                f'`derivatives` must be "auto", "closed", "autodiff" or "numeric", got {self.derivatives!r}.'
-            )
-        is_variance = isinstance(self.noise, Real) and np.isfinite(self.noise) and self.noise >= 0
-        if self.noise is not None and not is_variance:
-            raise ValueError(f"`noise` must be a variance, got {self.noise!r}.")
+        check_derivatives(self.derivatives, Derivatives)
+        if self.noise is not None:
+            check_noise(self.noise)
 
 
 def reference_of(
@@ -107,18 +102,11 @@ def reference_of(
     if not isinstance(model, gm.GPModel) or isinstance(model, gm.BayesianGPLVM):
         raise TypeError(f"{type(model).__name__} of GPflow is no model of observed inputs that is known here: {ADVICE}")
     shared = _shared(model, options)
-    closed = _closed_form(model, options, len(shared.identity["feature_names"]))
-    if closed is None:
-        kind = Differenced if options.derivatives == "numeric" else Taped
-        return kind(model, shared.k, white_of(model.kernel), shared.noise, **shared.identity)
-    kernel, white, triple = closed
-    return LatentGP(
-        posterior=triple(model, shared.k, kernel, white),
-        predictive=shared.noise.predictive(white),
-        y_center=_constant(model.mean_function, shared.k),
-        mean_of=shared.noise.mean_of,
-        **shared.identity,
-    )
+    closed = closed_form_or_none(lambda: _closed_form(model, shared), model, options.derivatives)
+    if closed is not None:
+        return closed
+    kind = Differenced if options.derivatives == "numeric" else Taped
+    return kind(model, shared.k, white_of(model.kernel), shared.noise, **shared.identity)
 
 
 class Noise(NamedTuple):
@@ -138,19 +126,18 @@ class Shared(NamedTuple):
 
 
 def _shared(model: Any, options: Options) -> Shared:
-    points, names = _points(model), None
-    X_train: np.ndarray | None
-    if options.X_train is not None:
-        n_features = np.shape(options.X_train)[1] if points is None else points.shape[1]
-        X_train = read_training_inputs(options.X_train, n_features)
-        names = getattr(options.X_train, "columns", None)
-    elif points is None:
+    points, given = _points(model), options.X_train
+    if points is None and given is None:
         raise ValueError(f"This {type(model).__name__} does not know its inputs: pass `X_train`.")
-    else:
-        X_train, n_features = _kept(model), points.shape[1]
-    feature_names, has_given_names = read_names(options.feature_names, names, n_features)
-    k = _output_index(model, options.output, _n_outputs(model, n_features))
-    identity = {"feature_names": feature_names, "has_given_names": has_given_names, "X_train": X_train}
+    n_features = np.shape(given)[1] if points is None else points.shape[1]
+    identity = identity_of(
+        n_features,
+        _kept(model),
+        names=options.feature_names,
+        known_names=getattr(given, "columns", None),
+        given=given,
+    )
+    k = output_index(model, options.output, _n_outputs(model, n_features))
     return Shared(k, _noise(model.likelihood, options.noise), identity)
 
 
@@ -171,10 +158,7 @@ def _points(model: Any) -> np.ndarray | None:
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """As doubles; rankings hand points out, and nobody shall write into the user's model."""
-    array = np.array(tensor, dtype=float)
-    array.flags.writeable = False
-    return array
+    return read_only(np.array(tensor))  # a copy: a tensor may share its memory with a variable
 
 
 def _dtype(model: Any) -> Any:
@@ -186,19 +170,6 @@ def _n_outputs(model: Any, n_features: int) -> int:
     if isinstance(model.kernel, gpflow.kernels.MultioutputKernel):
         return int(model.predict_f(tf.zeros((1, n_features), _dtype(model)))[0].shape[1])
     return int(model.num_latent_gps)
-
-
-def _output_index(model: Any, output: int | None, n_outputs: int) -> int:
-    if output is None and n_outputs > 1:
-        raise ValueError(
-            f"This {type(model).__name__} predicts {n_outputs} targets, and each has a ranking of its own. Choose one: "
-            f"`as_reference(model, output=0)`, up to {n_outputs - 1}."
-        )
-    if output is None:
-        return 0
-    if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
-        raise ValueError(f"`output` must be a whole number from 0 to {n_outputs - 1}, got {output!r}.")
-    return int(output)
 
 
 def _noise(likelihood: Any, noise: float | None) -> Noise:
@@ -241,21 +212,18 @@ def _likelihood(likelihood: Any) -> likelihoods.Likelihood:
 Triple = Callable[[Any, int, Kernel, float], Posterior]
 
 
-def _closed_form(model: Any, options: Options, n_features: int) -> tuple[Kernel, float, Triple] | None:
-    """The kernel as ours, its white noise and the way to the triple; None where predictions are differentiated."""
-    if options.derivatives in ("autodiff", "numeric"):
-        return None
-    try:
-        if type(model.mean_function) not in (Zero, Constant):
-            raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-        return *converted(model.kernel, n_features), _triple_of(model)
-    except NoClosedForm as missing:
-        if options.derivatives == "closed":
-            raise NoClosedForm(
-                f"This model has no closed form here ({missing}). Leave `derivatives` out for automatic "
-                "differentiation."
-            ) from missing
-        return None
+def _closed_form(model: Any, shared: Shared) -> LatentGP:
+    if type(model.mean_function) not in (Zero, Constant):
+        raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
+    kernel, white = converted(model.kernel, len(shared.identity["feature_names"]))
+    triple = _triple_of(model)
+    return LatentGP(
+        posterior=triple(model, shared.k, kernel, white),
+        predictive=shared.noise.predictive(white),
+        y_center=_constant(model.mean_function, shared.k),
+        mean_of=shared.noise.mean_of,
+        **shared.identity,
+    )
 
 
 def _triple_of(model: Any) -> Triple:
@@ -345,13 +313,14 @@ class Differenced(Numeric):
     def mean_of(self) -> str:
         return self.noise.mean_of
 
+    @property
+    def predictive(self) -> Predictive:  # type: ignore[override]
+        return self.noise.predictive(self.white)
+
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance, without white noise."""
         mean, total = self._called(self._latent, X)
-        return mean, np.maximum(total - self.white, np.finfo(float).eps * np.max(np.abs(total)))
-
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return families.Gaussian(*parameters) if latent else self.noise.predictive(self.white)(*parameters)
+        return mean, latent_var_of(total, self.white)
 
     def _called(self, function: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, second = function(tf.constant(X, dtype=_dtype(self.model)))

@@ -7,8 +7,7 @@ the latent function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import gpjax as gpx
 import numpy as np
@@ -19,16 +18,18 @@ from gpjax.conditioning import CollapsedPosterior, ExactPosterior, LatentPosteri
 from gpjax.parameters import val
 
 from gpsift import likelihoods
-from gpsift.adapters.foreign import read_names
+from gpsift.adapters.foreign import read_only
 from gpsift.adapters.gpjax_kernels import converted, number
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.observed import Observed
+from gpsift.adapters.options import check_derivatives, closed_form_or_none, identity_of
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.families import Family
 from gpsift.inference.exact import exact_posterior
 from gpsift.linalg import solve_lower
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.reference import Reference
+from gpsift.response import Predictive
 
 __all__ = ["reference_of"]
 
@@ -62,8 +63,7 @@ def reference_of(
     -------
     Reference
     """
-    if derivatives not in get_args(Derivatives):
-        raise ValueError(f'`derivatives` must be "auto", "closed" or "autodiff", got {derivatives!r}.')
+    check_derivatives(derivatives, Derivatives)
     posterior = _conditioned(model, data)
     reader = READERS.get(type(posterior))
     if reader is None:
@@ -72,27 +72,18 @@ def reference_of(
     _refuse_several_outputs(process)
     X_train = _training_inputs(posterior, data)
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
-    names, has_given_names = read_names(feature_names, None, n_features)
     jitter = float(process.prior.jitter)
     shared: dict[str, Any] = {
-        "feature_names": names,
-        "has_given_names": has_given_names,
-        "X_train": X_train,
+        **identity_of(n_features, X_train, names=feature_names),
         "mean_of": "the target" if isinstance(process.likelihood, gl.Gaussian) else "the latent function",
     }
-    try:
-        if derivatives == "autodiff":
-            raise NoClosedForm("none was asked for")
-        center = _constant_mean(process)
-        triple, white = reader(posterior, process, n_features)
-    except NoClosedForm as missing:
-        if derivatives == "closed":
-            raise NoClosedForm(
-                f"This {type(model).__name__} has no closed form here ({missing}). Leave `derivatives` out for "
-                "automatic differentiation."
-            ) from missing
+    closed = closed_form_or_none(
+        lambda: (_constant_mean(process), *reader(posterior, process, n_features)), model, derivatives
+    )
+    if closed is None:
         predictive = _predictive(process.likelihood, jitter)
         return Differentiated(_latent, (posterior, jitter), "the posterior", predictive, **shared)
+    center, triple, white = closed
     return LatentGP(triple, _predictive(process.likelihood, jitter + white), y_center=center, **shared)
 
 
@@ -139,10 +130,7 @@ def _refuse_several_outputs(process: Any) -> None:
 
 
 def _array(values: Any) -> np.ndarray:
-    """A copy in double precision; rankings hand it out, and nobody shall write into the user's model."""
-    array = np.array(val(values), dtype=float)
-    array.flags.writeable = False
-    return array
+    return read_only(np.array(val(values)))
 
 
 def _training_inputs(posterior: Any, data: Any) -> np.ndarray | None:
@@ -219,7 +207,7 @@ def _noise_var(likelihood: Any) -> np.ndarray:
     return np.square(_array(likelihood.obs_stddev))
 
 
-def _predictive(likelihood: Any, extra_var: float) -> Callable[[np.ndarray, np.ndarray], Family]:
+def _predictive(likelihood: Any, extra_var: float) -> Predictive:
     """From a latent mean and variance, to which `extra_var` is added, to a new observation."""
     if isinstance(likelihood, gl.Gaussian):
         return NormalNoise(float(np.mean(_noise_var(likelihood))) + extra_var)
@@ -235,14 +223,3 @@ def _predictive(likelihood: Any, extra_var: float) -> Callable[[np.ndarray, np.n
         f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
         "StudentT. Pass a function of X that predicts observations: `as_reference(function, family=...)`."
     )
-
-
-@dataclass(frozen=True)
-class Observed:
-    """From a normal latent value to an observation of some likelihood, averaged over the latent value."""
-
-    likelihood: likelihoods.Likelihood
-    extra_var: float
-
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
-        return self.likelihood.predictive(latent_mean, latent_var + self.extra_var, np.ones_like(latent_mean))

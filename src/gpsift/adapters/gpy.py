@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import GPy
 import numpy as np
@@ -19,21 +18,21 @@ from GPy.inference.latent_function_inference import ExactGaussianInference
 from GPy.likelihoods import link_functions
 from GPy.util.normalizer import Standardize
 
-from gpsift import families, likelihoods
-from gpsift.adapters.foreign import read_names
+from gpsift import likelihoods
+from gpsift.adapters.foreign import read_only
 from gpsift.adapters.gpy_kernels import converted, white_of
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.numeric import Numeric
+from gpsift.adapters.numeric import Numeric, latent_var_of
 from gpsift.adapters.observed import Observed
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.families import Family
 from gpsift.kernels import Kernel
 from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 from gpsift.reference import Reference
+from gpsift.response import Predictive
 
 Derivatives = Literal["auto", "closed", "library", "numeric"]
-Predictive = Callable[[np.ndarray, np.ndarray], Family]
 
 # GPy adds this to the noise of exact inference.
 EXACT_JITTER = 1e-8
@@ -52,13 +51,9 @@ class Options:
     feature_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.derivatives not in get_args(Derivatives):
-            raise ValueError(
-                f'`derivatives` must be "auto", "closed", "library" or "numeric", got {self.derivatives!r}.'
-            )
-        is_variance = isinstance(self.noise, Real) and np.isfinite(self.noise) and self.noise >= 0
-        if self.noise is not None and not is_variance:
-            raise ValueError(f"`noise` must be a variance, got {self.noise!r}.")
+        check_derivatives(self.derivatives, Derivatives)
+        if self.noise is not None:
+            check_noise(self.noise)
 
 
 def reference_of(
@@ -93,9 +88,11 @@ def reference_of(
     options = Options(output, noise, derivatives, feature_names)
     _refuse_other_models(model)
     parts = _parts(model, options)
-    closed = _closed_form(model.kern, model.mean_function, parts.X_train.shape[1], options)
+    closed = closed_form_or_none(
+        lambda: _closed_form(model, parts), model, options.derivatives, "the library's own gradients"
+    )
     if closed is not None:
-        return _closed(model, parts, *closed)
+        return closed
     differenced = Differenced(model, parts, white_of(model.kern), **parts.identity)
     if options.derivatives == "numeric":
         return differenced
@@ -155,33 +152,11 @@ class Noise(NamedTuple):
 
 
 def _parts(model: Any, options: Options) -> Parts:
-    X = _readable(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
-    names, has_given_names = read_names(options.feature_names, None, X.shape[1])
-    k = _output_index(model, options.output)
+    X = read_only(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
+    identity = identity_of(X.shape[1], X, names=options.feature_names)
+    k = output_index(model, options.output, model.Y.shape[1])
     y_center, y_scale = _scaling(model, k)
-    identity = {"feature_names": names, "has_given_names": has_given_names, "X_train": X}
     return Parts(k, y_center, y_scale, _noise(model, y_scale, options), identity)
-
-
-def _readable(X: Any) -> np.ndarray:
-    """Points of the model; rankings hand them out, and nobody shall write into the user's model."""
-    points = np.asarray(X, dtype=float).view()
-    points.flags.writeable = False
-    return points
-
-
-def _output_index(model: Any, output: int | None) -> int:
-    n_outputs = model.Y.shape[1]
-    if output is None and n_outputs > 1:
-        raise ValueError(
-            f"This {type(model).__name__} predicts {n_outputs} targets, and each has a ranking of its own. Choose one: "
-            f"`as_reference(model, output=0)`, up to {n_outputs - 1}."
-        )
-    if output is None:
-        return 0
-    if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
-        raise ValueError(f"`output` must be a whole number from 0 to {n_outputs - 1}, got {output!r}.")
-    return int(output)
 
 
 def _scaling(model: Any, k: int) -> tuple[float, float]:
@@ -250,26 +225,12 @@ LIKELIHOODS: dict[tuple[type, type], Callable[..., Noise]] = {
 }
 
 
-def _closed_form(kernel: Any, mean_function: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
-    """The kernel as ours and its white noise; None where gradients are to be made otherwise."""
-    if options.derivatives in ("library", "numeric"):
-        return None
-    try:
-        if mean_function is not None and type(mean_function) is not GPy.mappings.Constant:
-            raise NoClosedForm(f"mean function {type(mean_function).__name__}")
-        return converted(kernel, n_features)
-    except NoClosedForm as missing:
-        if options.derivatives == "closed":
-            raise NoClosedForm(
-                f"This model has no closed form here ({missing}). Leave `derivatives` out for the library's own "
-                "gradients."
-            ) from missing
-        return None
-
-
-def _closed(model: Any, parts: Parts, kernel: Kernel, white: float) -> LatentGP:
+def _closed_form(model: Any, parts: Parts) -> LatentGP:
+    if model.mean_function is not None and type(model.mean_function) is not GPy.mappings.Constant:
+        raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
+    kernel, white = converted(model.kern, parts.X_train.shape[1])
     constant = 0.0 if model.mean_function is None else float(model.mean_function.C[parts.k])
-    Z = parts.X_train if model._predictive_variable is model.X else _readable(model._predictive_variable)
+    Z = parts.X_train if model._predictive_variable is model.X else read_only(model._predictive_variable)
     factors = _factors(model.posterior, parts.k)
     posterior = Posterior(
         kernel=kernel,
@@ -337,21 +298,20 @@ class Differenced(Numeric):
         return self.parts.noise.mean_of
 
     @property
-    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
+    def notices(self) -> tuple[str, ...]:
         return self.parts.noise.notices
+
+    @property
+    def predictive(self) -> Predictive:  # type: ignore[override]
+        return self.parts.noise.predictive(self.white * self.parts.y_scale**2)
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance, without white noise."""
         k, y_center, y_scale, *_ = self.parts
         with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
             mean, var = self.model._raw_predict(X)
-        var = var[:, min(k, var.shape[1] - 1)]
-        latent_var = np.maximum(var - self.white, np.finfo(float).eps * np.max(var))
+        latent_var = latent_var_of(var[:, min(k, var.shape[1] - 1)], self.white)
         return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
-
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        predictive = self.parts.noise.predictive(self.white * self.parts.y_scale**2)
-        return families.Gaussian(*parameters) if latent else predictive(*parameters)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

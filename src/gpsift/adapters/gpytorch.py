@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import gpytorch
 import numpy as np
@@ -22,22 +21,20 @@ from gpytorch.likelihoods import (
     StudentTLikelihood,
 )
 
-from gpsift import families
-from gpsift.adapters.foreign import read_names, read_training_inputs
 from gpsift.adapters.gpytorch_kernels import number_of, value_of
 from gpsift.adapters.gpytorch_posterior import WHITENED, closed_form, exact_parts, variational_parts
 from gpsift.adapters.gpytorch_prior import Mean, exact_computations, private_copy, read_prior
 from gpsift.adapters.latent import NormalNoise
-from gpsift.adapters.numeric import Numeric
 from gpsift.adapters.observed import Observed
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
-from gpsift.families import Family
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference import Reference
+from gpsift.response import Predictive
 
-__all__ = ["Derivatives", "Differenced", "Options", "exact_computations", "exact_parts", "private_copy", "reference_of"]
+__all__ = ["LIKELIHOODS", "Derivatives", "Options", "reference_of"]
 
 Derivatives = Literal["auto", "closed", "autograd"]
 
@@ -54,11 +51,9 @@ class Options:
     output: int | None = None
 
     def __post_init__(self) -> None:
-        if self.derivatives not in get_args(Derivatives):
-            raise ValueError(f'`derivatives` must be "auto", "closed" or "autograd", got {self.derivatives!r}.')
-        is_variance = isinstance(self.noise, Real) and np.isfinite(self.noise) and self.noise >= 0
-        if self.noise is not None and not is_variance:
-            raise ValueError(f"`noise` must be a variance, got {self.noise!r}.")
+        check_derivatives(self.derivatives, Derivatives)
+        if self.noise is not None:
+            check_noise(self.noise)
 
 
 def reference_of(
@@ -155,11 +150,7 @@ def _several(model: Any) -> TypeError:
 
 
 def _identity(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> dict[str, Any]:
-    """Names and training inputs, as the fields of a reference."""
-    n_features = Z.shape[-1]
-    names, has_given_names = read_names(options.feature_names, None, n_features)
-    X_train = known if options.X_train is None else read_training_inputs(options.X_train, n_features)
-    return {"feature_names": names, "has_given_names": has_given_names, "X_train": X_train}
+    return identity_of(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
 
 
 def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
@@ -182,7 +173,7 @@ def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
     return {"predictive": predictive, "mean_of": "the latent function" if is_label else "the target"}
 
 
-LIKELIHOODS: dict[type, Callable[[Any], Callable[[np.ndarray, np.ndarray], Family]]] = {
+LIKELIHOODS: dict[type, Callable[[Any], Predictive]] = {
     GaussianLikelihood: lambda likelihood: NormalNoise(number_of(likelihood.noise)),
     # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
     FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(value_of(likelihood.noise).mean())),
@@ -195,17 +186,14 @@ LIKELIHOODS: dict[type, Callable[[Any], Callable[[np.ndarray, np.ndarray], Famil
 
 def _closed_prior(model: Any, Z: torch.Tensor, options: Options) -> tuple[Kernel, Mean] | None:
     """The kernel of the prior as ours, and its mean; None where torch is to differentiate."""
-    if options.derivatives == "autograd":
-        return None
-    try:
+
+    def read() -> tuple[Kernel, Mean]:
+        strategy = getattr(model, "variational_strategy", None)
+        if strategy is not None and type(strategy) not in WHITENED:
+            raise NoClosedForm(type(strategy).__name__)
         return read_prior(model, Z)
-    except NoClosedForm as missing:
-        if options.derivatives == "closed":
-            raise NoClosedForm(
-                f"This {type(model).__name__} has no closed form here ({missing}). Leave `derivatives` out for "
-                "automatic differentiation."
-            ) from missing
-        return None
+
+    return closed_form_or_none(read, model, options.derivatives)
 
 
 def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Reference:
@@ -223,10 +211,8 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
     twin, likelihood = private_copy(model), private_copy(likelihood)
     Z = twin.variational_strategy.inducing_points
     shared = {**_identity(Z, options, None), **_observed(likelihood, options)}
-    prior = _closed_prior(twin, Z, options) if type(twin.variational_strategy) in WHITENED else None
+    prior = _closed_prior(twin, Z, options)
     if prior is None:
-        if options.derivatives == "closed":
-            raise NoClosedForm(f"{type(twin.variational_strategy).__name__} has no closed form here.")
         return _automatic(twin, Z, shared, options)
     kernel, mean = prior
     posterior, extra_var = variational_parts(kernel, twin.variational_strategy, mean(Z))
@@ -265,30 +251,4 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
             f"The gradients of this {type(model).__name__} are not those of its predictions: somewhere it detaches "
             "what it computes. Leave `derivatives` out for finite differences."
         )
-    return Differenced(reference, **shared)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Differenced(Numeric):
-    """A model whose predictions cannot be differentiated automatically."""
-
-    inner: Differentiated
-    predictive: Callable[[np.ndarray, np.ndarray], Family]
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
-    mean_of: str = "the target"
-
-    how = "finite differences of the model's predictions"
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.inner.parameters(X)
-
-    def mean(self, X: np.ndarray) -> np.ndarray:
-        return self.inner.first(X)
-
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return families.Gaussian(*parameters) if latent else self.predictive(*parameters)
-
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(X, rows)
+    return reference.by_differences()

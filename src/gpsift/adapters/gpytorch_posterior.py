@@ -11,12 +11,12 @@ from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrat
 
 from gpsift.adapters.gpytorch_kernels import value_of
 from gpsift.adapters.gpytorch_prior import Mean
-from gpsift.adapters.latent import LatentGP, LatentGPResponse, described
-from gpsift.adapters.torch_autograd import DifferentiatedResponse
+from gpsift.adapters.graded import GradedResponse
+from gpsift.adapters.latent import LatentGP, LatentGPResponse
 from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift.posterior import DenseFactor, Factor, LatentAt, Posterior, TriangularFactor
+from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 from gpsift.reference import MissingCapability
 from gpsift.tables import column_sd
 
@@ -93,47 +93,47 @@ class MeanGP(LatentGP):
     extra_var: float = 0.0
 
     @property
-    def how(self) -> str:  # type: ignore[override]
-        base = f"closed form: {described(self.posterior.kernel)}"
-        return base if self.mean is None else f"{base}, around a mean by automatic differentiation"
+    def how(self) -> str:
+        return super().how if self.mean is None else f"{super().how}, around a mean by automatic differentiation"
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MeanGPResponse:
-        latent = super().at(X, rows)._latent
+        parts = self._response_at(X, rows)
         scale = column_sd(X if self.X_train is None else self.X_train)
-        return MeanGPResponse(latent, self, None if self.mean is None else self.mean.at(latent.X, scale))
-
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        mean, covariance = super().joint(X, rows)
-        return mean, add_diagonal(covariance, self.extra_var)
+        mean = None if self.mean is None else self.mean.at(parts[0].X, scale)
+        return MeanGPResponse(*parts, mean, self.extra_var)
 
 
+@dataclass(frozen=True, eq=False)
 class MeanGPResponse(LatentGPResponse):
     """The closed forms, with the mean function and its derivatives added."""
 
-    def __init__(self, latent: LatentAt, model: MeanGP, mean: DifferentiatedResponse | None):
-        super().__init__(latent, model)
-        self._mean, self._extra_var = mean, model.extra_var
+    mean: GradedResponse | None
+    extra_var: float
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return super().latent_mean + (0.0 if self._mean is None else self._mean.parameters[0])
+        return super().latent_mean + (0.0 if self.mean is None else self.mean.parameters[0])
 
     @property
     def latent_var(self) -> np.ndarray:
-        return super().latent_var + self._extra_var
+        return super().latent_var + self.extra_var
+
+    @property
+    def latent_cov(self) -> np.ndarray:
+        return add_diagonal(super().latent_cov, self.extra_var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         by_mean, by_var = super().gradients()
-        return by_mean + (0.0 if self._mean is None else self._mean.gradients()[0]), by_var
+        return by_mean + (0.0 if self.mean is None else self.mean.gradients()[0]), by_var
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._mean is not None:
+        if self.mean is not None:
             raise MissingCapability("Second derivatives of a mean function are not offered.")
         return super().hessians()
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
         by_mean, by_var = super().step(j, delta)
-        return by_mean + (0.0 if self._mean is None else self._mean.step(j, delta)[0]), by_var
+        return by_mean + (0.0 if self.mean is None else self.mean.step(j, delta)[0]), by_var
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        return super().section(j, base, offset) + (0.0 if self._mean is None else self._mean.section(j, base, offset))
+        return super().section(j, base, offset) + (0.0 if self.mean is None else self.mean.section(j, base, offset))

@@ -16,8 +16,9 @@ from linear_operator.operators import SumLinearOperator
 
 from gpsift import families
 from gpsift.adapters.gpytorch_kernels import converted
+from gpsift.adapters.graded import GradedResponse
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.adapters.torch_autograd import Differentiated, DifferentiatedResponse, as_array, differentiating
+from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
 from gpsift.kernels import Kernel, Sum
 
 # A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
@@ -98,7 +99,7 @@ class Mean:
         with torch.no_grad(), exact_computations():
             return self.function(X)
 
-    def at(self, X: np.ndarray, scale: np.ndarray) -> DifferentiatedResponse:
+    def at(self, X: np.ndarray, scale: np.ndarray) -> GradedResponse:
         """Its values and derivatives."""
         model = Differentiated(
             lambda x: (self.function(x),),
@@ -111,7 +112,7 @@ class Mean:
             dtype=precision_of(self.device),
             within=exact_computations,
         )
-        return DifferentiatedResponse(model, X, scale)
+        return GradedResponse(model, X, scale)
 
 
 def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:

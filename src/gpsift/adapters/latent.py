@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -22,6 +21,7 @@ from gpsift.kernels import (
     Sum,
 )
 from gpsift.posterior import LatentAt, Posterior
+from gpsift.response import GPResponse, Predictive
 
 KERNEL_NAMES = {
     SquaredExponential: "squared exponential",
@@ -31,6 +31,9 @@ KERNEL_NAMES = {
     Constant: "constant",
     Linear: "linear",
 }
+
+# What a `GPResponse` is made of.
+ResponseParts = tuple[LatentAt, Predictive, np.ndarray, np.ndarray, float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +55,7 @@ class LatentGP(Foreign):
     """
 
     posterior: Posterior
-    predictive: Callable[[np.ndarray, np.ndarray], Family]
+    predictive: Predictive
     feature_names: tuple[str, ...]
     has_given_names: bool
     X_train: np.ndarray | None
@@ -62,7 +65,7 @@ class LatentGP(Foreign):
     notices: tuple[str, ...] = ()
 
     @property
-    def how(self) -> str:  # type: ignore[override]
+    def how(self) -> str:
         return f"closed form: {described(self.posterior.kernel)}"
 
     def fresh(self) -> Self:
@@ -75,64 +78,33 @@ class LatentGP(Foreign):
         return lengthscales[0] if len(lengthscales) == 1 and lengthscales[0].size == self.n_features else None
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> LatentGPResponse:
-        if self._is_support(X):
-            latent = self.posterior.at_support(rows)
-        else:
-            latent = self.posterior.at(X if rows is None else X[rows])
-        return LatentGPResponse(latent, self)
+        return LatentGPResponse(*self._response_at(X, rows))
 
     def latent_mean(self, X: np.ndarray) -> np.ndarray:
         return self.at(X).latent_mean
 
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        D = self.posterior.site_var
-        if D is not None and self._is_support(X):
-            # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
-            covariance = np.diag(D) - D[:, None] * self.posterior.M * D
-            covariance = covariance if rows is None else covariance[np.ix_(rows, rows)]
+        response = self.at(X, rows)
+        return response.latent_mean, response.latent_cov
+
+    def _response_at(self, X: np.ndarray, rows: np.ndarray | None) -> ResponseParts:
+        """The posterior at the points; it sees inputs in the user's units."""
+        if X is self.posterior.Z or np.array_equal(X, self.posterior.Z):
+            latent = self.posterior.at_support(rows)
         else:
-            covariance = self.posterior.covariance(X if rows is None else X[rows])
-        return self.at(X, rows).latent_mean, self.y_scale**2 * covariance
-
-    def _is_support(self, X: np.ndarray) -> bool:
-        return X is self.posterior.Z or np.array_equal(X, self.posterior.Z)
+            latent = self.posterior.at(X if rows is None else X[rows])
+        n_inputs = self.posterior.Z.shape[1]
+        return latent, self.predictive, np.zeros(n_inputs), np.ones(n_inputs), self.y_center, self.y_scale
 
 
-class LatentGPResponse:
-    """Predictions and their derivatives in closed form, in the user's units."""
-
-    def __init__(self, latent: LatentAt, model: LatentGP):
-        self._latent, self._model = latent, model
-
-    @property
-    def latent_mean(self) -> np.ndarray:
-        return self._model.y_center + self._model.y_scale * self._latent.mean
+class LatentGPResponse(GPResponse):
+    """The closed forms, for models that may have no noise."""
 
     @property
     def latent_var(self) -> np.ndarray:
         # Without noise nothing is unknown at a training point; rounding error of the prior variance is what is left.
-        prior_var = self._model.posterior.kernel.diag(self._latent.X)
-        return self._model.y_scale**2 * np.maximum(self._latent.var, np.finfo(float).eps * prior_var)
-
-    def distribution(self, *, latent: bool) -> Family:
-        mean, var = self.latent_mean, self.latent_var
-        return families.Gaussian(mean, var) if latent else self._model.predictive(mean, var)
-
-    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        y_scale = self._model.y_scale
-        return y_scale * self._latent.mean_gradient, y_scale**2 * self._latent.var_gradient
-
-    def hessians(self) -> tuple[np.ndarray, np.ndarray]:
-        """Second derivatives of mean and variance, (n, p, p) each."""
-        y_scale = self._model.y_scale
-        return y_scale * self._latent.mean_hessian, y_scale**2 * self._latent.var_hessian
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        mean_change, var_change = self._latent.step(j, delta)
-        return self._model.y_scale * mean_change, self._model.y_scale**2 * var_change
-
-    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        return self._model.y_scale * self._latent.section(j, base, offset)
+        prior_var = self.latent.posterior.kernel.diag(self.latent.X)
+        return np.maximum(super().latent_var, self.y_scale**2 * np.finfo(float).eps * prior_var)
 
 
 @dataclass(frozen=True)

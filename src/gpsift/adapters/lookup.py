@@ -78,7 +78,7 @@ def as_reference(model: Any, **options: Any) -> Reference:
             f"{_listed(list(inspect.signature(reference_of).parameters)[1:])}."
         )
     reference = reference_of(model, **options)
-    for message in getattr(reference, "notices", ()):
+    for message in reference.notices:
         notice(message, stacklevel=_users_level())
     return reference
 

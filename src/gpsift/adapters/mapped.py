@@ -69,12 +69,12 @@ class Wrapped(Foreign):
     inner: Reference
 
     @property
-    def how(self) -> str:  # type: ignore[override]
-        return getattr(self.inner, "how", "closed form")
+    def how(self) -> str:
+        return self.inner.how
 
     @property
-    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
-        return getattr(self.inner, "notices", ())
+    def notices(self) -> tuple[str, ...]:
+        return self.inner.notices
 
     @property
     def lengthscale(self) -> np.ndarray | None:
@@ -93,7 +93,7 @@ class Wrapped(Foreign):
         return self.inner.mean_of
 
     def fresh(self) -> Self:
-        return replace(self, inner=self.inner.fresh()) if isinstance(self.inner, Foreign) else self  # type: ignore[type-var]
+        return replace(self, inner=self.inner.fresh())  # type: ignore[type-var]
 
     @property
     def draws(self) -> Iterator[Reference]:
@@ -114,8 +114,7 @@ class OtherTarget(Wrapped):
     mean_of: str = "the transformed target"
 
     def __post_init__(self) -> None:
-        for name in ("feature_names", "has_given_names", "X_train"):
-            object.__setattr__(self, name, getattr(self.inner, name))
+        self._take_identity(self.inner)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +140,7 @@ class ColumnMapped(Wrapped):
     X_train: np.ndarray | None
 
     @property
-    def how(self) -> str:  # type: ignore[override]
+    def how(self) -> str:
         return f"{super().how}, of scaled columns"
 
     @property
@@ -237,7 +236,7 @@ class Transformed(Wrapped, Numeric):
     X_train: np.ndarray | None
 
     @property
-    def how(self) -> str:  # type: ignore[override]
+    def how(self) -> str:
         return f"finite differences through {self.through}"
 
     @property

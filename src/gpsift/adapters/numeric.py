@@ -12,11 +12,16 @@ that is a hundred times longer than the best one of second order, and so a hundr
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
+from gpsift import families
 from gpsift.adapters.foreign import Foreign
 from gpsift.families import Family
+from gpsift.response import Predictive
 from gpsift.tables import column_sd
 
 # Of the feature's standard deviation. For a function with length-scale l standard deviations, the truncation error is
@@ -24,57 +29,96 @@ from gpsift.tables import column_sd
 STEP = 1e-3
 
 
+class NumericResponse:
+    """A response from predictions alone; they are made when first asked for."""
+
+    def __init__(self, model: Numeric, X: np.ndarray, scale: np.ndarray):
+        self._model, self._X, self._scale = model, X, scale
+
+    @cached_property
+    def parameters(self) -> tuple[np.ndarray, ...]:
+        """What the predictive distribution varies with, at the points."""
+        return self._model.parameters(self._X)
+
+    def distribution(self, *, latent: bool) -> Family:
+        return self._model.family(self._X, self.parameters, latent=latent)
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        gradients = [np.zeros((*parameter.shape, self._scale.size)) for parameter in self.parameters]
+        for j in map(int, np.flatnonzero(self._scale)):
+            h = STEP * self._scale[j]
+            moved = (self._model.parameters(self._moved(j, step)) for step in (h, -h, 2 * h, -2 * h))
+            for gradient, *ends in zip(gradients, *moved, strict=True):
+                gradient[..., j] = fourth_order(ends, h)
+        return tuple(gradients)
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
+        moved = self._model.parameters(self._moved(j, delta))
+        return tuple(there - here for there, here in zip(moved, self.parameters, strict=True))
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        together = max(1, self._model.AT_ONCE // max(1, base.size))
+        return np.concatenate(
+            [self._nodes(j, base, offset[k : k + together]) for k in range(0, offset.size, together)], axis=1
+        )
+
+    def _nodes(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """A section by one call."""
+        X = np.repeat(self._X, offset.size, axis=0)
+        X[:, j] = np.add.outer(base, offset).ravel()
+        values = self._model.first(X)
+        return values.reshape(base.size, offset.size, *values.shape[1:])
+
+    def _moved(self, j: int, delta: float) -> np.ndarray:
+        X = self._X.copy()
+        X[:, j] += delta
+        return X
+
+
 class Numeric(Foreign):
-    """A model that predicts the parameters of a distribution and offers no derivatives."""
+    """A model that predicts the parameters of a distribution and offers no derivatives.
+
+    Attributes
+    ----------
+    predictive : callable
+        From the parameters, where they are latent mean and variance, to the distribution of a new observation.
+    AT_ONCE : int
+        Up to so many points, the nodes of a section are predicted in one call. By default each node is a call: JAX
+        compiles for each number of points, and others make large matrices of them.
+    """
+
+    RESPONSE: ClassVar[type[NumericResponse]] = NumericResponse
+    AT_ONCE: ClassVar[int] = 1
+
+    predictive: Predictive
 
     @abstractmethod
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         """What the predictive distribution varies with, (n, ...) each; the first one is what VAR looks at."""
 
-    @abstractmethod
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        """The predictive distribution at the rows of X, where `parameters` were found."""
-
-    def mean(self, X: np.ndarray) -> np.ndarray:
+    def first(self, X: np.ndarray) -> np.ndarray:
         """The first parameter alone, where that is cheaper."""
         return self.parameters(X)[0]
 
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+        """The predictive distribution at the rows of X, where `parameters` were found."""
+        mean, var = parameters
+        return families.Gaussian(mean, var) if latent else self.predictive(mean, var)
+
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> NumericResponse:
         scale = column_sd(X if self.X_train is None else self.X_train)
-        return NumericResponse(self, X if rows is None else X[rows], scale)
+        return self.RESPONSE(self, X if rows is None else X[rows], scale)
 
 
-class NumericResponse:
-    """A response from predictions alone."""
+def fourth_order(values: Sequence[np.ndarray], h: float) -> np.ndarray:
+    """The derivative of a function from its values at h, -h, 2h and -2h."""
+    up, down, far_up, far_down = values
+    return (8.0 * (up - down) - (far_up - far_down)) / (12.0 * h)
 
-    def __init__(self, model: Numeric, X: np.ndarray, scale: np.ndarray):
-        self._model, self._X, self._scale = model, X, scale
-        self._here = model.parameters(X)
 
-    def distribution(self, *, latent: bool) -> Family:
-        return self._model.family(self._X, self._here, latent=latent)
+def latent_var_of(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
+    """Variances without the white noise that a library's predictions hold, and never below their rounding error.
 
-    def gradients(self) -> tuple[np.ndarray, ...]:
-        gradients = [np.zeros((*parameter.shape, self._scale.size)) for parameter in self._here]
-        for j in map(int, np.flatnonzero(self._scale)):
-            h = STEP * self._scale[j]
-            up, down, twice_up, twice_down = (self._moved(j, step) for step in (h, -h, 2 * h, -2 * h))
-            for k, gradient in enumerate(gradients):
-                gradient[..., j] = (8.0 * (up[k] - down[k]) - (twice_up[k] - twice_down[k])) / (12.0 * h)
-        return tuple(gradients)
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        return tuple(moved - here for moved, here in zip(self._moved(j, delta), self._here, strict=True))
-
-    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        X = self._X.copy()
-        columns = []
-        for move in offset:
-            X[:, j] = base + move
-            columns.append(self._model.mean(X))
-        return np.stack(columns, axis=1)
-
-    def _moved(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        X = self._X.copy()
-        X[:, j] += delta
-        return self._model.parameters(X)
+    Without noise nothing is unknown at a training point, and rounding may take the variance below zero.
+    """
+    return np.maximum(total - white_var, np.finfo(float).eps * np.max(np.abs(total)))

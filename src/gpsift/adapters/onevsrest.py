@@ -113,12 +113,11 @@ class OneVsRest(Foreign):
     mean_of = "the latent functions"
 
     def __post_init__(self) -> None:
-        for name in ("feature_names", "has_given_names", "X_train"):
-            object.__setattr__(self, name, getattr(self.members[0], name))
+        self._take_identity(self.members[0])
 
     @property
-    def how(self) -> str:  # type: ignore[override]
-        return f"{getattr(self.members[0], 'how', 'closed form')}, for each of {len(self.members)} classes"
+    def how(self) -> str:
+        return f"{self.members[0].how}, for each of {len(self.members)} classes"
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> OneVsRestResponse:
         return OneVsRestResponse([member.at(X, rows) for member in self.members], self.white_var)

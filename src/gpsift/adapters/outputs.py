@@ -52,20 +52,20 @@ class Outputs(Foreign):
             "has_given_names": first.has_given_names,
             "X_train": _all_inputs([output.X_train for output in self.outputs.values()]),
             "categorical_columns": tuple(
-                sorted({j for output in self.outputs.values() for j in getattr(output, "categorical_columns", ())})
+                sorted({j for output in self.outputs.values() for j in output.categorical_columns})
             ),
         }
         for name, value in inherited.items():
             object.__setattr__(self, name, value)
 
     @property
-    def how(self) -> str:  # type: ignore[override]
-        ways = dict.fromkeys(getattr(output, "how", "closed form") for output in self.outputs.values())
+    def how(self) -> str:
+        ways = dict.fromkeys(output.how for output in self.outputs.values())
         return f"{'; '.join(ways)}, for each of {len(self.outputs)} outputs"
 
     @property
-    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
-        messages = (message for output in self.outputs.values() for message in getattr(output, "notices", ()))
+    def notices(self) -> tuple[str, ...]:
+        messages = (message for output in self.outputs.values() for message in output.notices)
         return tuple(dict.fromkeys(messages))
 
     @property

@@ -10,7 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
@@ -21,13 +22,14 @@ from pytensor.compile import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from gpsift import families
 from gpsift.adapters.drawn import Drawn
-from gpsift.adapters.foreign import Foreign, read_names
+from gpsift.adapters.foreign import read_only
+from gpsift.adapters.graded import Graded
 from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.numeric import latent_var_of
+from gpsift.adapters.options import check_derivatives, closed_form_or_none, identity_of
 from gpsift.adapters.pymc_kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.families import Family
 from gpsift.inference.exact import exact_posterior
 from gpsift.reference import Reference
 from gpsift.tables import read_features, read_target
@@ -73,24 +75,15 @@ def reference_of(
     Reference
         Of many draws, or of the one point.
     """
-    if derivatives not in get_args(Derivatives):
-        raise ValueError(f'`derivatives` must be "auto", "closed" or "autodiff", got {derivatives!r}.')
+    check_derivatives(derivatives, Derivatives)
     _refuse_unreadable(model)
     points = _points(idata, point, draws)
-    X, _ = read_features(_value(model.X), name="X")
-    X.flags.writeable = False  # rankings hand it out
-    names, has_given_names = read_names(feature_names, None, X.shape[1])
-    shared: dict[str, Any] = {"feature_names": names, "has_given_names": has_given_names, "X_train": X}
-    try:
-        if derivatives == "autodiff":
-            raise NoClosedForm("none was asked for")
-        members: list[Reference] = list(_closed_form(model, X, points, shared))
-    except NoClosedForm as missing:
-        if derivatives == "closed":
-            raise NoClosedForm(
-                f"This {type(model).__name__} has no closed form here ({missing}). Leave `derivatives` out for "
-                "automatic differentiation."
-            ) from missing
+    X = read_only(read_features(_value(model.X), name="X")[0])
+    shared = identity_of(X.shape[1], X, names=feature_names)
+    members: Sequence[Reference] | None = closed_form_or_none(
+        lambda: list(_closed_form(model, X, points, shared)), model, derivatives
+    )
+    if members is None:
         conditional = Conditional.of(model, points[0])
         members = [DifferentiatedMarginal(conditional, each, **shared) for each in points]
     return members[0] if point is not None else Drawn(tuple(members))
@@ -227,8 +220,10 @@ class Conditional:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifferentiatedMarginal(Foreign):
+class DifferentiatedMarginal(Graded):
     """A process whose covariance function we do not have, at one point of its hyperparameters."""
+
+    AT_ONCE = 2**13  # each call factorises the covariance of the training points again
 
     conditional: Conditional
     point: Point
@@ -238,34 +233,16 @@ class DifferentiatedMarginal(Foreign):
 
     how = "automatic differentiation of the conditional distribution"
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MarginalResponse:
-        return MarginalResponse(self, X if rows is None else X[rows])
+    @cached_property
+    def predictive(self) -> NormalNoise:  # type: ignore[override]
+        return NormalNoise(float(self.conditional.noise(self.point)[0]))
 
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, var = self.conditional.moments(self.point, X)
+        return mean, latent_var_of(var)
 
-class MarginalResponse:
-    """Predictions and their derivatives by PyTensor."""
+    def first(self, X: np.ndarray) -> np.ndarray:
+        return self.conditional.mean(self.point, X)[0]
 
-    def __init__(self, reference: DifferentiatedMarginal, X: np.ndarray):
-        self._conditional, self._point, self._X = reference.conditional, reference.point, X
-        mean, var = self._conditional.moments(self._point, X)
-        self._mean, self._var = mean, np.maximum(var, np.finfo(float).eps * np.max(np.abs(var)))
-
-    def distribution(self, *, latent: bool) -> Family:
-        noise_var = 0.0 if latent else float(self._conditional.noise(self._point)[0])
-        return families.Gaussian(self._mean, self._var + noise_var)
-
-    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        mean_gradient, var_gradient = self._conditional.gradients(self._point, self._X)
-        return mean_gradient, var_gradient
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        X = self._X.copy()
-        X[:, j] += delta
-        mean, var = self._conditional.moments(self._point, X)
-        return mean - self._mean, var - self._var
-
-    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        n, n_nodes = self._X.shape[0], offset.size
-        X = np.repeat(self._X, n_nodes, axis=0)
-        X[:, j] = np.add.outer(base, offset).ravel()
-        return self._conditional.mean(self._point, X)[0].reshape(n, n_nodes)
+    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(self.conditional.gradients(self.point, X))

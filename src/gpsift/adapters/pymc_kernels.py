@@ -127,6 +127,9 @@ class CenteredLinear(Linear):
     def diag(self, X: Array) -> Array:
         return super().diag(X - self.center)
 
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        return super().diag_log_gradient(X - self.center, g)
+
     def diag_gradient(self, X: Array) -> Array:
         return super().diag_gradient(X - self.center)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -19,20 +18,20 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 
-from gpsift import families
-from gpsift.adapters.foreign import read_names, read_training_inputs
+from gpsift.adapters.foreign import read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget, Transformed
-from gpsift.adapters.numeric import Numeric
+from gpsift.adapters.numeric import Numeric, latent_var_of
+from gpsift.adapters.observed import Observed
 from gpsift.adapters.onevsrest import OneVsRest
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
 from gpsift.adapters.sklearn_columns import active_steps, as_fitted, column_map_of, transformed
-from gpsift.adapters.sklearn_kernels import NoClosedForm, converted, white_of
+from gpsift.adapters.sklearn_kernels import converted, white_of
 from gpsift.adapters.sklearn_subsets import (
     FlexibleGaussianProcessClassifier,
     FlexibleGaussianProcessRegressor,
     subset_kernel,
 )
-from gpsift.families import Family
 from gpsift.inference.engine import LEAST_PRECISION
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Logit
@@ -60,11 +59,9 @@ class Options:
     feature_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.derivatives not in get_args(Derivatives):
-            raise ValueError(f'`derivatives` must be "auto", "closed" or "numeric", got {self.derivatives!r}.')
-        is_variance = isinstance(self.noise, Real) and np.isfinite(self.noise) and self.noise >= 0
-        if self.noise not in (None, "predict", "alpha") and not is_variance:
-            raise ValueError(f'`noise` must be "predict", "alpha" or a variance, got {self.noise!r}.')
+        check_derivatives(self.derivatives, Derivatives)
+        if self.noise is not None:
+            check_noise(self.noise, "predict", "alpha")
 
     @property
     def are_defaults(self) -> bool:
@@ -134,10 +131,7 @@ def _refuse_unfitted(model: Any, attribute: str) -> None:
 def _identity(model: Any, options: Options, support: np.ndarray) -> dict[str, Any]:
     """Names and training inputs of a model, as the fields of a reference."""
     known = getattr(model, "feature_names_in_", None)
-    n_features = support.shape[1]
-    names, has_given_names = read_names(options.feature_names, known, n_features)
-    X_train = support if options.X_train is None else read_training_inputs(options.X_train, n_features)
-    return {"feature_names": names, "has_given_names": has_given_names, "X_train": X_train}
+    return identity_of(support.shape[1], support, names=options.feature_names, known_names=known, given=options.X_train)
 
 
 def _support(model: Any) -> np.ndarray:
@@ -146,32 +140,22 @@ def _support(model: Any) -> np.ndarray:
         raise TypeError(
             f"This {type(model).__name__} was fitted on objects without columns, so there is nothing to rank."
         )
-    # Rankings hand it out; nobody shall write into the user's model.
-    Z = np.asarray(model.X_train_, dtype=float).view()
-    Z.flags.writeable = False
-    return Z
+    return read_only(model.X_train_)
 
 
-def _closed_form(kernel: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
+def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
     """The kernel as ours and its white noise; None where differences are to be taken."""
-    if options.derivatives == "numeric":
-        return None
-    try:
-        return converted(kernel, n_features)
-    except NoClosedForm as missing:
-        if options.derivatives == "closed":
-            raise NoClosedForm(
-                f"The kernel has no closed form here ({missing}): {kernel}. Leave `derivatives` out for finite "
-                "differences."
-            ) from missing
-        return None
+    return closed_form_or_none(
+        lambda: converted(model.kernel_, n_features), model, options.derivatives, "finite differences"
+    )
 
 
 def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     _refuse_unfitted(model, "alpha_")
-    k, Z = _output_index(model, options.output), _support(model)
+    k = output_index(model, options.output, 1 if model.alpha_.ndim == 1 else model.alpha_.shape[1])
+    Z = _support(model)
     y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
-    closed = _closed_form(model.kernel_, Z.shape[1], options)
+    closed = _closed_form(model, Z.shape[1], options)
     white = white_of(model.kernel_) if closed is None else closed[1]
     noise_var = _noise_var(model, options.noise, white, y_scale)
     shared = {
@@ -189,20 +173,6 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
         site_var=np.broadcast_to(np.asarray(model.alpha, dtype=float) + white, len(Z)).copy(),
     )
     return LatentGP(posterior=posterior, y_center=y_center, y_scale=y_scale, **shared)
-
-
-def _output_index(model: GaussianProcessRegressor, output: Any) -> int:
-    n_outputs = 1 if model.alpha_.ndim == 1 else model.alpha_.shape[1]
-    if output is None and n_outputs > 1:
-        raise ValueError(
-            f"This {type(model).__name__} predicts {n_outputs} targets, and each has a ranking of its own. Choose one: "
-            f"`as_reference(model, output=0)`, up to {n_outputs - 1}."
-        )
-    if output is None:
-        return 0
-    if isinstance(output, bool) or not isinstance(output, int | np.integer) or not 0 <= output < n_outputs:
-        raise ValueError(f"`output` must be a whole number from 0 to {n_outputs - 1}, got {output!r}.")
-    return int(output)
 
 
 def _noise_var(model: GaussianProcessRegressor, noise: str | float | None, white: float, y_scale: float) -> float:
@@ -243,13 +213,10 @@ class DifferencedRegressor(Numeric):
         """Mean and variance without white noise."""
         mean, std = self.model.predict(as_fitted(self.model, X), return_std=True)
         total = self._one(std) ** 2
-        return self._one(mean), np.maximum(total - self.white_var, np.finfo(float).eps * np.max(total))
+        return self._one(mean), latent_var_of(total, self.white_var)
 
-    def mean(self, X: np.ndarray) -> np.ndarray:
+    def first(self, X: np.ndarray) -> np.ndarray:
         return self._one(self.model.predict(as_fitted(self.model, X)))
-
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return families.Gaussian(*parameters) if latent else self.predictive(*parameters)
 
     def _one(self, values: np.ndarray) -> np.ndarray:
         return values if values.ndim == 1 else values[:, self.k]
@@ -306,9 +273,9 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
     """Two classes: Laplace's approximation with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
     identity = _identity(around, options, Z)
-    closed = _closed_form(model.kernel_, Z.shape[1], options)
+    closed = _closed_form(model, Z.shape[1], options)
     if closed is None:
-        return DifferencedClassifier(model=model, predictive=LogisticLink(white_of(model.kernel_)), **identity)
+        return DifferencedClassifier(model, Observed(Logit(), white_of(model.kernel_)), **identity)
     kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
@@ -319,17 +286,7 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
         factors=(TriangularFactor(np.ascontiguousarray(model.L_), model.W_sr_),),
         site_var=1.0 / precision + white if usable else None,
     )
-    return LatentGP(posterior=posterior, predictive=LogisticLink(white), mean_of="the latent function", **identity)
-
-
-@dataclass(frozen=True)
-class LogisticLink:
-    """From a normal latent value, white noise added, to a label."""
-
-    white_var: float
-
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
-        return Logit().predictive(latent_mean, latent_var + self.white_var, np.ones_like(latent_mean))
+    return LatentGP(posterior, Observed(Logit(), white), mean_of="the latent function", **identity)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -337,7 +294,7 @@ class DifferencedClassifier(Numeric):
     """Two classes with a kernel that we do not have: differences of the latent mean and variance."""
 
     model: Any
-    predictive: LogisticLink
+    predictive: Observed
     feature_names: tuple[str, ...]
     has_given_names: bool
     X_train: np.ndarray | None
@@ -353,11 +310,8 @@ class DifferencedClassifier(Numeric):
         var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
         return K.T @ (model.y_train_ - model.pi_), var
 
-    def mean(self, X: np.ndarray) -> np.ndarray:
+    def first(self, X: np.ndarray) -> np.ndarray:
         return self.model.kernel_(X, self.model.X_train_) @ (self.model.y_train_ - self.model.pi_)
-
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return families.Gaussian(*parameters) if latent else self.predictive(*parameters)
 
 
 def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference:
@@ -372,16 +326,13 @@ def _pipeline(model: Pipeline, options: Options) -> Reference:
     first = steps[0] if steps else last
     known = getattr(first, "feature_names_in_", None)
     n_features = first.n_features_in_ if steps else inner.n_features
-    names, has_given_names = read_names(options.feature_names, known, n_features)
-    X_train = None if options.X_train is None else read_training_inputs(options.X_train, n_features)
     transform = partial(transformed, steps)
     column_map = column_map_of(steps, n_features)
+    kept = None if column_map is None or inner.X_train is None else column_map.inverse(inner.X_train)
+    identity = identity_of(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
-        through = ", ".join(type(step).__name__ for step in steps)
-        return Transformed(inner, transform, through, names, has_given_names, X_train)
-    if X_train is None and inner.X_train is not None:
-        X_train = column_map.inverse(inner.X_train)
-    return ColumnMapped(inner, transform, column_map, names, has_given_names, X_train)
+        return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), **identity)
+    return ColumnMapped(inner, transform, column_map, **identity)
 
 
 READERS: dict[type, Any] = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +15,10 @@ from tinygp import means as tm
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
-from gpsift.adapters.foreign import read_names
+from gpsift.adapters.foreign import read_only
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.tinygp_kernels import converted
 from gpsift.posterior import Posterior, TriangularFactor
@@ -62,27 +62,18 @@ def reference_of(
     -------
     Reference
     """
-    if derivatives not in get_args(Derivatives):
-        raise ValueError(f'`derivatives` must be "auto", "closed" or "autodiff", got {derivatives!r}.')
+    check_derivatives(derivatives, Derivatives)
+    check_noise(noise, "train", "predict")
     process = _conditioned(model, y)
-    names, has_given_names = read_names(feature_names, None, process.Z.shape[1])
     shared: dict[str, Any] = {
         "predictive": NormalNoise(_noise_var(process, noise)),
-        "feature_names": names,
-        "has_given_names": has_given_names,
-        "X_train": process.Z,
+        **identity_of(process.Z.shape[1], process.Z, names=feature_names),
     }
-    try:
-        if derivatives == "autodiff":
-            raise NoClosedForm("none was asked for")
-        return LatentGP(_triple(process), y_center=_center(process.mean), **shared)
-    except NoClosedForm as missing:
-        if derivatives == "closed":
-            raise NoClosedForm(
-                f"This {type(model).__name__} has no closed form here ({missing}). Leave `derivatives` out for "
-                "automatic differentiation."
-            ) from missing
+    closed = closed_form_or_none(lambda: (_triple(process), _center(process.mean)), model, derivatives)
+    if closed is None:
         return Differentiated(_latent, (process.mean, process.kernel), "the conditioned process", **shared)
+    posterior, center = closed
+    return LatentGP(posterior, y_center=center, **shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +98,7 @@ def _conditioned(model: Any, y: Any) -> Process:
     X = model.kernel.X if is_conditioned else model.X
     if not hasattr(X, "ndim") or X.ndim not in (1, 2):
         raise TypeError("This GaussianProcess has inputs without columns (a pytree), so there is nothing to rank.")
-    Z = np.array(X, dtype=float).reshape(len(X), -1)
-    Z.flags.writeable = False  # rankings hand it out
+    Z = read_only(np.array(X).reshape(len(X), -1))
     if is_conditioned:
         if y is not None:
             raise ValueError("This GaussianProcess is conditioned on its observations already: leave `y` out.")
@@ -151,9 +141,7 @@ def _noise_var(process: Process, noise: str | float) -> float:
                 'noise=<variance>, or take that of the conditioned process itself, noise="predict".'
             )
         return float(np.mean(process.train_var))
-    if isinstance(noise, Real) and not isinstance(noise, bool) and np.isfinite(noise) and noise >= 0:
-        return float(noise)
-    raise ValueError(f'`noise` must be "train", "predict" or a variance, got {noise!r}.')
+    return float(noise)
 
 
 def _triple(process: Process) -> Posterior:

@@ -2,8 +2,8 @@
 
 `model.py` is the front (`GP`), `fitted.py` what its `fit` returns, `multiclass.py` the same for several classes. Behind
 them: `problem.py` states what is optimised, `hyper.py` holds the choices `ML2`, `MAP` and `Fixed`, `optimise.py` the
-search from several starts, `quality.py` the leave-one-out sheet. The mathematics of posteriors is in the room
-`inference`.
+search from several starts, `rounds.py` the search of sparse models, `quality.py` the leave-one-out sheet. The
+mathematics of posteriors is in the room `inference`.
 """
 
 from gpsift.gp.drawn import DrawnGP

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,15 +11,16 @@ import numpy as np
 
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.fitted import FittedGP, GPResponse
+from gpsift.gp.fitted import FittedGP
 from gpsift.gp.nuts import advice
 from gpsift.notices import notice
-from gpsift.reference import Reference
+from gpsift.reference import OfDraws
 from gpsift.results import Prediction, Quality
+from gpsift.savable import Savable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(Reference):
+class DrawnGP(Savable, OfDraws):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the
@@ -43,11 +44,6 @@ class DrawnGP(Reference):
     feature_names: tuple[str, ...]
     has_given_names: bool
 
-    @property
-    def draws(self) -> Iterator[FittedGP]:
-        # Copies, one at a time: the matrices that each caches go with it, and a hundred of those would not fit.
-        return (replace(member, posterior=replace(member.posterior)) for member in self.members)
-
     @cached_property
     def quality(self) -> Quality:
         """Leave-one-out sheet: densities averaged over the draws, which are kept while a row is left out."""
@@ -59,17 +55,10 @@ class DrawnGP(Reference):
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points, averaged over the draws."""
-        predictions = [member.predict(X_new, exposure=exposure, trials=trials) for member in self.draws]
+        predictions = [member.fresh().predict(X_new, exposure=exposure, trials=trials) for member in self.members]
         means = np.array([prediction.latent_mean for prediction in predictions])
         latent_var = np.mean([prediction.latent_var for prediction in predictions], axis=0) + means.var(axis=0)
         return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)
-
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        parts = np.array([member.moments(X) for member in self.draws])
-        return parts[:, 0].mean(axis=0), parts[:, 1].mean(axis=0) + parts[:, 0].var(axis=0), parts[:, 2].mean(axis=0)
-
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
-        raise TypeError("A model of many draws has one response for each: use its `members`, or `rank`.")
 
     def to_arviz(self) -> Any:
         """The draws as ArviZ's InferenceData."""

@@ -48,6 +48,8 @@ class FitReport:
         Sweeps or steps that this took at the end of the fit.
     n_searched : int
         How many hyperparameters of the kernel were estimated.
+    n_inducing : int
+        How many inducing points stand for the rows in sparse inference; 0 in any other.
     """
 
     converged: bool
@@ -63,6 +65,7 @@ class FitReport:
     inference_converged: bool = True
     n_iterations: int = 0
     n_searched: int = 0
+    n_inducing: int = 0
 
     @classmethod
     def of(
@@ -85,6 +88,7 @@ class FitReport:
             inference_converged=inferred.converged,
             n_iterations=inferred.n_iterations,
             n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
+            n_inducing=inferred.n_inducing,
             constant_columns=constant_columns,
             stepped_features=stepped_features,
         )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
 
-from gpsift import families
-from gpsift.families import Family
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.problem import parameter_names
 from gpsift.gp.quality import quality_sheet
@@ -18,15 +16,17 @@ from gpsift.gp.scaling import Scaling
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
-from gpsift.posterior import LatentAt, Posterior
+from gpsift.posterior import Posterior
 from gpsift.reference import Reference
+from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality
+from gpsift.savable import Savable
 from gpsift.tables import read_features
 from gpsift.threads import blas_threads_for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(Reference):
+class FittedGP(Savable, Reference):
     """A Gaussian process after `GP.fit`.
 
     Attributes
@@ -108,6 +108,13 @@ class FittedGP(Reference):
         return self.quality.explains
 
     @property
+    def how(self) -> str:
+        return "closed form"
+
+    def fresh(self) -> Self:
+        return replace(self, posterior=replace(self.posterior))
+
+    @property
     def mean_of(self) -> str:
         return "the target" if self.likelihood.standardises_target else "the latent function"
 
@@ -156,23 +163,29 @@ class FittedGP(Reference):
         return self.at(X).latent_mean
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
-        size = np.ones(X.shape[0])
-        if X is self.X_train or np.array_equal(X, self.X_train):
-            latent, size = self.posterior.at_support(rows), self.size_train
-        else:
-            latent = self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
-        return GPResponse(latent, self.scaling, self._likelihood_in_units, size if rows is None else size[rows])
+        size = self.size_train if self._is_training(X) else np.ones(X.shape[0])
+        predictive = partial(self._likelihood_in_units.predictive, size=size if rows is None else size[rows])
+        scaling = self.scaling
+        return GPResponse(
+            self._latent_at(X, rows), predictive, scaling.x_center, scaling.x_scale, scaling.y_center, scaling.y_scale
+        )
 
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        posterior = self.posterior
-        if posterior.site_var is not None and (X is self.X_train or np.array_equal(X, self.X_train)):
-            # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
-            D = posterior.site_var
-            covariance = np.diag(D) - D[:, None] * posterior.M * D
-            covariance = covariance if rows is None else covariance[np.ix_(rows, rows)]
-        else:
-            covariance = posterior.covariance(self.scaling.inputs(X if rows is None else X[rows]))
-        return self.at(X, rows).latent_mean, self.scaling.y_scale**2 * covariance
+        response = self.at(X, rows)
+        return response.latent_mean, response.latent_cov
+
+    def _is_training(self, X: np.ndarray) -> bool:
+        return X is self.X_train or np.array_equal(X, self.X_train)
+
+    def _latent_at(self, X: np.ndarray, rows: np.ndarray | None) -> Any:
+        """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
+        if self._is_training(X) and not self.inferred.n_inducing:
+            return self.posterior.at_support(rows)
+        return self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
+
+    @property
+    def _sparsity(self) -> str:
+        return f", sparse with {self.inferred.n_inducing} inducing points" if self.inferred.n_inducing else ""
 
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")
@@ -183,7 +196,7 @@ class FittedGP(Reference):
         n, p = self.X_train.shape
         quality = self.quality
         lines = [
-            f"{type(self).__name__} on {n} rows and {p} features: {_kernel_name(self.kernel)}",
+            f"{type(self).__name__} on {n} rows and {p} features: {_kernel_name(self.kernel)}{self._sparsity}",
             f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
             f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
         ]
@@ -193,43 +206,6 @@ class FittedGP(Reference):
                 f"length-scales differs for {', '.join(self.report.moving_features[:6]) or 'no feature'}"
             )
         return "\n".join(lines)
-
-
-class GPResponse:
-    """The response of our own posterior, in closed form."""
-
-    def __init__(self, latent: LatentAt, scaling: Scaling, likelihood: Likelihood, size: np.ndarray):
-        self._latent, self._scaling, self._likelihood, self._size = latent, scaling, likelihood, size
-
-    @property
-    def latent_mean(self) -> np.ndarray:
-        return self._scaling.y_center + self._scaling.y_scale * self._latent.mean
-
-    @property
-    def latent_var(self) -> np.ndarray:
-        return self._scaling.y_scale**2 * self._latent.var
-
-    def distribution(self, *, latent: bool) -> Family:
-        if latent:
-            return families.Gaussian(self.latent_mean, self.latent_var)
-        return self._likelihood.predictive(self.latent_mean, self.latent_var, self._size)
-
-    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        y_scale, x_scale = self._scaling.y_scale, self._scaling.x_scale
-        return self._latent.mean_gradient * (y_scale / x_scale), self._latent.var_gradient * (y_scale**2 / x_scale)
-
-    def hessians(self) -> tuple[np.ndarray, np.ndarray]:
-        """Second derivatives of mean and variance, (n, p, p) each."""
-        y_scale, x_scale = self._scaling.y_scale, np.multiply.outer(self._scaling.x_scale, self._scaling.x_scale)
-        return self._latent.mean_hessian * (y_scale / x_scale), self._latent.var_hessian * (y_scale**2 / x_scale)
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        mean_change, var_change = self._latent.step(j, delta / self._scaling.x_scale[j])
-        return self._scaling.y_scale * mean_change, self._scaling.y_scale**2 * var_change
-
-    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
-        return self._scaling.y_scale * self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
 
 
 def _kernel_name(kernel: Kernel) -> str:

@@ -13,11 +13,23 @@ from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.multiclass import FittedMulticlass
+from gpsift.gp.nuts import NUTS
 from gpsift.gp.optimise import Draws
 from gpsift.gp.problem import Problem
 from gpsift.gp.related import related_start
+from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine, MulticlassEngine
+from gpsift.inference import (
+    Engine,
+    EPEngine,
+    ExactEngine,
+    Inferred,
+    LaplaceEngine,
+    MulticlassEngine,
+    Sparse,
+    SparseEngine,
+)
+from gpsift.inference.memory import refuse_too_large
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,
@@ -49,7 +61,10 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gamma": Gamma,
     "student-t": StudentT,
 }
-Inference = Literal["auto", "exact", "ep", "laplace"]
+Inference = Literal["auto", "exact", "sparse", "ep", "laplace"] | Sparse
+INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
+# Up to so many rows "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
+LARGEST_EXACT = 4000
 
 
 def default_kernel() -> Kernel:
@@ -75,8 +90,10 @@ class GP:
         How observations depend on the latent function: "gaussian", "bernoulli" (probit), "logit", "softmax" (several
         classes, coded 0, 1, 2, ..., with a latent function for each), "binomial", "poisson", "negative-binomial",
         "gamma", "student-t", or an object of `gpsift.likelihoods`.
-    inference : {"auto", "exact", "ep", "laplace"}
-        "auto" is exact for Gaussian noise, expectation propagation for probit, Laplace's method for the others.
+    inference : {"auto", "exact", "sparse", "ep", "laplace"} or Sparse
+        "auto" is exact for Gaussian noise (sparse beyond 4000 rows, which is said), expectation propagation for probit,
+        Laplace's method for the others. "sparse" is `Sparse()`, whose choices are the number of inducing points and the
+        kind of approximation.
 
     Examples
     --------
@@ -101,8 +118,11 @@ class GP:
         if not isinstance(self.hyper, Hyper):
             raise TypeError(f"`hyper` must be ML2(), MAP() or Fixed(...), got {self.hyper!r}.")
         _read_likelihood(self.likelihood)
-        if self.inference not in ("auto", "exact", "ep", "laplace"):
-            raise ValueError(f'`inference` must be "auto", "exact", "ep" or "laplace", got {self.inference!r}.')
+        if not isinstance(self.inference, Sparse) and self.inference not in INFERENCES:
+            raise ValueError(
+                '`inference` must be "auto", "exact", "sparse", "ep", "laplace" or Sparse(m=...), got '
+                f"{self.inference!r}."
+            )
 
     def fit(
         self,
@@ -153,12 +173,14 @@ class GP:
         likelihood = _with_known_noise(likelihood, noise_var, target.size, scaling)
         inputs, standard_target = scaling.inputs(values), scaling.target(target)
         kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
+        kernel = kernel.for_features(values.shape[1])
+        inference = choose_inference(self.inference, likelihood, target.size, samples=isinstance(self.hyper, NUTS))
         problem = Problem(
-            kernel=kernel.for_features(values.shape[1]),
+            kernel=kernel,
             likelihood=likelihood,
             X=inputs,
             y=standard_target,
-            engine=make_engine(self.inference, likelihood, inputs, standard_target, size),
+            engine=make_engine(inference, kernel, likelihood, inputs, standard_target, size),
             names=labels,
         )
         if ceiling is not None:
@@ -167,7 +189,7 @@ class GP:
             if start is not None:
                 known = start.hyperparameters if isinstance(start, FittedGP) else start
                 problem = replace(problem, start=related_start(problem, known))
-            estimate = self.hyper.estimate(problem)
+            estimate, problem = estimate_in_rounds(self.hyper, problem)
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)
             drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)
@@ -222,13 +244,40 @@ def _pool(best: FittedGP, drawn: tuple[tuple[Likelihood, Inferred], ...], draws:
     return pooled
 
 
-def make_engine(inference: Inference, likelihood: Likelihood, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> Engine:
-    """The way of inference that was asked for, or the best one for the likelihood."""
+def choose_inference(inference: Inference, likelihood: Likelihood, n: int, *, samples: bool) -> Inference:
+    """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit."""
     is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
-    if inference == "auto":
-        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
-    if inference == "exact":
+    if isinstance(inference, Sparse) or inference == "sparse":
+        chosen = Sparse() if isinstance(inference, str) else inference
         if not is_gaussian:
+            raise ValueError(f'Sparse inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
+        if samples:
+            raise ValueError(
+                'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'
+            )
+        return chosen
+    if inference == "auto":
+        if is_gaussian and n > LARGEST_EXACT and not samples:
+            notice(
+                f"With {n} rows, more than {LARGEST_EXACT}, inference is sparse: {Sparse().m} inducing points stand "
+                'for them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="exact")` takes all rows.',
+                stacklevel=4,
+            )
+            return Sparse()
+        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
+    remedy = "Use `GP(inference=Sparse(m=256))`." if is_gaussian and not samples else "Fit fewer rows."
+    refuse_too_large(inference, n, remedy)
+    return inference
+
+
+def make_engine(
+    inference: Inference, kernel: Kernel, likelihood: Likelihood, X: np.ndarray, y: np.ndarray, size: np.ndarray
+) -> Engine:
+    """The engine of a chosen inference."""
+    if isinstance(inference, Sparse):
+        return SparseEngine.picking(X, y, kernel, inference)
+    if inference == "exact":
+        if not isinstance(likelihood, Gaussian | KnownNoise):
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
         return ExactEngine(X, y)
     if isinstance(likelihood, Softmax):

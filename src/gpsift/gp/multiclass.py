@@ -89,11 +89,7 @@ class FittedMulticlass(FittedGP):
         return mean - mean.mean(axis=1, keepdims=True)
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MulticlassResponse:  # type: ignore[override]
-        if X is self.X_train or np.array_equal(X, self.X_train):
-            latent = self.posterior.at_support(rows)
-        else:
-            latent = self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
-        return MulticlassResponse(latent, self.scaling, self.likelihood)
+        return MulticlassResponse(self._latent_at(X, rows), self.scaling, self.likelihood)
 
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         return Reference.joint(self, X, rows)  # several functions have no joint posterior of one

@@ -1,13 +1,15 @@
 """From a kernel, a likelihood and data to the latent posterior and its evidence.
 
-`exact.py` serves Gaussian noise (with `inplace.py`, its fast twin for the default model), `ep.py` and `laplace.py` any
-other likelihood, `multiclass.py` and `coupled.py` a latent function for each of several classes. `engine.py` puts the
-same questions to all of them. Read `exact.py` first.
+`exact.py` serves Gaussian noise (with `inplace.py`, its fast twin for the default model), `sparse.py` the same for many
+rows (with `inducing.py`, which picks the points that stand for them, and `sparse_engine.py`), `ep.py` and `laplace.py`
+any other likelihood, `multiclass.py` and `coupled.py` a latent function for each of several classes. `engine.py` puts
+the same questions to all of them; `memory.py` says what they need. Read `exact.py` first.
 """
 
 from gpsift.inference.coupled import CoupledAt, CoupledPosterior
 from gpsift.inference.engine import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine, MulticlassEngine
 from gpsift.inference.exact import Evidence
+from gpsift.inference.sparse_engine import Sparse, SparseEngine
 
 __all__ = [
     "CoupledAt",
@@ -19,4 +21,6 @@ __all__ = [
     "Inferred",
     "LaplaceEngine",
     "MulticlassEngine",
+    "Sparse",
+    "SparseEngine",
 ]

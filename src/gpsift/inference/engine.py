@@ -40,6 +40,8 @@ class Inferred:
     converged : bool
     n_iterations : int
     jitter : float
+    n_inducing : int
+        How many inducing points stand for the rows; 0 where none do.
     """
 
     posterior: Posterior | CoupledPosterior
@@ -49,6 +51,7 @@ class Inferred:
     converged: bool = True
     n_iterations: int = 0
     jitter: float = 0.0
+    n_inducing: int = 0
 
 
 class Engine(ABC):

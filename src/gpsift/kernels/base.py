@@ -95,6 +95,10 @@ class Kernel(ABC):
         """k(x_i, x_i)."""
 
     @abstractmethod
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        """sum_i g_i dk(x_i, x_i) / d log(parameter), one number for each hyperparameter."""
+
+    @abstractmethod
     def diag_gradient(self, X: Array) -> Array:
         """d k(x_i, x_i) / dx_ij, an (n, p) array."""
 
@@ -173,6 +177,10 @@ class Stationary(Term, ABC):
     def diag(self, X: Array) -> Array:
         return namespace(X).full_like(X[:, 0], self.prior_var)
 
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        x, xp = X[:1, :], namespace(X, g)
+        return self.between(x, x).log_gradient(xp.reshape(xp.sum(g), (1, 1)))
+
     def diag_gradient(self, X: Array) -> Array:
         return namespace(X).zeros_like(X)
 
@@ -227,6 +235,9 @@ class Sum(Kernel):
 
     def diag(self, X: Array) -> Array:
         return _total(term.diag(X) for term in self.terms)
+
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        return np.concatenate([term.diag_log_gradient(X, g) for term in self.terms])
 
     def diag_gradient(self, X: Array) -> Array:
         return _total(term.diag_gradient(X) for term in self.terms)

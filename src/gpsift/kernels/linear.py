@@ -39,6 +39,10 @@ class Linear(Term):
     def diag(self, X: Array) -> Array:
         return namespace(X).sum(X * X * self.slope_var(X), axis=1)
 
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        by_feature = to_numpy(self.slope_var(X) * (g @ (X * X)))
+        return by_feature if np.ndim(self.linear_var) else np.array([by_feature.sum()])
+
     def diag_gradient(self, X: Array) -> Array:
         return 2.0 * X * self.slope_var(X)
 

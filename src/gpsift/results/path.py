@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.results.suggestion import Suggestion
+from gpsift.savable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path:
+class Path(Savable):
     """Submodels of growing size, and how each predicts beside the reference, the model with all features.
 
     A unit is a feature, or a group of features that come and go together. Forced units are in every submodel and count
@@ -189,7 +190,7 @@ class Path:
             The size to mark, by default that of `suggestion`.
         ax : matplotlib Axes, optional
         """
-        from gpsift.report import path_plots
+        from gpsift.plotting import path_plots
 
         if suggested is None and self.suggestion is not None:
             suggested = self.suggestion.size

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpsift.savable import Savable
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -20,7 +22,7 @@ NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection:
+class Projection(Savable):
     """The projection of a model on some of its features.
 
     Attributes
@@ -87,7 +89,7 @@ class Projection:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectionPath:
+class ProjectionPath(Savable):
     """Projections on growing sets of features, each with the unit that brings it nearest to the reference.
 
     A unit is a feature, or a group of features that enter together.
@@ -166,7 +168,7 @@ class ProjectionPath:
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the divergence by size."""
-        from gpsift.report import path_plots
+        from gpsift.plotting import path_plots
 
         return path_plots.projection_curve(self, ax=ax)
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.savable import Savable
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking:
+class Ranking(Savable):
     """How relevant each feature is to a model's predictions, and where.
 
     Attributes
@@ -152,7 +154,7 @@ class Ranking:
         ax : matplotlib Axes, optional
             Where to draw the bars.
         """
-        from gpsift.report import plots
+        from gpsift.plotting import plots
 
         drawings = {"bars": plots.relevance_bars, "pointwise": plots.pointwise_relevance}
         if kind not in drawings:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.savable import Savable
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability:
+class Stability(Savable):
     """Rankings of the same features on many random samples of the rows.
 
     Attributes
@@ -98,7 +100,7 @@ class Stability:
 
     def plot(self, kind: str = "ranks", *, ax: Axes | None = None) -> Axes:
         """Draw the ranks of each feature in every sample ("ranks"), or the entropy of each position ("entropy")."""
-        from gpsift.report import stability_plots
+        from gpsift.plotting import stability_plots
 
         drawings = {"ranks": stability_plots.jittered_ranks, "entropy": stability_plots.entropy_by_position}
         if kind not in drawings:

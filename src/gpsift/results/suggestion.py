@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
+from gpsift.savable import Savable
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -16,7 +18,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestion:
+class Suggestion(Savable):
     """A suggested size.
 
     Attributes

@@ -309,9 +309,10 @@ class Plan:
         reference_mean = np.concatenate([np.asarray(each.reference["mean"]) for each in scored])
         metrics = [dict(prediction_metrics(y, each, classes=classes)) for each in mean]
         if classes and self.sizes[0] == 0:
-            metrics[0]["auc"] = (
-                0.5  # no inputs, no order of the rows; leaving one out would make up a perfect wrong one
-            )
+            if self.scheme.folds[0].test is None:
+                # Without inputs a row that is left out makes its own class a little rarer: a perfect wrong guess.
+                metrics[0] = dict(prediction_metrics(y, _class_shares(y, mean[0]), classes=classes))
+            metrics[0]["auc"] = 0.5  # no inputs, no order of the rows
         several = len(scored) > 1
         return Path(
             measure=label_of(self.measure) + (", re-ranked after every removal" if self.refit else ""),
@@ -368,3 +369,10 @@ def _read_sizes(sizes: Any, units: Units) -> tuple[int, ...]:
         forced = f" (the {smallest} forced unit(s) are in every submodel)" if smallest else ""
         raise ValueError(f"`sizes` must lie between {smallest} and {largest}{forced}, got {sizes!r}.")
     return tuple(int(size) for size in wanted)
+
+
+def _class_shares(y: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """The share of class 1, or of every class, as the prediction of all rows."""
+    if like.ndim == 1:
+        return np.full(like.shape, y.mean())
+    return np.broadcast_to(np.bincount(y.astype(int), minlength=like.shape[1]) / y.size, like.shape)

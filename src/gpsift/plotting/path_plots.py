@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.report.plots import BLUE, ORANGE, short
+from gpsift.plotting.plots import BLUE, ORANGE, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

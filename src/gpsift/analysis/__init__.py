@@ -1,0 +1,6 @@
+"""From a table to an answer: everything that the command line and the page show, in one record."""
+
+from gpsift.analysis.record import Analysis, Caution
+from gpsift.analysis.run import analyse
+
+__all__ = ["Analysis", "Caution", "analyse"]

@@ -1,0 +1,112 @@
+"""What a reader should know before acting on an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from gpsift.analysis.record import Caution
+from gpsift.gp import DrawnGP, FittedGP
+
+CORRELATED = 0.9
+PAIRS_SHOWN = 5
+# Fewer rows than this for each column make any ranking shaky.
+ROWS_PER_COLUMN = 5
+
+
+def cautions_of(
+    model: FittedGP | DrawnGP, X: pd.DataFrame, groups: Mapping[str, Sequence[str]], notes: Sequence[str]
+) -> tuple[Caution, ...]:
+    """All cautions, the gravest first."""
+    found = [
+        *_explains_nothing(model),
+        *_trouble_of_the_fit(model),
+        *_correlated(X, groups),
+        *_few_rows(X, groups),
+        *(Caution("The table was changed", note) for note in notes),
+    ]
+    return tuple(found)
+
+
+def _explains_nothing(model: FittedGP | DrawnGP) -> list[Caution]:
+    if model.explains is not False:
+        return []
+    return [
+        Caution(
+            "The model explains nothing",
+            "It predicts rows that were left out no better than a model without inputs, so the order of the columns "
+            "says little about the data.",
+        )
+    ]
+
+
+def _trouble_of_the_fit(model: FittedGP | DrawnGP) -> list[Caution]:
+    report = model.report
+    found = []
+    if not report.converged:
+        found.append(Caution("The fit did not converge", report.message))
+    if not report.starts_agree and report.moving_features:
+        found.append(
+            Caution(
+                "Several fits describe the data equally well",
+                "Starts of the search ended at different optima; they disagree on the length-scales of "
+                f"{_listed(report.moving_features)}. KL and VAR suffer less from this than ARD.",
+            )
+        )
+    if report.at_limit:
+        found.append(Caution("A parameter ended at its limit", f"{'; '.join(report.at_limit)}."))
+    if report.constant_columns:
+        found.append(Caution("Constant columns", f"{_listed(report.constant_columns)}: always the same, relevance 0."))
+    if isinstance(model, DrawnGP) and model.diagnostics.get("r_hat", 1.0) > 1.05:
+        found.append(
+            Caution(
+                "The sampler did not settle",
+                f"r-hat is {model.diagnostics['r_hat']:.2f}, above 1.05: intervals and rank probabilities may be off.",
+            )
+        )
+    return found
+
+
+def _correlated(X: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Caution]:
+    """Pairs of columns of which one can stand in for the other; indicators of one category are no news."""
+    owner = {column: name for name, members in groups.items() for column in members}
+    varying = X.loc[:, X.std() > 0]
+    r = np.corrcoef(varying.to_numpy(), rowvar=False) if varying.shape[1] > 1 else np.ones((1, 1))
+    first, second = np.nonzero(np.triu(np.abs(r) > CORRELATED, k=1))
+    names = list(varying.columns)
+    pairs = sorted(
+        (
+            (names[i], names[j], float(r[i, j]))
+            for i, j in zip(first, second, strict=True)
+            if owner.get(names[i], names[i]) != owner.get(names[j], names[j])
+        ),
+        key=lambda pair: -abs(pair[2]),
+    )
+    if not pairs:
+        return []
+    listed = "; ".join(f"{a} and {b} ({value:+.2f})" for a, b, value in pairs[:PAIRS_SHOWN])
+    more = f", and {len(pairs) - PAIRS_SHOWN} more pairs" if len(pairs) > PAIRS_SHOWN else ""
+    return [
+        Caution(
+            "Columns that go together",
+            f"{listed}{more}. Each can stand in for the other, so their relevance may be shared or fall to either.",
+        )
+    ]
+
+
+def _few_rows(X: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Caution]:
+    n_columns = X.shape[1] - sum(len(members) - 1 for members in groups.values())
+    if len(X) >= ROWS_PER_COLUMN * n_columns:
+        return []
+    return [
+        Caution(
+            "Few rows for so many columns",
+            f"{len(X)} rows and {n_columns} columns: look at the stability of the order before acting on it.",
+        )
+    ]
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

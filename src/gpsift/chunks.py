@@ -1,0 +1,18 @@
+"""Rows in chunks, so that what a computation holds at once does not grow with their number."""
+
+from __future__ import annotations
+
+# What one matrix of a chunk may take; a computation holds about ten of them. Larger ones are no faster: at this size
+# the matrix products are long enough for BLAS.
+CHUNK_BYTES = 2**24
+DOUBLE = 8
+
+
+def row_chunks(n_rows: int, n_columns: int, chunk_bytes: int = CHUNK_BYTES) -> list[slice]:
+    """Consecutive slices of the rows; a matrix of doubles with this many columns and a slice's rows fits into a chunk.
+
+    >>> row_chunks(10, 4, chunk_bytes=128)
+    [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    """
+    size = max(1, chunk_bytes // (DOUBLE * max(1, n_columns)))
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]

@@ -1,0 +1,77 @@
+"""``gpsift explain``: what moves the prediction of some rows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from gpsift.analysis.local import explain as explain_rows
+from gpsift.cli import options as o
+from gpsift.cli.errors import clear_errors
+from gpsift.cli.machine import local_as_json
+from gpsift.cli.shown import show_local
+from gpsift.cli.work import analysed, remarks
+from gpsift.tabular import Prepared, matching_rows, prepare, read_file
+
+
+def explain(
+    file: o.File,
+    target: o.Target,
+    row: Annotated[int | None, typer.Option(min=1, help="A row, counted from 1 below the header.")] = None,
+    where: Annotated[str | None, typer.Option(help='A condition on rows, such as "age > 60".')] = None,
+    drop: o.Drop = [],  # noqa: B006
+    categorical: o.Categorical = [],  # noqa: B006
+    task: o.TaskOption = o.TaskChoice.AUTO,
+    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    likelihood: o.Likelihood = None,
+    hyper: o.HyperOption = o.HyperChoice.MAP,
+    rows: o.Rows = None,
+    seed: o.Seed = 0,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Show what moves the prediction, and what its uncertainty, at one row or at some rows, against the average.
+
+    Example: gpsift explain measurements.csv --target yield --row 17
+    """
+    if (row is None) == (where is None):
+        raise typer.BadParameter('say which rows: either --row 17 or --where "age > 60"')
+    with clear_errors(), remarks(quiet):
+        frame = read_file(file)
+        table = prepare(frame, target, drop=drop, categorical=categorical, task=task.value, missing=missing.value)
+        places = _places(table, frame.shape[0], row, where)
+        analysis = analysed(
+            quiet,
+            table,
+            None,
+            select=False,
+            likelihood=likelihood,
+            hyper=hyper.made(seed),
+            most_rows=rows,
+            seed=seed,
+        )
+        local = explain_rows(analysis, table.X.iloc[places], table.y[places])
+        what = f"row {row}" if row is not None else f"{len(places)} rows where {where}"
+        if json:
+            typer.echo(local_as_json(analysis, local, what))
+        else:
+            show_local(analysis, local, what, table.rows.iloc[places], Console())
+
+
+def _places(table: Prepared, n_read: int, row: int | None, where: str | None) -> np.ndarray:
+    """Positions in the prepared table; its index still counts the rows of the file."""
+    if where is not None:
+        places = np.flatnonzero(matching_rows(table.rows, where))
+        if places.size == 0:
+            raise ValueError(f"No row satisfies {where!r}.")
+        return places
+    assert row is not None
+    if row > n_read:
+        raise ValueError(f"There is no row {row}; the table has {n_read}.")
+    places = np.flatnonzero(table.rows.index == row)
+    if places.size == 0:
+        raise ValueError(f"Row {row} has missing values and was left out; see --missing.")
+    return places

@@ -1,0 +1,119 @@
+"""Answers as JSON. The names below are stable; new ones may be added under the same schema number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from gpsift.analysis import Analysis
+from gpsift.analysis.local import Local
+from gpsift.relevance.rank import versions
+from gpsift.results import Path, Ranking, Stability
+
+SCHEMA = "gpsift-answer/1"
+
+
+def as_json(analysis: Analysis) -> str:
+    """The whole answer."""
+    record: dict[str, Any] = {
+        **_head(analysis),
+        "quality": _quality(analysis),
+        "rankings": {name: _ranking(ranking) for name, ranking in analysis.rankings.items()},
+    }
+    if analysis.path is not None:
+        record["path"] = _path(analysis.path)
+        record["selected"] = None if analysis.selected is None else list(analysis.selected)
+    if analysis.stability is not None:
+        record["stability"] = _stability(analysis.stability)
+    record["cautions"] = [{"title": caution.title, "detail": caution.detail} for caution in analysis.cautions]
+    return _dumped(record)
+
+
+def ranking_as_json(ranking: Ranking, source: str) -> str:
+    """One ranking, of a model that was not fitted here."""
+    name = ranking.measure.split("(")[0]
+    return _dumped({"schema": SCHEMA, "source": source, "rankings": {name: _ranking(ranking)}, "versions": versions()})
+
+
+def local_as_json(analysis: Analysis, local: Local, what: str) -> str:
+    """What moves the prediction of some rows."""
+    columns: dict[str, Any] = {"column": local.names, "score": local.scores, "average": local.average}
+    if local.moves_mean is not None:
+        columns |= {"moves_mean": local.moves_mean, "moves_variance": local.moves_variance}
+    record = {
+        **_head(analysis),
+        "rows": what,
+        "prediction": local.prediction,
+        "sd": local.sd,
+        "observed": local.observed,
+        "relevance": _records(columns, local.order),
+    }
+    return _dumped(record)
+
+
+def _head(analysis: Analysis) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "source": analysis.source,
+        "target": analysis.target,
+        "task": analysis.task,
+        "classes": list(analysis.classes),
+        "n_rows": len(analysis.y),
+        "seed": analysis.seed,
+        "versions": versions(),
+    }
+
+
+def _quality(analysis: Analysis) -> dict[str, Any]:
+    quality = analysis.model.quality
+    return {
+        "explains": analysis.model.explains,
+        "elpd": quality.elpd,
+        "elpd_against_no_inputs": quality.elpd_diff,
+        "standard_error": quality.diff_se,
+    }
+
+
+def _ranking(ranking: Ranking) -> dict[str, Any]:
+    frame = ranking.to_frame()
+    return {"measure": ranking.measure, "units": ranking.units, "columns": frame.to_dict(orient="records")}
+
+
+def _path(path: Path) -> dict[str, Any]:
+    suggestion = path.suggestion
+    return {
+        "scheme": path.scheme,
+        "validated": path.validated,
+        "reference_elpd": path.reference_elpd,
+        "sizes": path.to_frame().to_dict(orient="records"),
+        "suggestion": None
+        if suggestion is None
+        else {"rule": suggestion.rule, "size": suggestion.size, "reason": suggestion.reason},
+    }
+
+
+def _stability(found: Stability) -> dict[str, Any]:
+    return {"samples": len(found.scores), "rows": found.n_rows, "columns": found.to_frame().to_dict(orient="records")}
+
+
+def _records(columns: dict[str, Any], order: np.ndarray) -> list[dict[str, Any]]:
+    return [{name: values[j] for name, values in columns.items()} for j in order]
+
+
+def _dumped(record: dict[str, Any]) -> str:
+    return json.dumps(_plain(record), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists that JSON has; what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, np.integer):
+        return int(value)
+    return bool(value) if isinstance(value, np.bool_) else value

@@ -1,0 +1,86 @@
+"""What several commands are told in the same words."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpsift.gp import MAP, ML2, NUTS
+from gpsift.gp.hyper import Hyper
+
+
+class TaskChoice(StrEnum):
+    """What kind of target."""
+
+    AUTO = "auto"
+    REGRESSION = "regression"
+    CLASSIFICATION = "classification"
+    COUNTS = "counts"
+
+
+class MissingChoice(StrEnum):
+    """What to do with missing values."""
+
+    REFUSE = "refuse"
+    DROP = "drop"
+    MEAN = "mean"
+
+
+class MeasureChoice(StrEnum):
+    """What decides the order."""
+
+    KL = "kl"
+    VAR = "var"
+    ARD = "ard"
+    RATE = "rate"
+    DERIVATIVE = "derivative"
+
+
+class HyperChoice(StrEnum):
+    """How hyperparameters are found."""
+
+    MAP = "map"
+    ML2 = "ml2"
+    NUTS = "nuts"
+
+    def made(self, seed: int) -> Hyper:
+        """The object of that name."""
+        kinds: dict[str, type[MAP | ML2 | NUTS]] = {"map": MAP, "ml2": ML2, "nuts": NUTS}
+        return kinds[self.value](seed=seed)
+
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")]
+Save = Annotated[Path | None, typer.Option(help="Keep the fitted model in this file.")]
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to explain, by name or position from 0.")]
+OptionalFile = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")
+]
+OptionalTarget = Annotated[
+    str | None, typer.Option("--target", "-t", help="The column to explain, by name or position from 0.")
+]
+Model = Annotated[Path | None, typer.Option(help="A saved model to rank, in place of fitting one.")]
+Drop = Annotated[list[str], typer.Option(help="A column to leave out; may be given several times.")]
+Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; several times.")]
+TaskOption = Annotated[TaskChoice, typer.Option(help="What kind of target.")]
+MissingOption = Annotated[MissingChoice, typer.Option(help="What to do with missing values.")]
+MeasureOption = Annotated[MeasureChoice, typer.Option(help="What decides the order.")]
+Likelihood = Annotated[
+    str | None, typer.Option(help="Such as student-t or negative-binomial; by the task if not said.")
+]
+HyperOption = Annotated[HyperChoice, typer.Option("--hyper", help="How hyperparameters are found.")]
+Rows = Annotated[int | None, typer.Option(min=10, help="Use at most so many rows, drawn with the seed.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error.")]
+Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]
+
+
+def typed_command() -> str:
+    """What was typed, for the record."""
+    return shlex.join(["gpsift", *sys.argv[1:]])

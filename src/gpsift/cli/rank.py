@@ -1,0 +1,62 @@
+"""``gpsift rank``: which columns matter."""
+
+from __future__ import annotations
+
+import typer
+
+from gpsift.cli import options as o
+from gpsift.cli.errors import clear_errors
+from gpsift.cli.saved import rank_saved
+from gpsift.cli.shown import show_ranking
+from gpsift.cli.work import analysed, answered, check_page, remarks
+
+
+def rank(
+    file: o.OptionalFile = None,
+    target: o.OptionalTarget = None,
+    drop: o.Drop = [],  # noqa: B006  # typer reads it and makes a new one
+    categorical: o.Categorical = [],  # noqa: B006
+    task: o.TaskOption = o.TaskChoice.AUTO,
+    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    measure: o.MeasureOption = o.MeasureChoice.KL,
+    likelihood: o.Likelihood = None,
+    hyper: o.HyperOption = o.HyperChoice.MAP,
+    rows: o.Rows = None,
+    html: o.Html = None,
+    save: o.Save = None,
+    model: o.Model = None,
+    seed: o.Seed = 0,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Rank the columns of a table by how a prediction of the target reacts to them.
+
+    Example: gpsift rank measurements.csv --target yield
+    """
+    check_page(html)
+    if model is not None:
+        if html is not None or save is not None or target is not None:
+            raise typer.BadParameter("a saved model takes no --target, --html or --save", param_hint="--model")
+        with clear_errors(), remarks(quiet):
+            rank_saved(model, file, measure.value, json=json)
+        return
+    if file is None or target is None:
+        raise typer.BadParameter("a table and its --target are needed, or a saved --model")
+    with clear_errors(), remarks(quiet):
+        analysis = analysed(
+            quiet,
+            file,
+            target,
+            select=False,
+            drop=drop,
+            categorical=categorical,
+            task=task.value,
+            missing=missing.value,
+            measure=measure.value,
+            likelihood=likelihood,
+            hyper=hyper.made(seed),
+            most_rows=rows,
+            seed=seed,
+            command=o.typed_command(),
+        )
+        answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

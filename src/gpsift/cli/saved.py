@@ -1,0 +1,53 @@
+"""Ranking a model from a file, instead of fitting one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+
+from gpsift.cli.machine import ranking_as_json
+from gpsift.cli.shown import show_one_ranking
+from gpsift.reference import Reference
+from gpsift.relevance import rank
+from gpsift.selection.orders import read_measure
+from gpsift.storage import load
+from gpsift.tabular import read_file
+
+
+def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> None:
+    """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
+    loaded = load(model)
+    if not isinstance(loaded, Reference):
+        raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
+    X = None if file is None else inputs_of(read_file(file), loaded.feature_names)
+    chosen = read_measure(measure)
+    ranking = rank(loaded, X, chosen)  # type: ignore[arg-type]  # the command line offers no projection
+    if json:
+        typer.echo(ranking_as_json(ranking, source=str(model)))
+    else:
+        show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Console())
+
+
+def inputs_of(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
+    """The columns that a model was fitted on; indicators such as "colour=red" are made from the column of texts."""
+    columns: dict[str, Any] = {}
+    for feature in features:
+        name, _, level = feature.partition("=")
+        if feature in frame:
+            numbers = pd.to_numeric(frame[feature], errors="coerce")
+            if numbers.isna().any():
+                raise ValueError(
+                    f"The column {feature!r} has missing values or texts; the model was fitted on numbers."
+                )
+            columns[feature] = numbers.to_numpy(dtype=float)
+        elif level and name in frame:
+            columns[feature] = (frame[name].astype(str) == level).to_numpy(dtype=float)
+        else:
+            known = ", ".join(map(str, frame.columns[:12]))
+            raise ValueError(f"The model was fitted on the column {feature!r}, which the table lacks; it has {known}.")
+    return pd.DataFrame(columns, dtype=np.float64)

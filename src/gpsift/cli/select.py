@@ -1,0 +1,73 @@
+"""``gpsift select``: which columns matter, and how many are enough."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gpsift.cli import options as o
+from gpsift.cli.errors import clear_errors
+from gpsift.cli.shown import show_selection
+from gpsift.cli.work import analysed, answered, check_page, remarks
+
+
+class RuleChoice(StrEnum):
+    """What is enough."""
+
+    ONE_SE = "one-se"
+    NEGLIGIBLE = "negligible"
+    EXPLAINED = "explained"
+
+
+def select(
+    file: o.File,
+    target: o.Target,
+    drop: o.Drop = [],  # noqa: B006
+    categorical: o.Categorical = [],  # noqa: B006
+    task: o.TaskOption = o.TaskChoice.AUTO,
+    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    measure: o.MeasureOption = o.MeasureChoice.KL,
+    rule: Annotated[RuleChoice, typer.Option(help="What is enough.")] = RuleChoice.ONE_SE,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Folds that judge submodels; leave-one-out if not said.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Random samples of the rows on which to rank again.")] = 0,
+    likelihood: o.Likelihood = None,
+    hyper: o.HyperOption = o.HyperChoice.MAP,
+    rows: o.Rows = None,
+    html: o.Html = None,
+    save: o.Save = None,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = 1,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Find out which columns of a table are enough to predict the target.
+
+    Example: gpsift select measurements.csv --target yield --html report.html
+    """
+    check_page(html)
+    with clear_errors(), remarks(quiet):
+        analysis = analysed(
+            quiet,
+            file,
+            target,
+            select=True,
+            samples=samples,
+            drop=drop,
+            categorical=categorical,
+            task=task.value,
+            missing=missing.value,
+            measure=measure.value,
+            rule=rule.value,
+            cv=folds,
+            likelihood=likelihood,
+            hyper=hyper.made(seed),
+            most_rows=rows,
+            seed=seed,
+            jobs=jobs,
+            command=o.typed_command(),
+        )
+        answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_selection)

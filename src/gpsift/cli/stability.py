@@ -1,0 +1,57 @@
+"""``gpsift stability``: how much the order depends on the rows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpsift.cli import options as o
+from gpsift.cli.errors import clear_errors
+from gpsift.cli.shown import show_stability
+from gpsift.cli.work import analysed, answered, check_page, remarks
+
+
+def stability(
+    file: o.File,
+    target: o.Target,
+    samples: Annotated[int, typer.Option(min=2, help="Random samples of the rows.")] = 50,
+    drop: o.Drop = [],  # noqa: B006
+    categorical: o.Categorical = [],  # noqa: B006
+    task: o.TaskOption = o.TaskChoice.AUTO,
+    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    measure: o.MeasureOption = o.MeasureChoice.KL,
+    likelihood: o.Likelihood = None,
+    hyper: o.HyperOption = o.HyperChoice.MAP,
+    rows: o.Rows = None,
+    html: o.Html = None,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = 1,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Rank the columns on many random samples of the rows, and see what stays.
+
+    Example: gpsift stability measurements.csv --target yield --samples 50
+    """
+    check_page(html)
+    with clear_errors(), remarks(quiet):
+        analysis = analysed(
+            quiet,
+            file,
+            target,
+            select=False,
+            samples=samples,
+            drop=drop,
+            categorical=categorical,
+            task=task.value,
+            missing=missing.value,
+            measure=measure.value,
+            likelihood=likelihood,
+            hyper=hyper.made(seed),
+            most_rows=rows,
+            seed=seed,
+            jobs=jobs,
+            command=o.typed_command(),
+        )
+        answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_stability)

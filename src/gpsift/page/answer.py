@@ -1,0 +1,64 @@
+"""What was asked and answered, in two sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from gpsift.page.sheet import predicts
+from gpsift.page.words import count, listed, tag
+
+if TYPE_CHECKING:
+    from gpsift.analysis.record import Analysis
+    from gpsift.results import Ranking
+
+# A column leads with the first if its score is at least this share of the first one's.
+LEADS = 0.5
+MOST_NAMED = 4
+
+
+def answer(analysis: Analysis) -> list[Markup]:
+    """Which columns matter most and how many are enough; first of all, whether the model explains anything."""
+    target = tag(analysis.target)
+    if not analysis.model.quality.explains:
+        return [
+            Markup(
+                "The model explains nothing of {}: rows that it has not seen are predicted no better than without any "
+                "inputs, or not by more than fitting noise would give."
+            ).format(target),
+            Markup("The order of the columns below therefore says how this model reacts, and little about the data."),
+        ]
+    ranking = analysis.leading
+    names = leaders(ranking)
+    if not names:
+        first = Markup("The prediction of {} reacts to none of the {}.").format(target, _columns(ranking))
+    else:
+        verb = "matters" if len(names) == 1 else "matter"
+        first = Markup("For {}, {} {} most among {}.").format(target, listed(names), verb, _columns(ranking))
+    return [first, Markup("{}, {}.").format(_enough(analysis), predicts(analysis))]
+
+
+def leaders(ranking: Ranking) -> list[str]:
+    """The columns at the top of a ranking, at most four; none where every score is 0."""
+    top = ranking.scores.max()
+    leading = [j for j in ranking.order if top > 0 and ranking.scores[j] >= LEADS * top]
+    return [ranking.names[j] for j in leading[:MOST_NAMED]]
+
+
+def _columns(ranking: Ranking) -> str:
+    return count(len(ranking.names), "column")
+
+
+def _enough(analysis: Analysis) -> Markup:
+    path, names = analysis.path, analysis.selected
+    if path is None:
+        return Markup("How many are enough was not searched")
+    if names is None:
+        return Markup("No smaller model on the path predicts as well as the one with all {}").format(path.n_units)
+    if not names:
+        return Markup("None of the {} is needed to predict as well as all of them do").format(path.n_units)
+    if len(names) == path.n_units:
+        return Markup("All {} are needed").format(path.n_units)
+    verb = "is" if len(names) == 1 else "are"
+    return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, listed(names, 8))

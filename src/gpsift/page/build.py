@@ -1,0 +1,140 @@
+"""From the record of an analysis to one HTML file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpsift.page.answer import answer
+from gpsift.page.embed import bokeh_script, own, policy, script_data
+from gpsift.page.local import shown_rows
+from gpsift.page.sheet import data_lines, quality_lines
+from gpsift.page.table import first_size, relevance_table
+from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
+
+if TYPE_CHECKING:
+    from gpsift.analysis.record import Analysis
+    from gpsift.results import Path as SearchPath
+    from gpsift.results import Stability
+
+# A table with more columns than this opens with the first of them only.
+SHORT_TABLE = 25
+
+
+def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
+    """Write the page of an analysis: one HTML file that needs nothing else.
+
+    The file appears whole or not at all: it is written under another name in the same folder and then renamed.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    path : path
+        An existing file is replaced.
+
+    Returns
+    -------
+    Path
+        Where the page is.
+    """
+    path = Path(path)
+    text = page_text(analysis)
+    # Opened like any other file, so that it has the permissions that the user's files have.
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.part")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    now : datetime, optional
+        The date on the page, by default this moment.
+    """
+    # Both are needed by pages only, and Bokeh takes a while to load.
+    import jinja2
+
+    from gpsift.page import figures
+
+    rows = shown_rows(analysis)
+    items = {}
+    if rows is not None:
+        items["strips"] = figures.pointwise_strips(rows, "figure-strips")
+    if analysis.path is not None:
+        items["curve"] = figures.elpd_curve(analysis.path, "figure-curve")
+    if analysis.stability is not None:
+        items["ranks"] = figures.rank_strips(analysis.stability, "figure-ranks")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gpsift.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(
+        number=number, percent=percent, tag=tag, listed=listed, sentence=sentence, signed=signed, shortened=shortened
+    )
+    scripts = [bokeh_script(), own("page.js")]
+    return environment.get_template("page.html").render(
+        analysis=analysis,
+        answer=answer(analysis),
+        data_lines=data_lines(analysis),
+        quality_lines=quality_lines(analysis),
+        table=relevance_table(analysis),
+        short_table=SHORT_TABLE,
+        rows=rows,
+        strips=min(figures.MOST_STRIPS, len(analysis.leading.names)),
+        most_strips=figures.MOST_STRIPS,
+        ramp=figures.RAMP,
+        sizes=size_lines(analysis.path),
+        stability=stability_lines(analysis.stability, first_size(analysis)),
+        first=first_size(analysis),
+        count=count,
+        now=(now or datetime.now().astimezone()).strftime("%d %B %Y, %H:%M"),
+        versions=analysis.leading.details.get("versions", {}),
+        data=script_data({"figures": items, "rows": None if rows is None else rows.payload()}),
+        style=own("page.css"),
+        scripts=scripts,
+        policy=policy(scripts),
+    )
+
+
+def size_lines(path: SearchPath | None) -> list[dict[str, Any]]:
+    """A line for each size of the path."""
+    if path is None:
+        return []
+    added = ["" if size == 0 else path.names[path.order[size - 1]] for size in path.sizes]
+    return [
+        {"size": int(size), "added": name, "elpd": value, "diff": diff, "se": se}
+        for size, name, value, diff, se in zip(path.sizes, added, path.elpd, path.diff, path.diff_se, strict=True)
+    ]
+
+
+def stability_lines(stability: Stability | None, k: int) -> list[dict[str, Any]]:
+    """A line for each column, the best mean rank first."""
+    if stability is None:
+        return []
+    shares = dict(zip(stability.names, stability.in_first(k), strict=True))
+    return [
+        {
+            "name": line["feature"],
+            "mean": line["mean_rank"],
+            "best": line["best_rank"],
+            "worst": line["worst_rank"],
+            "first": line["first"],
+            "in_first": shares[str(line["feature"])],
+        }
+        for line in stability.to_frame().to_dict("records")
+    ]

@@ -1,0 +1,157 @@
+"""Data and model sheet: what was fitted, and how well it predicts, in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+
+from gpsift.page.words import count, listed, number, percent, signed, tag, value_text
+
+if TYPE_CHECKING:
+    from gpsift.analysis.record import Analysis
+
+TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}
+KERNELS = {
+    "SquaredExponential": "squared exponential",
+    "Matern32": "Matérn 3/2",
+    "Matern52": "Matérn 5/2",
+    "RationalQuadratic": "rational quadratic",
+    "Linear": "linear",
+    "Constant": "constant",
+}
+LIKELIHOODS = {
+    "Gaussian": "normal noise",
+    "KnownNoise": "normal noise of known variance",
+    "StudentT": "Student-t noise",
+    "Gamma": "gamma",
+    "Probit": "Bernoulli, probit link",
+    "Logit": "Bernoulli, logit link",
+    "Binomial": "binomial",
+    "Poisson": "Poisson",
+    "NegativeBinomial": "negative binomial",
+    "Softmax": "several classes, softmax",
+}
+INFERENCES = {"exact": "exact", "ep": "expectation propagation", "laplace": "Laplace's method"}
+# The middle of the predictive distribution that calibration is judged by.
+LEVEL = 0.9
+# So many standard errors away from 0 a difference in elpd is called clear.
+CLEAR = 2.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the sheet: what, its value, and a remark."""
+
+    what: str
+    value: str | Markup
+    remark: str | Markup = ""
+
+
+def data_lines(analysis: Analysis) -> list[Line]:
+    """What the data are and what was fitted to them."""
+    model = analysis.model
+    members = getattr(model, "members", ())
+    one: Any = members[0] if members else model
+    lines = [
+        Line("Source", analysis.source),
+        Line("Rows", f"{len(analysis.X):,}"),
+        Line("Columns", str(len(analysis.leading.names)), _categories(analysis)),
+        Line("Target", tag(analysis.target), _target(analysis)),
+        Line("Kernel", kernel_words(one.kernel)),
+        Line("Likelihood", LIKELIHOODS.get(type(one.likelihood).__name__, type(one.likelihood).__name__)),
+        Line("Inference", INFERENCES.get(one.inference, one.inference)),
+    ]
+    if members:
+        found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members
+        remark = f"r-hat {found['r_hat']:.2f}, effective sample size {found['ess']:.0f}"
+        lines.append(Line("Hyperparameters", f"{len(members)} draws from their posterior", remark))
+    return lines
+
+
+def quality_lines(analysis: Analysis) -> list[Line]:
+    """How well rows that were left out one at a time are predicted."""
+    quality = analysis.model.quality
+    lines = []
+    if analysis.task == "classification":
+        right, commonest = accuracy(analysis)
+        lines.append(Line("Classes right", percent(right), f"{percent(commonest)} by always naming the commonest"))
+        probability, empty = np.exp(quality.lpd.mean()), np.exp(quality.lpd_empty.mean())
+        lines.append(
+            Line(
+                "Probability of what was seen",
+                number(probability, 2),
+                f"{number(empty, 2)} without inputs (geometric mean)",
+            )
+        )
+    else:
+        lines.append(Line("Variance explained (R²)", percent(quality.loo_r2), _r2_remark(quality.loo_r2)))
+        inside = float(np.mean(np.abs(quality.pit - 0.5) <= LEVEL / 2))
+        lines.append(
+            Line(
+                f"Inside the {percent(LEVEL)} interval", percent(inside), f"of the rows; {percent(LEVEL)} if calibrated"
+            )
+        )
+    difference, error = quality.elpd_diff, quality.diff_se
+    lines.append(
+        Line(
+            "elpd against no inputs",
+            signed(f"{difference:+.1f} ± {error:.1f}"),
+            _difference_words(difference, error),
+        )
+    )
+    return lines
+
+
+def predicts(analysis: Analysis) -> str:
+    """How well the model predicts, as the end of a sentence."""
+    quality = analysis.model.quality
+    if analysis.task == "classification":
+        right, commonest = accuracy(analysis)
+        return (
+            f"and the model names the right class for {percent(right)} of the rows that were left out "
+            f"({percent(commonest)} by always naming the commonest)"
+        )
+    if quality.loo_r2 <= 0:
+        return "and the model's mean predicts left-out rows no better than one value for all (R² below 0)"
+    return f"and the model explains {percent(quality.loo_r2)} of the variance of rows that were left out"
+
+
+def accuracy(analysis: Analysis) -> tuple[float, float]:
+    """Share of the left-out rows whose class has the largest probability, and the share of the commonest class."""
+    y, mean = np.asarray(analysis.y, dtype=int), analysis.model.quality.loo_mean
+    named = mean.argmax(axis=1) if mean.ndim == 2 else (mean > 0.5).astype(int)
+    return float(np.mean(named == y)), float(np.bincount(y).max() / y.size)
+
+
+def kernel_words(kernel: Any) -> str:
+    """Such as "squared exponential + constant"."""
+    terms = getattr(kernel, "terms", (kernel,))
+    return " + ".join(KERNELS.get(type(term).__name__, type(term).__name__) for term in terms)
+
+
+def _categories(analysis: Analysis) -> Markup:
+    if not analysis.groups:
+        return Markup("")
+    return Markup("{} with categories: {}").format(len(analysis.groups), listed(list(analysis.groups), 6))
+
+
+def _target(analysis: Analysis) -> str | Markup:
+    if analysis.classes:
+        return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), listed(analysis.classes, 8))
+    low, high = float(np.min(analysis.y)), float(np.max(analysis.y))
+    return f"{TASKS[analysis.task]}, {value_text(low)} to {value_text(high)}"
+
+
+def _r2_remark(r2: float) -> str:
+    return "worse than one value for all rows" if r2 < 0 else "1 minus squared error over that of one value for all"
+
+
+def _difference_words(difference: float, error: float) -> str:
+    if difference <= 0:
+        return "the inputs do not help"
+    if difference < CLEAR * error:
+        return "the inputs may help; the difference is within two standard errors"
+    return "the inputs help, by more than two standard errors"

@@ -1,0 +1,80 @@
+"""The response of a latent posterior in closed form: what `gpsift.reference.Response` asks for, in the user's units.
+
+Our own fitted models and those of other libraries whose kernel we have answer with the same class. The posterior sees
+x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpsift.families import Family, Gaussian
+from gpsift.posterior import LatentAt, LatentAtSupport
+
+# From latent mean and variance, in the user's units, to the distribution of a new observation.
+Predictive = Callable[[np.ndarray, np.ndarray], Family]
+
+
+@dataclass(frozen=True, eq=False)
+class GPResponse:
+    """Predictions of a latent posterior at n points and their derivatives.
+
+    Parameters
+    ----------
+    latent : LatentAt
+        The posterior at the points, in its own units.
+    predictive : callable
+        From latent mean and variance, in the user's units, to the distribution of a new observation.
+    x_center, x_scale : arrays (p,)
+    y_center, y_scale : float
+    """
+
+    latent: LatentAt
+    predictive: Predictive
+    x_center: np.ndarray
+    x_scale: np.ndarray
+    y_center: float
+    y_scale: float
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self.y_center + self.y_scale * self.latent.mean
+
+    @property
+    def latent_var(self) -> np.ndarray:
+        return self.y_scale**2 * self.latent.var
+
+    @property
+    def latent_cov(self) -> np.ndarray:
+        """Between all points, (n, n)."""
+        posterior = self.latent.posterior
+        if not isinstance(self.latent, LatentAtSupport):
+            return self.y_scale**2 * posterior.covariance(self.latent.X)
+        # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
+        D, rows = posterior.site_var, self.latent.rows
+        covariance = np.diag(D) - D[:, None] * posterior.M * D
+        return self.y_scale**2 * (covariance if rows is None else covariance[np.ix_(rows, rows)])
+
+    def distribution(self, *, latent: bool) -> Family:
+        mean, var = self.latent_mean, self.latent_var
+        return Gaussian(mean, var) if latent else self.predictive(mean, var)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        y_scale, x_scale = self.y_scale, self.x_scale
+        return self.latent.mean_gradient * (y_scale / x_scale), self.latent.var_gradient * (y_scale**2 / x_scale)
+
+    def hessians(self) -> tuple[np.ndarray, np.ndarray]:
+        """Second derivatives of mean and variance, (n, p, p) each."""
+        y_scale, x_scale = self.y_scale, np.multiply.outer(self.x_scale, self.x_scale)
+        return self.latent.mean_hessian * (y_scale / x_scale), self.latent.var_hessian * (y_scale**2 / x_scale)
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        mean_change, var_change = self.latent.step(j, delta / self.x_scale[j])
+        return self.y_scale * mean_change, self.y_scale**2 * var_change
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        x_center, x_scale = self.x_center[j], self.x_scale[j]
+        return self.y_scale * self.latent.section(j, (base - x_center) / x_scale, offset / x_scale)

@@ -1,0 +1,105 @@
+"""Values and objects as JSON.
+
+None, truth values, text, whole and finite numbers stand for themselves, and lists for lists. Everything else is a JSON
+object with one key, which says what it is::
+
+    {"tuple": [...]}   {"mapping": [[key, value], ...]}   {"float": "nan"}   {"numpy": ["float32", 0.5]}
+    {"array": "arrays/3.npy"}   {"object": 3}
+
+Objects lie in a list of their own, each after those that it refers to; one that is met twice is written once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from gpsift.storage.archive import is_storable
+from gpsift.storage.registry import NAMES
+
+# Numbers and text of NumPy, by their names in files.
+SCALARS: Mapping[str, type[np.generic]] = {
+    "bool": np.bool_,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
+    "float32": np.float32,
+    "float64": np.float64,
+    "str": np.str_,
+}
+
+
+class Encoder:
+    """Collects the objects and arrays that a value consists of.
+
+    Attributes
+    ----------
+    objects : list
+        Class and fields of each object.
+    arrays : dict of str to array
+        By the names of their members.
+    """
+
+    def __init__(self) -> None:
+        self.objects: list[dict[str, Any]] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        # By address, with the thing itself: while it is held here, no other can get its address.
+        self._known: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._by_type: dict[type, Callable[[Any, str], Any]] = {
+            **dict.fromkeys((type(None), bool, int, str), lambda value, _: value),
+            float: lambda value, _: value if math.isfinite(value) else {"float": repr(value)},
+            list: self._items,
+            tuple: lambda value, where: {"tuple": self._items(value, where)},
+            dict: self._mapping,
+            np.ndarray: self._array,
+            **{scalar: self._scalar(name) for name, scalar in SCALARS.items()},
+            **dict.fromkeys(NAMES, self._object),
+        }
+
+    def encode(self, value: Any, where: str) -> Any:
+        """The value as JSON; `where` is its place, for messages."""
+        try:
+            form = self._by_type[type(value)]  # not isinstance: a subclass would come back as its base
+        except KeyError:
+            raise TypeError(
+                f"{where} is of type {type(value).__module__}.{type(value).__qualname__}, which cannot be saved. "
+                "Models and answers with gpsift's own kernels and likelihoods can, and in them numbers, text, lists, "
+                "tuples, dicts and NumPy arrays."
+            ) from None
+        return form(value, where)
+
+    def _items(self, values: Any, where: str) -> list[Any]:
+        return [self.encode(value, f"{where}[{i}]") for i, value in enumerate(values)]
+
+    def _mapping(self, mapping: dict[Any, Any], where: str) -> dict[str, Any]:
+        pairs = [[self.encode(key, where), self.encode(value, f"{where}[{key!r}]")] for key, value in mapping.items()]
+        return {"mapping": pairs}
+
+    def _scalar(self, name: str) -> Callable[[Any, str], Any]:
+        return lambda value, where: {"numpy": [name, self.encode(value.item(), where)]}
+
+    def _array(self, array: np.ndarray, where: str) -> dict[str, Any]:
+        if not is_storable(array.dtype):
+            raise TypeError(f"{where} is an array of {array.dtype}; arrays of numbers, truth values and text are kept.")
+        if id(array) not in self._known:
+            name = f"arrays/{len(self.arrays)}.npy"
+            self.arrays[name] = array
+            self._known[id(array)] = array, {"array": name}
+        return self._known[id(array)][1]
+
+    def _object(self, thing: Any, where: str) -> dict[str, Any]:
+        if id(thing) not in self._known:
+            name = NAMES[type(thing)]
+            values = {f.name: self.encode(getattr(thing, f.name), f"{where}.{f.name}") for f in fields(thing)}
+            self.objects.append({"class": name, "fields": values})
+            self._known[id(thing)] = thing, {"object": len(self.objects) - 1}
+        return self._known[id(thing)][1]

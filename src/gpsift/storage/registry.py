@@ -1,0 +1,90 @@
+"""The classes that files may name. Nothing else is ever made from a file.
+
+Names belong to the format: a class that moves or gets another name keeps the one it has here. A class may get a new
+field if that has a default, which older files then take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpsift import families, gp, kernels, likelihoods, results
+from gpsift.families.pool import Pool
+from gpsift.gp.fitreport import FitReport
+from gpsift.gp.scaling import Scaling
+from gpsift.inference import CoupledPosterior, Inferred
+from gpsift.likelihoods.mixture import LatentMixture
+from gpsift.likelihoods.scalemixture import StudentTMixture
+from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
+from gpsift.storage.trace import Group, Trace, Variable
+
+CLASSES: Mapping[str, type] = {
+    # models
+    "GP": gp.GP,
+    "FittedGP": gp.FittedGP,
+    "FittedMulticlass": gp.FittedMulticlass,
+    "DrawnGP": gp.DrawnGP,
+    # answers
+    "Ranking": results.Ranking,
+    "Path": results.Path,
+    "Stability": results.Stability,
+    "Suggestion": results.Suggestion,
+    "Verdict": results.Verdict,
+    "Projection": results.Projection,
+    "ProjectionPath": results.ProjectionPath,
+    "Prediction": results.Prediction,
+    "Quality": results.Quality,
+    # what models consist of
+    "Posterior": Posterior,
+    "CoupledPosterior": CoupledPosterior,
+    "TriangularFactor": TriangularFactor,
+    "DenseFactor": DenseFactor,
+    "Inferred": Inferred,
+    "Scaling": Scaling,
+    "FitReport": FitReport,
+    "Trace": Trace,
+    "Group": Group,
+    "Variable": Variable,
+    "kernel.Sum": kernels.Sum,
+    "kernel.SquaredExponential": kernels.SquaredExponential,
+    "kernel.Matern32": kernels.Matern32,
+    "kernel.Matern52": kernels.Matern52,
+    "kernel.RationalQuadratic": kernels.RationalQuadratic,
+    "kernel.Linear": kernels.Linear,
+    "kernel.Constant": kernels.Constant,
+    "likelihood.Gaussian": likelihoods.Gaussian,
+    "likelihood.KnownNoise": likelihoods.KnownNoise,
+    "likelihood.Probit": likelihoods.Probit,
+    "likelihood.Logit": likelihoods.Logit,
+    "likelihood.Softmax": likelihoods.Softmax,
+    "likelihood.Binomial": likelihoods.Binomial,
+    "likelihood.Poisson": likelihoods.Poisson,
+    "likelihood.NegativeBinomial": likelihoods.NegativeBinomial,
+    "likelihood.Gamma": likelihoods.Gamma,
+    "likelihood.StudentT": likelihoods.StudentT,
+    # choices
+    "hyper.ML2": gp.ML2,
+    "hyper.MAP": gp.MAP,
+    "hyper.NUTS": gp.NUTS,
+    "hyper.Fixed": gp.Fixed,
+    "prior.HalfT": gp.HalfT,
+    "prior.InverseGamma": gp.InverseGamma,
+    "prior.Gamma": gp.GammaPrior,
+    # predictive distributions
+    "family.Gaussian": families.Gaussian,
+    "family.MultivariateNormal": families.MultivariateNormal,
+    "family.Bernoulli": families.Bernoulli,
+    "family.ProbitBernoulli": families.ProbitBernoulli,
+    "family.Categorical": families.Categorical,
+    "family.Binomial": families.Binomial,
+    "family.Poisson": families.Poisson,
+    "family.NegativeBinomial": families.NegativeBinomial,
+    "family.Gamma": families.Gamma,
+    "family.StudentT": families.StudentT,
+    "family.LatentMixture": LatentMixture,
+    "family.StudentTMixture": StudentTMixture,
+    "family.SoftmaxMixture": SoftmaxMixture,
+    "family.Pool": Pool,
+}
+NAMES: Mapping[type, str] = {cls: name for name, cls in CLASSES.items()}

@@ -1,0 +1,144 @@
+"""Reading a table from a file: CSV with its dialect found, Parquet, Excel, or standard input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+DELIMITERS = (",", ";", "\t", "|")
+# Lines from which the delimiter is found.
+SAMPLE_LINES = 50
+MOST_LINES = 0.8
+ENCODINGS = ("utf-8-sig", "cp1252")
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
+DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+
+
+def read_file(source: str | Path) -> pd.DataFrame:
+    """The table in a file, by its ending: ``.parquet``, ``.xlsx``, or text (``.csv``, ...); ``-`` is standard input.
+
+    The delimiter of a text file is found among comma, semicolon, tab and bar, and numbers with a decimal comma are
+    understood. Names of columns must differ. The rows are counted from 1, below the header.
+    """
+    if str(source) == "-":
+        return _parse_text(_decoded(sys.stdin.buffer.read(), "standard input"), "standard input")
+    path = Path(source)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    ending = path.suffix.lower()
+    if ending in (".parquet", ".pq"):
+        return _checked(_read_parquet(path), str(path))
+    if ending in (".xlsx", ".xlsm"):
+        return _checked(_read_excel(path), str(path))
+    if ending == ".xls":
+        raise ValueError(f"{path} is in the old Excel format; save it as .xlsx or .csv.")
+    return _parse_text(_decoded(path.read_bytes(), str(path)), str(path))
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except ImportError:
+        raise ImportError(
+            "Parquet files are read with pyarrow: pip install pyarrow, or save the table as CSV."
+        ) from None
+    except Exception as error:  # pyarrow's own errors, whose classes are not importable without it
+        raise ValueError(f"{path} could not be read as Parquet: {error}") from error
+
+
+def _read_excel(path: Path) -> pd.DataFrame:
+    try:
+        sheet = pd.read_excel(path, header=None)
+    except ImportError:
+        raise ImportError(
+            "Excel files are read with openpyxl: pip install openpyxl, or save the table as CSV."
+        ) from None
+    except Exception as error:  # a damaged archive raises whatever its reader meets first
+        raise ValueError(f"{path} could not be read as Excel: {error}") from error
+    if sheet.empty:
+        raise ValueError(f"{path} has an empty first sheet.")
+    # The header is read as a row of its own: pandas would rename columns that have the same name.
+    frame = sheet.iloc[1:].reset_index(drop=True).infer_objects()
+    frame.columns = _names([("" if pd.isna(cell) else str(cell)) for cell in sheet.iloc[0]])
+    return frame
+
+
+def _decoded(content: bytes, where: str) -> str:
+    if b"\x00" in content[:4096]:
+        raise ValueError(
+            f"{where} is no text: it holds zero bytes. Known formats are CSV, Parquet (.parquet) and Excel (.xlsx)."
+        )
+    for encoding in ENCODINGS:
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise ValueError(f"{where} is neither UTF-8 nor Windows-1252 text; save it as UTF-8.")
+
+
+def _parse_text(text: str, where: str) -> pd.DataFrame:
+    if not text.strip():
+        raise ValueError(f"{where} is empty.")
+    delimiter = find_delimiter(text)
+    read = csv.reader(io.StringIO(text), delimiter=delimiter)
+    records = [record for record in read if len(record) > 1 or "".join(record).strip()]
+    header, body = [name.strip() for name in records[0]], records[1:]
+    if not body:
+        raise ValueError(f"{where} has a header but no rows.")
+    for number, record in enumerate(body, start=2):
+        if len(record) != len(header):
+            raise ValueError(
+                f"Record {number} of {where} has {len(record)} fields but the header has {len(header)} (the delimiter "
+                f"seems to be {delimiter!r})."
+            )
+    columns = list(zip(*body, strict=True))
+    frame = pd.DataFrame({j: _converted(column, delimiter) for j, column in enumerate(columns)})
+    frame.columns = _names(header)
+    return _checked(frame, where)
+
+
+def find_delimiter(text: str) -> str:
+    """The delimiter that cuts the header and most of the first lines into as many fields, the largest such number."""
+    sample = "\n".join(text.splitlines()[:SAMPLE_LINES])
+    best, most = ",", 1
+    for delimiter in DELIMITERS:
+        widths = [len(record) for record in csv.reader(io.StringIO(sample), delimiter=delimiter) if record]
+        if widths[0] > most and widths.count(widths[0]) >= MOST_LINES * len(widths):
+            best, most = delimiter, widths[0]
+    return best
+
+
+def _converted(column: tuple[str, ...], delimiter: str) -> pd.Series[Any]:
+    """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN."""
+    values = [None if (entry := cell.strip()) in MISSING else entry for cell in column]
+    present = [value for value in values if value is not None]
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
+    if numbers.notna().sum() == len(present):
+        return numbers.astype(float)
+    if delimiter != "," and all(DECIMAL_COMMA.fullmatch(value) for value in present):
+        plain = [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
+        return pd.to_numeric(pd.Series(plain, dtype=object)).astype(float)
+    return pd.Series(values, dtype=object)
+
+
+def _names(header: list[str]) -> list[str]:
+    return [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
+
+
+def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    frame = frame.rename(columns=str)
+    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"{where} has several columns called {', '.join(map(repr, repeated[:5]))}. Give each its own name."
+        )
+    if frame.empty:
+        raise ValueError(f"{where} has no rows.")
+    return frame.set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))

@@ -1,0 +1,253 @@
+"""From a table to inputs and target: kinds of columns, categories as indicators, missing values, the task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from gpsift.tabular.kinds import Kind, counts_rows, kind_of
+
+Task = Literal["regression", "classification", "counts"]
+TASKS: tuple[str, ...] = get_args(Task)
+Missing = Literal["refuse", "drop", "mean"]
+MISSINGS: tuple[str, ...] = get_args(Missing)
+MOST_LEVELS = 30
+MOST_CLASSES = 20
+MISSING_LEVEL = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table that a model can be fitted to.
+
+    Attributes
+    ----------
+    target : str
+    task : {"regression", "classification", "counts"}
+    rows : data frame
+        The rows that are used, as they came.
+    X : data frame
+        Numbers only: categories as indicators.
+    y : array (n,)
+        The target; classes are coded 0, 1, ....
+    classes : tuple of str
+        Labels of the classes.
+    groups : mapping of str to list of str
+        The indicators of each category.
+    notes : tuple of str
+        What was done to the table, in words.
+    """
+
+    target: str
+    task: Task
+    rows: pd.DataFrame
+    X: pd.DataFrame
+    y: np.ndarray
+    classes: tuple[str, ...] = ()
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def take(self, places: np.ndarray) -> Prepared:
+        """The same with some of the rows."""
+        return Prepared(
+            self.target,
+            self.task,
+            self.rows.iloc[places],
+            self.X.iloc[places],
+            self.y[places],
+            self.classes,
+            self.groups,
+            self.notes,
+        )
+
+
+def prepare(
+    frame: pd.DataFrame,
+    target: str | int,
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    task: Literal["auto"] | Task = "auto",
+    missing: Missing = "refuse",
+) -> Prepared:
+    """Make a table fit for a model.
+
+    Parameters
+    ----------
+    frame : data frame
+    target : str or int
+        The column to explain, by name or by position from 0.
+    drop : sequence of str
+        Columns to leave out.
+    categorical : sequence of str
+        Columns of numbers that are codes of a category. Columns of text are categories anyway.
+    task : {"auto", "regression", "classification", "counts"}
+        By default classification for text and for two different values, regression otherwise.
+    missing : {"refuse", "drop", "mean"}
+        What to do with missing values: refuse the table and list them, drop their rows, or put the mean of the column
+        there (for a category a level of its own). Rows without target are dropped either way.
+    """
+    if task not in ("auto", *TASKS):
+        raise ValueError(f"`task` must be auto, {', '.join(TASKS)}, got {task!r}.")
+    if missing not in MISSINGS:
+        raise ValueError(f"`missing` must be one of {', '.join(MISSINGS)}, got {missing!r}.")
+    name = _target_name(frame, target)
+    _refuse_unknown(frame, "drop", drop)
+    _refuse_unknown(frame, "categorical", categorical)
+    if name in drop:
+        raise ValueError(f"The target {name!r} is among the columns to drop.")
+    notes: list[str] = []
+    used = frame.drop(columns=list(drop))
+    used, kinds = _useful_columns(used, name, set(categorical), notes)
+    used = _without_holes(used, name, kinds, missing, notes)
+    inputs = used.drop(columns=name)
+    X, groups = _indicators(inputs, kinds)
+    y, classes, found_task = _read_target(used[name], task)
+    return Prepared(name, found_task, used, X, y, classes, groups, tuple(notes))
+
+
+def _target_name(frame: pd.DataFrame, target: str | int) -> str:
+    names = list(frame.columns)
+    if isinstance(target, str) and target in names:
+        return target
+    try:
+        place = int(target)
+    except ValueError:
+        raise ValueError(f"There is no column {target!r}; there are {_listed(names)}.") from None
+    if not -len(names) <= place < len(names):
+        raise ValueError(f"There is no column {place}; there are {len(names)}, from 0 to {len(names) - 1}.")
+    return str(names[place])
+
+
+def _refuse_unknown(frame: pd.DataFrame, option: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in frame:
+            raise ValueError(f"`{option}` names the column {name!r}; there are {_listed(list(frame.columns))}.")
+
+
+def _useful_columns(
+    frame: pd.DataFrame, target: str, categorical: set[str], notes: list[str]
+) -> tuple[pd.DataFrame, dict[str, Kind]]:
+    """Without columns that say nothing; refuses those that nobody can use as they are."""
+    kinds: dict[str, Kind] = {}
+    for name in frame.columns.drop(target):
+        kind = Kind.CATEGORY if name in categorical else kind_of(frame[name])
+        if kind is Kind.DATE:
+            raise ValueError(
+                f"The column {name!r} holds dates. Turn it into numbers that may matter, such as days since the start, "
+                f"month or hour, or leave it out: --drop {name!r}."
+            )
+        if kind is Kind.EMPTY:
+            notes.append(f"The column {name!r} is empty and was left out.")
+        elif kind is Kind.NAME:
+            notes.append(f"The column {name!r} was left out: its texts are all different, as names of rows are.")
+        elif kind is Kind.NUMBER and counts_rows(frame[name]):
+            notes.append(f"The column {name!r} was left out: it numbers the rows.")
+        else:
+            kinds[name] = kind
+            if kind is Kind.CATEGORY and (levels := frame[name].nunique()) > MOST_LEVELS:
+                raise ValueError(
+                    f"The category {name!r} has {levels} levels, more than {MOST_LEVELS}. Join rare ones, or leave it "
+                    f"out: --drop {name!r}."
+                )
+    if not kinds:
+        raise ValueError(f"No column is left to explain {target!r} by. {' '.join(notes)}")
+    return frame[[name for name in frame.columns if name in kinds or name == target]], kinds
+
+
+def _without_holes(
+    frame: pd.DataFrame, target: str, kinds: dict[str, Kind], missing: Missing, notes: list[str]
+) -> pd.DataFrame:
+    holes = frame.isna().sum()
+    holes = holes[holes > 0]
+    if holes.empty:
+        return frame
+    if missing == "refuse":
+        listed = ", ".join(f"{name} ({count})" for name, count in holes.items())
+        raise ValueError(
+            f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {listed}. Use "
+            "--missing drop to leave these rows out, or --missing mean to fill them in."
+        )
+    kept = frame.dropna() if missing == "drop" else frame[frame[target].notna()].copy()
+    if len(kept) < len(frame):
+        notes.append(f"{len(frame) - len(kept)} of {len(frame)} rows with missing values were left out.")
+    if missing == "mean":
+        for name in [name for name in kinds if kept[name].isna().any()]:
+            count = int(kept[name].isna().sum())
+            if kinds[name] is Kind.NUMBER:
+                kept[name] = kept[name].fillna(kept[name].mean())
+                notes.append(f"{count} missing values of {name!r} were replaced by its mean.")
+            else:
+                kept[name] = kept[name].astype(object).where(kept[name].notna(), MISSING_LEVEL)
+                notes.append(f"{count} missing values of {name!r} became a level of their own.")
+    if len(kept) < 2:
+        raise ValueError(f"Only {len(kept)} rows are left without missing values.")
+    return kept
+
+
+def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Numbers as they are, categories of two levels as one 0/1 column, of more as one column for each level."""
+    columns: dict[str, np.ndarray] = {}
+    groups: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        if kind is Kind.NUMBER:
+            columns[name] = inputs[name].to_numpy(dtype=float)
+            continue
+        codes, levels = pd.factorize(inputs[name].astype(str), sort=True)
+        if len(levels) <= 2:
+            columns[name] = codes.astype(float)
+            groups[name] = [name]
+            continue
+        groups[name] = [_free_name(f"{name}={level}", columns, inputs) for level in levels]
+        for code, indicator in enumerate(groups[name]):
+            columns[indicator] = (codes == code).astype(float)
+    return pd.DataFrame(columns, index=inputs.index), groups
+
+
+def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) -> str:
+    name = wanted
+    while name in taken or name in inputs:
+        name += "'"
+    return name
+
+
+def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:
+    kind = kind_of(column)
+    if kind in (Kind.DATE, Kind.EMPTY):
+        raise ValueError(f"The target {column.name!r} holds {'dates' if kind is Kind.DATE else 'nothing'}.")
+    is_number = kind is Kind.NUMBER
+    n_values = column.nunique()
+    if n_values < 2:
+        value = _label(column.iloc[0])
+        raise ValueError(f"The target {column.name!r} is {value} in every row; there is nothing to explain.")
+    if task == "auto":
+        task = "classification" if not is_number or n_values == 2 else "regression"
+    if task == "classification":
+        if n_values > MOST_CLASSES:
+            raise ValueError(
+                f"The target {column.name!r} has {n_values} different values, more than {MOST_CLASSES} classes. "
+                + ("Is it a number? Use --task regression." if is_number else "Join rare ones.")
+            )
+        codes, labels = pd.factorize(column, sort=True)
+        return codes.astype(float), tuple(_label(label) for label in labels), "classification"
+    if not is_number:
+        example = column.dropna().iloc[0]
+        raise ValueError(f"The target {column.name!r} holds text such as {example!r}; {task} needs numbers.")
+    y = column.to_numpy(dtype=float)
+    if task == "counts" and (np.any(y < 0) or np.any(y != np.floor(y))):
+        raise ValueError(
+            f"The target {column.name!r} has values that are no counts, such as {y[(y < 0) | (y != np.floor(y))][0]:g}."
+        )
+    return y, (), task
+
+
+def _label(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _listed(names: Sequence[Any], most: int = 12) -> str:
+    return ", ".join(map(str, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")

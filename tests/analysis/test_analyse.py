@@ -1,0 +1,157 @@
+"""The whole way from a table to an answer."""
+
+import importlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import gpsift as gs
+from gpsift.analysis import analyse as module_level_analyse
+from gpsift.analysis.local import explain
+
+analysis_run = importlib.import_module("gpsift.analysis.run")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "bend": rng.normal(size=n),
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "sex": rng.choice(["f", "m"], n),
+            "idle": rng.normal(size=n),
+        }
+    )
+    frame["y"] = 2 * np.sin(frame["bend"]) + 2 * (frame["colour"] == "red") + 0.2 * rng.normal(size=n)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def answer(frame):
+    return gs.analyse(frame, "y", samples=3)
+
+
+def test_the_answer_speaks_of_the_users_columns(answer):
+    assert answer.leading.names == ("bend", "colour", "sex", "idle")
+    assert all(set(ranking.names) == set(answer.leading.names) for ranking in answer.rankings.values())
+    assert list(answer.rankings) == ["KL", "VAR", "ARD"]
+    assert set(answer.selected) == {"bend", "colour"}
+    assert answer.stability.names == answer.leading.names
+    assert answer.stability.n_splits == 3
+
+
+def test_scores_are_those_of_rank(answer):
+    options = {"groups": answer.groups, "categorical": list(answer.groups)}
+    assert_allclose(answer.leading.scores, gs.rank(answer.model, **options).scores)
+    assert_allclose(answer.rankings["VAR"].scores, gs.rank(answer.model, measure=gs.VAR(), **options).scores)
+    single = dict(zip(answer.X, gs.rank(answer.model, measure=gs.ARD()).scores, strict=True))
+    ard = dict(zip(answer.rankings["ARD"].names, answer.rankings["ARD"].scores, strict=True))
+    assert ard["bend"] == single["bend"]
+    assert ard["colour"] == max(single[column] for column in answer.groups["colour"])
+
+
+def test_without_search_there_is_no_path(frame):
+    answer = gs.analyse(frame, "y", select=False)
+    assert answer.path is None
+    assert answer.selected is None
+    assert answer.stability is None
+
+
+def test_another_measure_leads(frame):
+    answer = gs.analyse(frame, "y", measure="var", select=False)
+    assert list(answer.rankings) == ["VAR", "ARD"]
+    assert answer.leading.measure == "VAR()"
+
+
+@pytest.mark.parametrize(
+    ("target", "likelihood"),
+    [("sex", "Probit"), ("colour", "Softmax"), ("y", "Gaussian")],
+    ids=["two", "several", "number"],
+)
+@pytest.mark.filterwarnings("ignore:The model does not predict better")
+def test_the_likelihood_goes_with_the_task(frame, target, likelihood):
+    answer = gs.analyse(frame, target, select=False, hyper=gs.MAP(starts=1))
+    assert type(answer.model.likelihood).__name__ == likelihood
+
+
+def test_a_file_is_a_table_too(frame, tmp_path):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    answer = gs.analyse(path, "y", select=False)
+    assert answer.source == str(path)
+    assert_allclose(answer.leading.scores, gs.analyse(frame, "y", select=False).leading.scores, rtol=1e-6)
+
+
+def test_a_target_is_needed(frame):
+    with pytest.raises(TypeError, match="`target` is missing"):
+        module_level_analyse(frame)
+
+
+def test_many_columns_shorten_the_search(monkeypatch, frame):
+    monkeypatch.setattr(analysis_run, "LARGEST_PATH", 2)
+    answer = gs.analyse(frame, "y")
+    assert list(answer.path.sizes) == [0, 1, 2]
+    assert any("up to size 2 of 4" in caution.detail for caution in answer.cautions)
+    monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
+    answer = gs.analyse(frame, "y")
+    assert answer.path is None
+    assert any("No submodels were searched" in caution.detail for caution in answer.cautions)
+
+
+def test_the_same_seed_gives_the_same_answer(frame):
+    once, again = (gs.analyse(frame, "y", most_rows=40, seed=3, select=False) for _ in range(2))
+    assert_allclose(once.leading.scores, again.leading.scores, rtol=0)
+    assert list(once.rows.index) == list(again.rows.index)
+    assert len(once.y) == 40
+
+
+def test_local_relevances_average_to_the_ranking(answer):
+    everywhere = explain(answer, answer.X, answer.y)
+    assert_allclose(everywhere.scores, answer.leading.scores, rtol=1e-9)
+    assert_allclose(everywhere.average, answer.leading.scores, rtol=1e-9)
+    one = explain(answer, answer.X.iloc[[5]], answer.y[[5]])
+    assert_allclose(one.scores, answer.leading.pointwise[5], rtol=1e-6)
+    assert_allclose(one.moves_mean + one.moves_variance, 1.0)
+    assert one.prediction[0] == pytest.approx(answer.model.predict(answer.X).mean[5])
+
+
+# -- cautions ----------------------------------------------------------------------------------------------------------
+
+
+def titles(answer):
+    return [caution.title for caution in answer.cautions]
+
+
+def test_a_sound_answer_has_no_cautions(frame):
+    assert titles(gs.analyse(frame, "y", select=False)) == []
+
+
+def test_columns_that_go_together_are_named(frame):
+    twin = frame.assign(twin=frame["bend"] + 0.01 * np.arange(60) / 60)
+    (caution,) = [c for c in gs.analyse(twin, "y", select=False).cautions if c.title == "Columns that go together"]
+    assert "bend and twin (+1.00)" in caution.detail
+
+
+def test_indicators_of_a_category_do_not_count_as_twins(frame):
+    two = frame.assign(other=np.where(frame["sex"] == "f", "a", "b"))
+    assert "Columns that go together" in titles(gs.analyse(two, "y", select=False))
+    assert "Columns that go together" not in titles(gs.analyse(frame, "y", select=False))
+
+
+def test_a_model_that_explains_nothing_is_the_first_caution():
+    rng = np.random.default_rng(1)
+    noise = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "y"])
+    with pytest.warns(gs.GPSiftWarning, match="does not predict better"):
+        answer = gs.analyse(noise, "y", select=False)
+    assert titles(answer)[0] == "The model explains nothing"
+
+
+def test_constant_columns_and_few_rows(frame):
+    with pytest.warns(gs.GPSiftWarning, match="Constant column"):
+        answer = gs.analyse(frame[:18].assign(always=1.0), "y", select=False)
+    assert "Constant columns" in titles(answer)
+    assert "Few rows for so many columns" in titles(answer)

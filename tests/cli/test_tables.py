@@ -1,0 +1,258 @@
+"""The commands on tables, as a user types them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import gpsift as gs
+from gpsift.cli import app
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of measurements: a bend, a slope, a category that matters, names of rows, and noise."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "sample": [f"S{i}" for i in range(n)],
+            "temperature": rng.normal(20, 5, n).round(2),
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "noise": rng.normal(size=n).round(3),
+        }
+    )
+    frame["yield"] = (
+        3 * np.sin(frame["temperature"] / 5) + 3 * (frame["colour"] == "green") + 0.2 * rng.normal(size=n)
+    ).round(3)
+    frame.to_csv(folder / "measurements.csv", index=False)
+    frame.assign(passed=np.where(frame["yield"] > frame["yield"].median(), "yes", "no")).drop(columns="yield").to_csv(
+        folder / "passed.csv", index=False, sep=";", decimal=","
+    )
+    frame.assign(events=rng.poisson(np.exp(0.6 * frame["yield"]))).drop(columns="yield").to_csv(
+        folder / "events.csv", index=False
+    )
+    holes = frame.copy()
+    holes.loc[3, "temperature"] = np.nan
+    holes.to_csv(folder / "holes.csv", index=False)
+    pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "y"]).to_csv(folder / "nothing.csv", index=False)
+    return folder
+
+
+def run(folder, *words, code=0):
+    command, file, *rest = words
+    result = runner.invoke(app, [command, str(folder / file), *rest])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def answer(folder, *words, code=0):
+    return json.loads(run(folder, *words, "--json", "--quiet", code=code).stdout)
+
+
+def test_rank_prints_columns_in_their_order(folder):
+    out = run(folder, "rank", "measurements.csv", "--target", "yield").stdout
+    assert "60 rows, 3 columns to explain yield (regression)" in " ".join(out.split())
+    assert out.index("temperature") < out.index("noise")
+    assert out.index("colour") < out.index("noise")
+    assert "'sample' was left out" in " ".join(out.split())
+
+
+def test_rank_as_json(folder):
+    found = answer(folder, "rank", "measurements.csv", "-t", "yield")
+    assert found["schema"] == "gpsift-answer/1"
+    assert (found["target"], found["task"], found["n_rows"]) == ("yield", "regression", 60)
+    assert set(found["rankings"]) == {"KL", "VAR", "ARD"}
+    columns = found["rankings"]["KL"]["columns"]
+    assert {column["feature"] for column in columns[:2]} == {"temperature", "colour"}
+    assert [column["rank"] for column in columns] == [1, 2, 3]
+    assert found["quality"]["explains"] is True
+    assert "path" not in found
+
+
+def test_select_names_what_is_enough(folder):
+    found = answer(folder, "select", "measurements.csv", "-t", "yield")
+    assert set(found["selected"]) == {"temperature", "colour"}
+    assert found["path"]["suggestion"]["size"] == 2
+    assert [row["size"] for row in found["path"]["sizes"]] == [0, 1, 2, 3]
+    out = run(folder, "select", "measurements.csv", "-t", "yield", "-q").stdout
+    assert "Enough: " in out
+    assert "Submodels, leave-one-out" in out
+
+
+def test_select_in_folds_with_samples_and_another_rule(folder):
+    found = answer(
+        folder, "select", "measurements.csv", "-t", "yield", "--folds", "3", "--samples", "3", "--rule", "explained"
+    )
+    assert found["path"]["scheme"] == "3-fold cross-validation"
+    assert found["path"]["suggestion"]["rule"] == "explained"
+    assert found["stability"]["samples"] == 3
+
+
+def test_classes_with_a_decimal_comma(folder):
+    found = answer(folder, "select", "passed.csv", "-t", "passed")
+    assert (found["task"], found["classes"]) == ("classification", ["no", "yes"])
+    assert "temperature" in found["selected"]
+    empty = found["path"]["sizes"][0]
+    assert empty["accuracy"] == pytest.approx(0.5)
+    assert empty["auc"] == 0.5
+
+
+def test_counts(folder):
+    found = answer(folder, "rank", "events.csv", "-t", "events", "--task", "counts")
+    assert found["task"] == "counts"
+    assert found["rankings"]["KL"]["columns"][-1]["feature"] == "noise"
+
+
+def test_stability(folder):
+    found = answer(folder, "stability", "measurements.csv", "-t", "yield", "--samples", "4")
+    assert found["stability"]["samples"] == 4
+    out = run(folder, "stability", "measurements.csv", "-t", "yield", "--samples", "2", "-q").stdout
+    assert "2 random samples of 48 rows" in out
+
+
+def test_explain_a_row(folder):
+    found = answer(folder, "explain", "measurements.csv", "-t", "yield", "--row", "17")
+    frame = pd.read_csv(folder / "measurements.csv")
+    assert found["rows"] == "row 17"
+    assert found["observed"] == [frame["yield"][16]]
+    assert abs(found["prediction"][0] - found["observed"][0]) < 1.0
+    assert {each["column"] for each in found["relevance"]} == {"temperature", "colour", "noise"}
+    out = run(folder, "explain", "measurements.csv", "-t", "yield", "--row", "17", "-q").stdout
+    assert f"observed {frame['yield'][16]:.4g}" in out
+
+
+def test_explain_some_rows(folder):
+    found = answer(folder, "explain", "measurements.csv", "-t", "yield", "--where", "colour == 'green'")
+    frame = pd.read_csv(folder / "measurements.csv")
+    assert len(found["observed"]) == (frame["colour"] == "green").sum()
+    out = run(folder, "explain", "measurements.csv", "-t", "yield", "--where", "temperature > 20", "-q").stdout
+    assert "mostly" in out
+    assert "mean " in out
+
+
+def test_explain_a_row_of_classes(folder):
+    out = run(folder, "explain", "passed.csv", "-t", "passed", "--row", "2", "-q").stdout
+    assert "predicted no " in out
+    assert "observed " in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("rank", "measurements.csv", "-t", "yeild"), "There is no column 'yeild'"),
+        (("rank", "nowhere.csv", "-t", "y"), "There is no file"),
+        (("rank", "holes.csv", "-t", "yield"), "1 of 60 rows have missing values, in temperature (1)"),
+        (("rank", "measurements.csv", "-t", "yield", "--likelihood", "cauchy"), "`likelihood` must be one of"),
+        (("explain", "measurements.csv", "-t", "yield", "--row", "61"), "There is no row 61; the table has 60"),
+        (("explain", "measurements.csv", "-t", "yield", "--where", "noise > 100"), "No row satisfies"),
+        (("explain", "measurements.csv", "-t", "yield", "--where", "open('x')"), "is not allowed"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_code_1(folder, words, message):
+    result = run(folder, *words, code=1)
+    assert message in result.stderr
+    assert result.stderr.startswith("gpsift: ")
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rank", "measurements.csv"),
+        ("explain", "measurements.csv", "-t", "yield"),
+        ("explain", "measurements.csv", "-t", "yield", "--row", "1", "--where", "noise > 0"),
+        ("rank", "measurements.csv", "-t", "yield", "--html", "no/such/folder/page.html"),
+        ("rank", "measurements.csv", "-t", "yield", "--task", "guessing"),
+    ],
+)
+def test_a_wrong_call_ends_with_code_2(folder, words):
+    run(folder, *words, code=2)
+
+
+def test_a_model_that_explains_nothing_ends_with_code_3(folder):
+    result = run(folder, "rank", "nothing.csv", "-t", "y", code=3)
+    assert "The model explains nothing" in result.stdout
+
+
+def test_missing_rows_can_be_dropped(folder):
+    found = answer(folder, "rank", "holes.csv", "-t", "yield", "--missing", "drop")
+    assert found["n_rows"] == 59
+    assert any("1 of 60 rows" in caution["detail"] for caution in found["cautions"])
+    result = run(folder, "explain", "holes.csv", "-t", "yield", "--missing", "drop", "--row", "4", code=1)
+    assert "Row 4 has missing values" in result.stderr
+    after = answer(folder, "explain", "holes.csv", "-t", "yield", "--missing", "drop", "--row", "5")
+    assert after["observed"] == [pd.read_csv(folder / "holes.csv")["yield"][4]]
+
+
+def test_large_tables_are_thinned_with_the_seed(folder):
+    once, again, other = (
+        answer(folder, "rank", "measurements.csv", "-t", "yield", "--rows", "40", "--seed", seed)
+        for seed in ("1", "1", "2")
+    )
+    assert once["n_rows"] == 40
+    assert any("40 of 60 rows were used" in caution["detail"] for caution in once["cautions"])
+    assert once["rankings"] == again["rankings"]
+    assert once["rankings"] != other["rankings"]
+
+
+def test_an_interrupt_ends_with_code_130(folder, monkeypatch):
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpsift.cli.work.analyse", interrupted)
+    result = run(folder, "rank", "measurements.csv", "-t", "yield", code=130)
+    assert "interrupted. Nothing was written." in result.stderr
+
+
+@pytest.mark.parametrize("command", ["rank", "select", "explain", "stability", "reproduce", "demo"])
+def test_every_help_has_an_example(command):
+    out = runner.invoke(app, [command, "--help"]).output
+    assert f"Example: gpsift {command}" in out
+
+
+def test_a_model_is_kept_and_ranked_again(folder, tmp_path):
+    kept = tmp_path / "model.gpsift"
+    first = answer(folder, "rank", "measurements.csv", "-t", "yield", "--save", str(kept))
+    result = runner.invoke(app, ["rank", "--model", str(kept), "--json", "-q"])
+    assert result.exit_code == 0, result.output
+    scores = {c["feature"]: c["score"] for c in json.loads(result.stdout)["rankings"]["KL"]["columns"]}
+    by_column = {c["feature"]: c["score"] for c in first["rankings"]["KL"]["columns"]}
+    assert scores["temperature"] == pytest.approx(by_column["temperature"])
+    assert "colour=green" in scores
+    table = runner.invoke(app, ["rank", str(folder / "measurements.csv"), "--model", str(kept), "--json", "-q"])
+    again = {c["feature"]: c["score"] for c in json.loads(table.stdout)["rankings"]["KL"]["columns"]}
+    assert again == pytest.approx(scores, rel=1e-6)
+    shown = runner.invoke(app, ["rank", "--model", str(kept), "-q"])
+    assert "temperature" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--model", "nowhere.gpsift"], 1, "nowhere.gpsift"),
+        (["--model", "measurements.csv"], 1, "gpsift: "),
+        (["passed.csv", "--model", "kept.gpsift"], 1, None),
+        (["--model", "kept.gpsift", "--target", "yield"], 2, "takes no --target"),
+        ([], 2, "are needed"),
+    ],
+)
+def test_a_model_that_cannot_be_ranked(folder, monkeypatch, words, code, message):
+    monkeypatch.chdir(folder)
+    frame = pd.read_csv(folder / "measurements.csv")
+    gs.GP(hyper=gs.Fixed(lengthscale=1.0, signal_var=1.0, noise_var=0.1)).fit(
+        frame[["temperature", "noise", "yield"]], frame["yield"]
+    ).save(folder / "kept.gpsift")
+    result = runner.invoke(app, ["rank", *words])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    if message is not None:
+        assert message in " ".join(result.output.replace("│", " ").split())
+    else:
+        assert "fitted on the column 'yield', which the table lacks" in result.output

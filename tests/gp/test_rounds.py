@@ -1,0 +1,169 @@
+"""Fits of sparse models: hyperparameters in rounds, choices, refusals, and what the result says."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from toys import toy
+
+import gpsift as gs
+from gpsift.gp import model as model_module
+from gpsift.gp import rounds
+from gpsift.inference.inducing import inducing_rows
+
+N = 300
+X, Y = toy("normal", N, seed=3, p=4)
+FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5, 2.0]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return gs.GP(inference="exact").fit(X, Y)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("measure", [gs.KL(), gs.KL(delta=1e-4), gs.VAR()], ids=lambda measure: measure.label)
+def test_all_rows_as_inducing_points_rank_as_exact_inference_does(power, measure):
+    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=N, power=power)).fit(X, Y)
+    dense = gs.GP(hyper=FIXED, inference="exact").fit(X, Y)
+    assert sparse.report.n_inducing == N
+    assert_allclose(sparse.log_marginal_likelihood, dense.log_marginal_likelihood, rtol=1e-6)
+    assert_allclose(sparse.quality.loo_mean, dense.quality.loo_mean, rtol=1e-5, atol=1e-6)
+    assert_allclose(sparse.quality.loo_var, dense.quality.loo_var, rtol=1e-5)
+    for points in (X, X[:50] + 0.1):
+        one, other = gs.rank(sparse, points, measure), gs.rank(dense, points, measure)
+        assert_allclose(one.scores, other.scores, rtol=1e-6)
+        assert_allclose(one.pointwise, other.pointwise, rtol=1e-4, atol=1e-6 * other.pointwise.max())
+
+
+@pytest.mark.parametrize("hyper", [gs.ML2(), gs.MAP()], ids=["ML2", "MAP"])
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_enough_points_find_the_hyperparameters_of_exact_inference(hyper, power):
+    dense = gs.GP(hyper=hyper, inference="exact").fit(X, Y)
+    sparse = gs.GP(hyper=hyper, inference=gs.Sparse(m=150, power=power)).fit(X, Y)
+    found = np.log([sparse.hyperparameters[name] for name in dense.hyperparameters if name != "constant_var"])
+    expected = np.log([value for name, value in dense.hyperparameters.items() if name != "constant_var"])
+    assert_allclose(found, expected, atol=0.1)
+    assert sparse.report.converged
+    for measure in (gs.KL(), gs.VAR()):
+        scores = gs.rank(dense, X, measure).scores
+        assert_allclose(gs.rank(sparse, X, measure).scores, scores, atol=0.03 * scores.max())
+
+
+def test_bound_of_a_fit_stays_below_exact_evidence_and_points_suit_its_kernel(exact):
+    sparse = gs.GP(inference=gs.Sparse(m=40)).fit(X, Y)
+    assert sparse.log_marginal_likelihood < exact.log_marginal_likelihood
+    assert max(sparse.report.objectives) == pytest.approx(sparse.log_marginal_likelihood, abs=1e-6)
+    assert len(sparse.report.objectives) == 3
+    assert sparse.posterior.Z.shape == (40, 4)
+
+
+def test_fixed_hyperparameters_get_the_points_that_suit_them():
+    fitted = gs.GP(hyper=FIXED, inference=gs.Sparse(m=20)).fit(X, Y)
+    inputs = fitted.scaling.inputs(X)
+    assert_array_equal(fitted.posterior.Z, inputs[inducing_rows(fitted.kernel, inputs, 20, seed=0)])
+
+
+def test_another_round_follows_as_long_as_it_gains(monkeypatch):
+    asked = []
+    monkeypatch.setattr(rounds, "_repicked", lambda *a, old=rounds._repicked: asked.append(1) or old(*a))
+    gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
+    assert 2 <= len(asked) <= rounds.MAX_ROUNDS
+    asked.clear()
+    monkeypatch.setattr(rounds, "LEAST_GAIN", 1e9)
+    gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
+    assert len(asked) == 2
+
+
+def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
+    whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    monkeypatch.setattr(rounds, "PILOT_ROWS", 80)
+    sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=2.0)
+
+
+@pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
+def test_rows_that_are_almost_all_alike_can_be_fitted(monkeypatch):
+    monkeypatch.setattr(rounds, "PILOT_ROWS", 20)
+    y = np.zeros(N)
+    y[7] = 1.0
+    fitted = gs.GP(inference=gs.Sparse(m=10), hyper=gs.ML2(starts=1)).fit(X, y)
+    assert np.all(np.isfinite(fitted.predict(X).mean))
+
+
+def test_too_few_points_are_said():
+    """Two waves along each feature: five points see nothing of them."""
+    rng = np.random.default_rng(5)
+    inputs = rng.uniform(-1, 1, size=(N, 2))
+    y = np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=N)
+    with pytest.warns(gs.GPSiftWarning, match=r"times the noise variance .* 5 inducing points are too few") as seen:
+        gs.GP(inference=gs.Sparse(m=5)).fit(inputs, y)
+    assert seen[0].filename == __file__
+
+
+def test_known_noise_is_served():
+    noise_var = np.random.default_rng(0).uniform(0.01, 0.2, N)
+    hyper = gs.Fixed(lengthscale=1.0, signal_var=1.3, constant_var=0.2)
+    sparse = gs.GP(hyper=hyper, inference=gs.Sparse(m=N)).fit(X, Y, noise_var=noise_var)
+    dense = gs.GP(hyper=hyper, inference="exact").fit(X, Y, noise_var=noise_var)
+    assert_allclose(sparse.quality.lpd, dense.quality.lpd, rtol=1e-4, atol=1e-5)
+    searched = gs.GP(hyper=gs.ML2(starts=1), inference=gs.Sparse(m=50)).fit(X, Y, noise_var=noise_var)
+    assert searched.report.converged
+
+
+def test_prediction_is_in_the_users_units_and_says_that_it_is_sparse():
+    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=80)).fit(X, Y)
+    scaled = gs.GP(hyper=FIXED, inference=gs.Sparse(m=80)).fit(100.0 * X + 3.0, 10.0 * Y - 7.0)
+    one, other = sparse.predict(X[:30] + 0.1), scaled.predict(100.0 * (X[:30] + 0.1) + 3.0)
+    assert_allclose(other.mean, 10.0 * one.mean - 7.0, rtol=1e-6)
+    assert_allclose(other.var, 100.0 * one.var, rtol=1e-6)
+    assert sparse.inference == "sparse"
+    assert "sparse with 80 inducing points" in repr(sparse)
+
+
+def test_many_rows_are_sparse_by_default_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(model_module, "LARGEST_EXACT", 200)
+    with pytest.warns(
+        gs.GPSiftWarning, match=r"With 300 rows, more than 200, inference is sparse: 256 inducing"
+    ) as seen:
+        assert gs.GP(hyper=FIXED).fit(X, Y).inference == "sparse"
+    assert seen[0].filename == __file__
+    assert gs.GP(hyper=FIXED).fit(X[:200], Y[:200]).inference == "exact"
+    assert gs.GP(hyper=FIXED, inference="exact").fit(X, Y).inference == "exact"
+
+
+def test_the_word_sparse_means_the_default_choice():
+    word = gs.GP(hyper=FIXED, inference="sparse").fit(X, Y)
+    choice = gs.GP(hyper=FIXED, inference=gs.Sparse()).fit(X, Y)
+    assert word.log_marginal_likelihood == choice.log_marginal_likelihood
+
+
+def test_joint_posterior_of_a_sparse_model_has_its_variances_on_the_diagonal():
+    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=40)).fit(X, Y)
+    mean, covariance = sparse.joint(X)
+    response = sparse.at(X)
+    assert_allclose(mean, response.latent_mean)
+    assert_allclose(np.diag(covariance), response.latent_var, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"m": 0}, "`m` must be a whole number of at least 1, got 0"),
+        ({"m": 2.5}, "`m` must be a whole number"),
+        ({"power": 1.5}, "`power` must lie between 0"),
+        ({"power": "fitc"}, "`power` must lie between 0"),
+        ({"chunk_bytes": -1}, "`chunk_bytes` must be"),
+    ],
+)
+def test_sparse_rejects_bad_choices(options, message):
+    with pytest.raises(ValueError, match=message):
+        gs.Sparse(**options)
+
+
+def test_sparse_inference_is_refused_where_there_is_none():
+    with pytest.raises(ValueError, match="Sparse inference needs Gaussian noise, not Probit"):
+        gs.GP(inference="sparse", likelihood="probit").fit(X, (Y > 0) * 1.0)
+    with pytest.raises(ValueError, match=r"`NUTS\(\)`, need `inference=\"exact\"`"):
+        gs.GP(inference="sparse", hyper=gs.NUTS()).fit(X, Y)
+    with pytest.raises(ValueError, match=r'"exact", "sparse", "ep", "laplace" or Sparse'):
+        gs.GP(inference="vfe")

@@ -1,0 +1,267 @@
+"""The page in a real browser: it asks for nothing, fits, sorts, answers to the pointer, follows dark mode and print."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import page_cases
+import pytest
+
+from gpsift.page import write_page
+
+pytestmark = pytest.mark.browser
+NEEDED = "GPSIFT_REQUIRE_BROWSER"
+LIGHT, DARK = "rgb(252, 252, 250)", "rgb(21, 24, 27)"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if os.environ.get(NEEDED):
+        import playwright.sync_api as driver
+
+        assert program, f"{NEEDED} is set and there is no chromium"
+    else:
+        driver = pytest.importorskip("playwright.sync_api")
+        if not program:
+            pytest.skip("no chromium")
+    with driver.sync_playwright() as play:
+        # Containers run as root, where chromium starts without its sandbox only.
+        found = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Files of analyses, written when first asked for."""
+    folder, made = tmp_path_factory.mktemp("pages"), {}
+
+    def page(name):
+        if name not in made:
+            analysis = page_cases.sized(300, 60) if name == "wide" else getattr(page_cases, name)()
+            made[name] = write_page(analysis, folder / f"{name}.html")
+        return made[name]
+
+    return page
+
+
+@pytest.fixture
+def show(browser, pages):
+    """Open a page, wait until it is drawn, and at the end refuse errors and requests."""
+    contexts, troubles, requests = [], [], []
+
+    def opened(name="regression", width=1440, scheme="light", touch=False):
+        view = {"width": width, "height": 900}
+        context = browser.new_context(viewport=view, color_scheme=scheme, has_touch=touch)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+        tab.on("request", lambda request: requests.append(request.url))
+        address = pages(name).as_uri()
+        tab.goto(address)
+        tab.wait_for_selector("html[data-drawn=yes]")
+        tab.wait_for_timeout(300)
+        assert set(requests) == {address}
+        requests.clear()
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert troubles == []
+    assert requests == []
+
+
+@pytest.mark.parametrize("name", ["regression", "classes", "noise", "hostile", "wide"])
+@pytest.mark.parametrize("width", [375, 1440])
+def test_page_fits_the_screen_and_loads_without_a_word(show, name, width):
+    tab = show(name, width)
+    assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert tab.locator(".plot canvas").count() >= 1
+    for box in tab.locator(".plot").all():
+        assert 200 < box.bounding_box()["width"] <= width
+
+
+def column(tab, n):
+    return tab.locator(f"#relevance-table tbody tr > :nth-child({n})").evaluate_all(
+        "all => all.map(e => e.dataset.value)"
+    )
+
+
+def test_table_sorts_by_click_and_by_key(show):
+    tab = show()
+    head = tab.locator("#relevance-table thead th").nth(6)
+    assert head.inner_text().strip() == "ARD"
+    head.locator("button").click()
+    values = [float(value) for value in column(tab, 7)]
+    assert values == sorted(values, reverse=True)
+    assert head.get_attribute("aria-sort") == "descending"
+    assert tab.locator("#relevance-table th[aria-sort=none]").count() == 8
+    head.locator("button").press("Enter")
+    assert [float(value) for value in column(tab, 7)] == sorted(values)
+    assert head.get_attribute("aria-sort") == "ascending"
+    tab.locator("#relevance-table thead button").nth(1).click()
+    assert column(tab, 2) == [f"x{j}" for j in range(1, 9)]
+
+
+def test_a_long_table_opens_short(show):
+    tab = show("wide")
+    visible = "all => all.filter(row => row.offsetParent !== null).length"
+    lines = tab.locator("#relevance-table tbody tr")
+    assert lines.evaluate_all(visible) == 25
+    tab.locator("#relevance-more").click()
+    assert lines.evaluate_all(visible) == 60
+
+
+def dot(tab, index):
+    """Where a dot of the strips is on the screen."""
+    place = """index => {
+      const model = Bokeh.documents[0].roots()[0];
+      const view = Bokeh.index.find_one(model);
+      const source = [...Bokeh.documents[0].all_models].find(m => m.name === "dots").data_source;
+      const box = view.canvas_view.el.getBoundingClientRect();
+      return {
+        x: box.x + view.frame.x_scale.compute(source.data.x[index]),
+        y: box.y + view.frame.y_scale.compute(source.data.y[index]),
+      };
+    }"""
+    tab.locator("#pointwise").scroll_into_view_if_needed()
+    tab.evaluate("document.getElementById('figure-strips').scrollIntoView({behavior: 'instant', block: 'start'})")
+    tab.wait_for_timeout(300)
+    return tab.evaluate(place, index)
+
+
+def furthest(analysis):
+    """The row that is furthest right in the first strip, where no other dot is near."""
+    ranking = analysis.leading
+    return int(ranking.pointwise[:, ranking.order[0]].argmax())
+
+
+def test_pointing_at_a_dot_shows_the_row(show):
+    analysis = page_cases.regression()
+    tab, row = show(), furthest(analysis)
+    assert tab.locator("#tip").is_hidden()
+    at = dot(tab, row)
+    tab.mouse.move(at["x"] - 30, at["y"] + 3)
+    tab.mouse.move(at["x"], at["y"], steps=4)
+    tab.wait_for_selector("#tip:not([hidden])")
+    words = tab.locator("#tip").inner_text()
+    assert words.startswith(f"Row {row}\n")
+    assert f"{analysis.leading.names[analysis.leading.order[0]]} = " in words
+    assert "predicted" in words
+    assert "observed" in words
+    tab.mouse.move(3, 3)
+    tab.wait_for_selector("#tip", state="hidden")
+
+
+def test_choosing_a_dot_explains_its_row(show):
+    tab, row = show(), furthest(page_cases.regression())
+    at = dot(tab, row)
+    tab.mouse.click(at["x"], at["y"])
+    tab.wait_for_function("row => document.getElementById('row').value === row", arg=str(row))
+    assert tab.locator("#row-answer").inner_text().startswith(f"Row {row}: predicted")
+
+
+def test_a_tap_shows_and_explains_the_row(show):
+    tab, row = show(width=375, touch=True), furthest(page_cases.regression())
+    at = dot(tab, row)
+    tab.touchscreen.tap(at["x"], at["y"])
+    tab.wait_for_selector("#tip:not([hidden])")
+    assert tab.locator("#tip").inner_text().startswith(f"Row {row}\n")
+    assert tab.locator("#row-answer").inner_text().startswith(f"Row {row}: predicted")
+
+
+def test_row_picker_shows_the_chosen_row(show):
+    analysis = page_cases.regression()
+    ranking = analysis.leading
+    tab = show()
+    tab.select_option("#row", "17")
+    assert tab.locator("#row-answer").inner_text().startswith("Row 17: predicted")
+    lines = tab.locator("#row-table tbody tr")
+    order = (-ranking.pointwise[17]).argsort()
+    assert lines.locator("th").all_inner_texts() == [ranking.names[j] for j in order]
+    assert lines.nth(0).locator("td").nth(1).inner_text().strip() == f"{ranking.pointwise[17, order[0]]:.2f}"
+    tab.locator("#row-after").click()
+    assert tab.locator("#row-answer").inner_text().startswith("Row 18:")
+    tab.locator("#row-before").press("Enter")
+    tab.locator("#row-before").press("Enter")
+    assert tab.locator("#row-answer").inner_text().startswith("Row 16:")
+
+
+COLOURS = """() => {
+  const models = Bokeh.documents.flatMap(each => [...each.all_models]);
+  return [...new Set(models.filter(m => m.type === "LinearAxis").map(m => m.major_label_text_color))];
+}"""
+PAPER = "getComputedStyle(document.body).backgroundColor"
+
+
+# How many points of the printed strips have the ink of light paper, and that of dark: marks of the averages.
+INKS = """() => {
+  const canvas = document.querySelector("canvas.printed");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = { light: 0, dark: 0 };
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i] === 0x1d && data[i + 1] === 0x21 && data[i + 2] === 0x26) found.light += 1;
+    if (data[i] === 0xe7 && data[i + 1] === 0xe5 && data[i + 2] === 0xe0) found.dark += 1;
+  }
+  return found;
+}"""
+
+
+def test_dark_and_light_follow_the_system(show):
+    tab = show(scheme="dark")
+    assert tab.evaluate(PAPER) == DARK
+    assert tab.evaluate(COLOURS) == ["#e7e5e0"]
+    tab.emulate_media(color_scheme="light")
+    tab.wait_for_timeout(200)
+    assert tab.evaluate(PAPER) == LIGHT
+    assert tab.evaluate(COLOURS) == ["#1d2126"]
+
+
+def test_print_style_is_light_without_controls(show):
+    tab = show(scheme="dark")
+    tab.emulate_media(media="print", color_scheme="dark")
+    tab.wait_for_timeout(200)
+    assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(29, 33, 38)"
+    assert tab.locator("nav").is_hidden()
+    assert tab.locator("#picker").is_hidden()
+    assert tab.locator("canvas.printed").count() == 3
+    inks = tab.evaluate(INKS)
+    assert inks["light"] > 20
+    assert inks["dark"] == 0
+    tab.emulate_media(media="screen", color_scheme="dark")
+    tab.wait_for_timeout(200)
+    assert tab.evaluate(COLOURS) == ["#e7e5e0"]
+    assert tab.locator("canvas.printed").first.is_hidden()
+
+
+def test_printing_from_a_dark_screen_gives_light_pictures(show):
+    tab = show(scheme="dark")
+    assert tab.pdf(format="A4").startswith(b"%PDF")
+    assert tab.locator("canvas.printed").count() == 3
+    inks = tab.evaluate(INKS)
+    assert inks["light"] > 20
+    assert inks["dark"] == 0
+    assert tab.evaluate(COLOURS) == ["#e7e5e0"]
+
+
+def test_the_keyboard_reaches_headings_with_a_visible_focus(show):
+    tab = show()
+    tab.locator("#relevance-table thead button").nth(0).focus()
+    tab.keyboard.press("Tab")
+    outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert tab.evaluate("document.activeElement.textContent") == "column"
+    assert outline == "solid"
+
+
+def test_narrow_screens_take_shorter_names(show):
+    labels = """() => {
+      const models = [...Bokeh.documents[0].all_models];
+      return [...models.find(m => m.tags.some(t => t.wide)).major_label_overrides.values()];
+    }"""
+    assert max(map(len, show("hostile", 375).evaluate(labels))) <= 11
+    assert max(map(len, show("hostile", 1440).evaluate(labels))) == 26

@@ -1,0 +1,134 @@
+"""An object of every class that can be saved, and what it means that one came back the same."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+
+import numpy as np
+
+import gpsift as gs
+from gpsift import families, kernels, likelihoods
+from gpsift.families.pool import Pool
+from gpsift.gp import DrawnGP
+from gpsift.likelihoods.mixture import LatentMixture
+from gpsift.likelihoods.scalemixture import StudentTMixture
+from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.posterior import DenseFactor
+from gpsift.storage.registry import NAMES
+from gpsift.storage.trace import Group, Trace, Variable
+
+
+def data(n=24, p=3):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, p))
+    return X, np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.normal(size=n)
+
+
+@cache
+def fitted():
+    return gs.GP(hyper=gs.ML2(starts=1)).fit(*data())
+
+
+@cache
+def fitted_classes():
+    X, y = data()
+    return gs.GP(likelihood="softmax", hyper=gs.ML2(starts=1)).fit(X, np.digitize(y, [-0.4, 0.4]))
+
+
+def drawn(trace=None):
+    """A model of two draws, as the sampler makes it but for the sampler."""
+    X, y = data()
+    first, second = (gs.GP(hyper=gs.Fixed(lengthscale=each, noise_var=0.1)).fit(X, y) for each in (1.0, 2.0))
+    members = first, replace(second, X_train=first.X_train)
+    diagnostics = {"r_hat": 1.01, "ess": 120.0, "divergences": 0, "worst": "noise_var"}
+    return DrawnGP(members, trace, diagnostics, first.report, first.X_train, first.feature_names, False)
+
+
+@cache
+def cases():
+    """One object or more of each registered class, by its name in files."""
+    X, y = data()
+    gp, classes = fitted(), fitted_classes()
+    path = gs.search(X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), cv=2, progress=False)
+    mean, var, ones = X[:, 0].copy(), X[:, 1] ** 2, np.ones(len(X))
+    cov = np.eye(3) * var[:, None, None]
+    variable = Variable(("draw",), np.arange(4.0), {"unit": "nats"})
+    group = Group({"draw": Variable(("draw",), ("a", "b", "c", "d"))}, {"x": variable}, {"made": "today"})
+    found = [
+        gp,
+        classes,
+        drawn(),
+        gs.GP(hyper=gs.MAP(noise=gs.HalfT(3.0, 0.5)), likelihood=likelihoods.StudentT(df=3.0)),
+        gs.rank(gp, X),
+        gs.rank(gp, X, measure=gs.VAR(), points=10),
+        gs.rank(gp, X, measure=gs.ARD()),
+        path,
+        path.suggestion,
+        path.suggestion.by_rule[path.suggestion.rule],
+        gs.stability(X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), n_splits=2, train_size=0.8, progress=False),
+        gs.project(gp, ["x3", "x1"]),
+        gs.forward_projection(gp, max_size=1),
+        gp.predict(X),
+        classes.predict(X),
+        drawn().predict(X),
+        gp.quality,
+        gp.posterior,
+        gp.posterior.factors[0],
+        classes.posterior,
+        gp.inferred,
+        gp.scaling,
+        gp.report,
+        DenseFactor(np.asfortranarray(X), -1.0),
+        Trace({"posterior": group}, {"by": "hand"}),
+        group,
+        variable,
+        *(kernels.SquaredExponential(), kernels.Matern32(2.0, shared=True), kernels.Matern52(np.array([1.0, 2.0]))),
+        *(kernels.RationalQuadratic(shape=0.5), kernels.Linear(), kernels.Constant(2.0)),
+        kernels.Linear() + kernels.Constant(),
+        *(likelihoods.Gaussian(0.2), likelihoods.KnownNoise(var), likelihoods.Probit(), likelihoods.Logit()),
+        *(likelihoods.Softmax(3), likelihoods.Binomial(), likelihoods.Poisson(), likelihoods.NegativeBinomial(2.0)),
+        *(likelihoods.Gamma(2.0), likelihoods.StudentT(5.0, 0.1)),
+        *(gs.ML2(starts=2), gs.MAP(), gs.NUTS(draws=10), gs.Fixed(lengthscale=[1.0, 2.0], noise_var=0.1)),
+        *(gs.HalfT(), gs.InverseGamma(1.0, 2.0), gs.GammaPrior(2.0, 0.1)),
+        *(families.Gaussian(mean, var), families.MultivariateNormal(X, cov), families.Bernoulli(var / (1 + var))),
+        *(families.ProbitBernoulli(mean, var), families.Categorical(np.full((4, 2), 0.5)), families.Poisson(var)),
+        *(families.Binomial(np.float64(3.0), var / (1 + var)), families.NegativeBinomial(var, 2.0)),
+        *(families.Gamma(var, 2.0), families.StudentT(mean, var, 4.0)),
+        LatentMixture(likelihoods.Poisson(), mean, 0.0 * var, ones),
+        StudentTMixture(likelihoods.StudentT(), mean, var, ones),
+        SoftmaxMixture(X, cov),
+        Pool([families.Poisson(var), families.Poisson(ones)]),
+    ]
+    by_name = {}
+    for thing in found:
+        by_name.setdefault(NAMES[type(thing)], []).append(thing)
+    return by_name
+
+
+def assert_same(came, expected, where="it"):
+    """The same types, values and bits, memory layout of arrays included."""
+    assert type(came) is type(expected), where
+    if is_dataclass(expected):
+        for field in fields(expected):
+            assert_same(getattr(came, field.name), getattr(expected, field.name), f"{where}.{field.name}")
+    elif isinstance(expected, np.ndarray):
+        assert came.dtype == expected.dtype, where
+        assert came.shape == expected.shape, where
+        assert came.tobytes() == expected.tobytes(), where
+        if expected.flags.forc:
+            assert came.strides == expected.strides, where
+    elif isinstance(expected, list | tuple):
+        assert len(came) == len(expected), where
+        for i, (one, other) in enumerate(zip(came, expected, strict=True)):
+            assert_same(one, other, f"{where}[{i}]")
+    elif isinstance(expected, dict):
+        assert_same([*came.items()], [*expected.items()], where)
+    elif isinstance(expected, np.generic):
+        assert_same(came.item(), expected.item(), where)
+    elif isinstance(expected, float) and not math.isnan(expected):
+        assert struct.pack("<d", came) == struct.pack("<d", expected), where
+    else:
+        assert came == expected or expected != expected, where

@@ -1,0 +1,131 @@
+"""Format version 1, byte by byte: what it means must not change, or old files cannot be read."""
+
+import io
+import json
+import struct
+import zipfile
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from storage_cases import cases
+
+import gpsift as gs
+from gpsift.results import Ranking
+from gpsift.storage.registry import CLASSES
+
+META = """
+{"format": "gpsift", "version": 1, "gpsift": "0.1.0", "kind": "Ranking", "objects": [
+  {"class": "Verdict", "fields": {"size": null, "reason": "none"}},
+  {"class": "Ranking", "fields": {
+    "measure": "KL()", "scores": {"array": "arrays/0.npy"}, "pointwise": null,
+    "names": {"tuple": ["a", "b"]}, "units": "nats",
+    "points": {"array": "arrays/1.npy"}, "rows": {"array": "arrays/2.npy"},
+    "terms": {"mapping": []},
+    "details": {"mapping": [
+      ["list", [1, 1.5, true, {"float": "-inf"}]], [3, {"object": 0}], ["float", {"numpy": ["float32", 0.5]}],
+      ["text", {"array": "arrays/3.npy"}]]},
+    "draws": null}}]}
+"""
+
+
+def npy(descr, shape, data, *, fortran=False):
+    """NumPy's format, version 1.0, by hand."""
+    header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+ARRAYS = {
+    "arrays/0.npy": npy("<f8", "(2,)", struct.pack("<2d", 0.25, 3.0)),
+    "arrays/1.npy": npy("<f8", "(1, 2)", struct.pack("<2d", 7.0, 8.0), fortran=True),
+    "arrays/2.npy": npy(">i8", "(1,)", struct.pack(">q", 5)),
+    "arrays/3.npy": npy("<U2", "(1,)", "ab".encode("utf-32-le")),
+}
+
+
+def archive(members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as target:
+        for name, content in members.items():
+            target.writestr(name, content)
+    return file.getvalue()
+
+
+def test_a_file_of_version_1_is_read(tmp_path):
+    (tmp_path / "golden").write_bytes(archive({"meta.json": META, **ARRAYS}))
+    ranking = gs.load(tmp_path / "golden")
+    assert type(ranking) is Ranking
+    assert ranking.measure == "KL()"
+    assert ranking.names == ("a", "b")
+    assert_array_equal(ranking.scores, [0.25, 3.0])
+    assert_array_equal(ranking.points, [[7.0, 8.0]])
+    assert ranking.rows.dtype == np.int64
+    assert ranking.rows.dtype.isnative
+    assert_array_equal(ranking.rows, [5])
+    assert ranking.pointwise is None
+    assert ranking.details["list"] == [1, 1.5, True, -np.inf]
+    assert ranking.details[3].reason == "none"
+    assert type(ranking.details["float"]) is np.float32
+    assert_array_equal(ranking.details["text"], ["ab"])
+    ranking.scores[0] = 1.0  # arrays are one's own
+
+
+def test_version_1_is_written(tmp_path):
+    """Saved again, the same text and arrays, up to spaces and the order of bytes in numbers."""
+    (tmp_path / "golden").write_bytes(archive({"meta.json": META, **ARRAYS}))
+    gs.load(tmp_path / "golden").save(tmp_path / "again")
+    with zipfile.ZipFile(tmp_path / "again") as again:
+        meta = json.loads(again.read("meta.json"))
+        members = {name: again.read(name) for name in again.namelist() if name != "meta.json"}
+        assert {info.compress_type for info in again.infolist()} == {zipfile.ZIP_STORED}
+    expected = json.loads(META)
+    expected["gpsift"] = gs.__version__
+    assert meta == expected
+    assert members.keys() == ARRAYS.keys()
+    for name in ("arrays/0.npy", "arrays/3.npy"):
+        assert members[name] == ARRAYS[name]
+    assert members["arrays/2.npy"] == npy("<i8", "(1,)", struct.pack("<q", 5))
+
+
+VERSION_1 = json.loads((Path(__file__).parent / "version_1.json").read_text())
+
+
+@pytest.mark.parametrize("name", VERSION_1)
+def test_classes_and_fields_of_version_1_are_still_there(name):
+    """What goes, or comes without a default, needs a new version of the format and a reader for this one."""
+    now = {field.name: field for field in fields(CLASSES[name])}
+    assert set(VERSION_1[name]) <= now.keys()
+    for field in now.keys() - set(VERSION_1[name]):
+        assert now[field].default is not MISSING or now[field].default_factory is not MISSING
+
+
+@pytest.mark.parametrize("version", [2, 99])
+def test_a_file_of_a_newer_version_is_refused(version, tmp_path):
+    meta = META.replace('"version": 1', f'"version": {version}').replace("0.1.0", "7.8.9")
+    (tmp_path / "new").write_bytes(archive({"meta.json": meta}))
+    with pytest.raises(gs.storage.UnreadableFile) as refusal:
+        gs.load(tmp_path / "new")
+    assert f"was written by a newer gpsift (7.8.9, format version {version})" in str(refusal.value)
+    assert "Update it" in str(refusal.value)
+    assert "write it again" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("version", ["1", 1.0, True, 0, -1, None])
+def test_a_version_that_is_none_is_refused(version, tmp_path):
+    meta = json.loads(META)
+    meta["version"] = version
+    (tmp_path / "odd").write_bytes(archive({"meta.json": json.dumps(meta), **ARRAYS}))
+    with pytest.raises(gs.storage.UnreadableFile, match="has the format version"):
+        gs.load(tmp_path / "odd")
+
+
+def test_any_tool_reads_the_arrays(tmp_path):
+    """NumPy takes the file for an archive of arrays, without this package."""
+    (gp,) = cases()["FittedGP"]
+    gp.save(tmp_path / "model.gpsift")
+    with np.load(tmp_path / "model.gpsift", allow_pickle=False) as arrays:
+        found = [arrays[name] for name in arrays.files if name.startswith("arrays/")]
+    assert any(np.array_equal(array, gp.X_train) for array in found)
