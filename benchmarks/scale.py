@@ -23,7 +23,7 @@ import gpsift as gs
 from gpsift.inference.sparse import sparse_evidence
 
 # One of them varies, the others stay at the values in the middle.
-ROWS, POINTS, FEATURES = (8000, 16000, 32000, 64000), (64, 128, 256, 512), (4, 8, 16, 32)
+ROWS, POINTS, FEATURES = (8000, 16000, 32000, 64000), (64, 128, 256, 512), (8, 16, 32, 64)
 MIDDLE = {"n": 16000, "m": 128, "p": 8}
 # Data sets on which an exact fit is possible, with the number of rows that it takes.
 AGREEMENT = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
