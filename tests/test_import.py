@@ -6,7 +6,20 @@ import sys
 
 import pytest
 
-HEAVY = ["matplotlib", "torch", "jax", "dask", "typer", "rich", "pandas", "sklearn", "polars", "joblib", "jinja2", "bokeh"]
+HEAVY = [
+    "matplotlib",
+    "torch",
+    "jax",
+    "dask",
+    "typer",
+    "rich",
+    "pandas",
+    "sklearn",
+    "polars",
+    "joblib",
+    "jinja2",
+    "bokeh",
+]
 # What NumPy and SciPy do when they are imported is theirs; what is compared is before and after `import gpsift`.
 SCRIPT = """
 import json, locale, logging, random, sys, warnings

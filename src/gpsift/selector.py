@@ -144,7 +144,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if isinstance(wanted, Integral) and not isinstance(wanted, bool) and wanted >= 1:
             if wanted > p:
-                notice(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.", stacklevel=4)
+                notice(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.")
             return min(int(wanted), p)
         if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1:
             return max(1, int(float(wanted) * p))
@@ -155,10 +155,10 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _suggested(self, path: Path) -> int:
         suggestion = suggest_size(path, self.rule)
         if suggestion.size is None:
-            notice(f"All features are kept: {suggestion.reason}.", stacklevel=4)
+            notice(f"All features are kept: {suggestion.reason}.")
             return path.n_units
         if suggestion.size == 0:
-            notice(f"The first feature is kept so that work can go on, but {suggestion.reason}.", stacklevel=4)
+            notice(f"The first feature is kept so that work can go on, but {suggestion.reason}.")
         return max(1, suggestion.size)
 
     def __sklearn_tags__(self) -> Any:

@@ -49,6 +49,13 @@ def test_one_standard_error():
     assert "2 of 4" in suggestion.reason
 
 
+def test_a_hair_is_no_difference():
+    path = made([-100, -0.05, -0.05, 0])
+    assert path.diff_se[1] == pytest.approx(0.0, abs=1e-9)
+    assert gs.suggest_size(path).size == 1
+    assert gs.suggest_size(made([-100, -0.2, -0.05, 0])).size == 2
+
+
 def test_negligible_difference():
     path = made([-100, -30, -9, -3.9, 0])
     assert gs.suggest_size(path, "negligible").size == 3

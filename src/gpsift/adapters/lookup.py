@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -79,7 +78,7 @@ def as_reference(model: Any, **options: Any) -> Reference:
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
-        notice(message, stacklevel=_users_level())
+        notice(message)
     return reference
 
 
@@ -108,14 +107,6 @@ def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -
     known = inspect.signature(reader).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     return [] if takes_any else [name for name in options if name not in known]
-
-
-def _users_level() -> int:
-    """How far up from a notice the user's own line is: as_reference may have been called by `rank`."""
-    level, frame = 2, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "gpsift":
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level
 
 
 def _listed(names: Iterable[str]) -> str:

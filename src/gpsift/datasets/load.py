@@ -186,7 +186,7 @@ def _download(
             try:
                 keep(cache / source.file.name, content)
             except OSError as error:
-                notice(f"{source.file.name} is used but could not be kept in {cache}: {error}", stacklevel=4)
+                notice(f"{source.file.name} is used but could not be kept in {cache}: {error}")
         return table, address
     raise _unavailable(recipe, coding, places, tried)
 

@@ -67,7 +67,7 @@ class DrawnGP(Savable, OfDraws):
     def warn(self) -> None:
         """Say aloud what is wrong with the chains, and what to do."""
         for message in advice(dict(self.diagnostics)):
-            notice(f"The sampler is in trouble: {message}.", stacklevel=5)
+            notice(f"The sampler is in trouble: {message}.")
 
     def __repr__(self) -> str:
         n, p = self.X_train.shape

@@ -98,23 +98,20 @@ class FitReport:
         if not self.converged:
             notice(
                 f"The search for hyperparameters did not converge ({self.message}). Raise `max_iterations`, or rescale "
-                "the data.",
-                stacklevel=4,
+                "the data."
             )
         if not self.inference_converged:
             notice(
                 f"Inference did not settle in {self.n_iterations} iterations; the posterior is approximate. Another "
-                'kernel, a prior (`MAP()`) or `inference="laplace"` may help.',
-                stacklevel=4,
+                'kernel, a prior (`MAP()`) or `inference="laplace"` may help.'
             )
         if self.at_limit:
-            notice(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.", stacklevel=4)
+            notice(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.")
         if self.stepped_features:
             notice(
                 "The fit takes the few values of these features for unrelated levels, with length-scales far shorter "
                 f"than the gaps between the values: {', '.join(self.stepped_features)}. KL and VAR look at slopes and "
-                "miss the jumps; a prior on length-scales, `GP(hyper=MAP())`, avoids this.",
-                stacklevel=4,
+                "miss the jumps; a prior on length-scales, `GP(hyper=MAP())`, avoids this."
             )
 
 

@@ -260,8 +260,7 @@ def choose_inference(inference: Inference, likelihood: Likelihood, n: int, *, sa
         if is_gaussian and n > LARGEST_EXACT and not samples:
             notice(
                 f"With {n} rows, more than {LARGEST_EXACT}, inference is sparse: {Sparse().m} inducing points stand "
-                'for them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="exact")` takes all rows.',
-                stacklevel=4,
+                'for them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="exact")` takes all rows.'
             )
             return Sparse()
         inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
@@ -324,8 +323,7 @@ def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None, lik
         labels = np.array(default_names(X.shape[1]) if names is None else names)[constant]
         notice(
             f"Constant column(s) have no effect and get relevance 0: {', '.join(labels[:8])}"
-            f"{', ...' if labels.size > 8 else ''}. (An intercept is the kernel Constant().)",
-            stacklevel=4,
+            f"{', ...' if labels.size > 8 else ''}. (An intercept is the kernel Constant().)"
         )
     return constant
 

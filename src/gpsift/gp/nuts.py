@@ -131,8 +131,7 @@ class NUTS(Hyper):
             raise KeyboardInterrupt("the sampler was interrupted before its first draw after tuning")
         notice(
             f"The sampler was interrupted: {n_draws} draws of {n_chains} chain(s) are kept, where {self.draws} of "
-            f"{self.chains} were asked for.",
-            stacklevel=5,
+            f"{self.chains} were asked for."
         )
         return trace
 

@@ -56,8 +56,7 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     if np.any(inflation > INFLATED_NOISE):
         notice(
             f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "
-            f"{PILOT_ROWS} rows: {engine.choice.m} inducing points are too few for this function. Raise `m`.",
-            stacklevel=4,
+            f"{PILOT_ROWS} rows: {engine.choice.m} inducing points are too few for this function. Raise `m`."
         )
     n_evaluations = sum(climb.n_evaluations for climb, _, _ in rounds)
     return replace(

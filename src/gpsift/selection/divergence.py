@@ -76,6 +76,11 @@ def _site_var(reference: FittedGP) -> np.ndarray:
         (factor, *others) = posterior.factors
         if isinstance(factor, TriangularFactor) and factor.scale is not None and not others:
             return 1.0 / np.maximum(factor.scale**2, 1.0 / (VAGUEST_SITE * posterior.kernel.diag(posterior.Z)))
+    if reference.inference == "sparse":
+        raise MissingCapability(
+            "A sparse model cannot be projected: its posterior is not one of sites at the training points. Fit fewer "
+            'rows with inference="exact".'
+        )
     raise MissingCapability(
         f"A model with a {type(likelihood).__name__} likelihood cannot be projected: its posterior is not that of "
         "normal observations with positive variances. Gaussian noise, two classes, counts and gamma can be projected."

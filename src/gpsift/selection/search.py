@@ -139,14 +139,13 @@ def search(
     if cv is not None and plan.scheme.leaves_rows_out and len(plan.scheme.folds) > 1 and not validate_search:
         notice(
             "The order of the features was found with all rows, those left out included: the curve is optimistic. "
-            "`validate_search=True` finds it in each fold anew.",
-            stacklevel=3,
+            "`validate_search=True` finds it in each fold anew."
         )
     kept = None if checkpoint is None else Checkpoint(checkpoint, plan.identity)
     with Bench(jobs=jobs, checkpoint=kept, progress=progress, title="submodels", total=plan.n_tasks) as bench:
         found = plan.backward(bench) if refit else plan.forward(bench)
     for message in found[-1].lead["notices"]:
-        notice(message, stacklevel=3)
+        notice(message)
     path = plan.path(found, classes=classes)
     return replace(path, suggestion=suggest_size(path))
 

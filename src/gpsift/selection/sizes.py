@@ -16,6 +16,8 @@ RULES: tuple[str, ...] = get_args(Rule)
 # Differences in elpd below this are negligible whatever their standard error (Sivula, Magnusson and Vehtari 2020).
 NEGLIGIBLE = 4.0
 EXPLAINED = 0.95
+# Differences in elpd below this are within what two searches for the same optimum leave.
+SAME = 0.1
 # A submodel that is this many standard errors better than the reference shows that the reference overfits.
 SURELY_BETTER = 2.0
 
@@ -110,7 +112,7 @@ def _within_one_se(path: Path, yardstick: _Yardstick) -> Verdict:
     return _first(
         path,
         yardstick,
-        yardstick.diff + yardstick.se >= 0,
+        yardstick.diff + np.maximum(yardstick.se, SAME) >= 0,
         f"{{subject}} within one standard error of {yardstick.name} in elpd ({{diff:.1f}} +- {{se:.1f}})",
         f"no submodel of the path comes within one standard error of {yardstick.name} in elpd",
     )

@@ -12,7 +12,7 @@ from gpsift import families, gp, kernels, likelihoods, results
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import CoupledPosterior, Inferred
+from gpsift.inference import CoupledPosterior, Inferred, Sparse
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -64,6 +64,7 @@ CLASSES: Mapping[str, type] = {
     "likelihood.Gamma": likelihoods.Gamma,
     "likelihood.StudentT": likelihoods.StudentT,
     # choices
+    "inference.Sparse": Sparse,
     "hyper.ML2": gp.ML2,
     "hyper.MAP": gp.MAP,
     "hyper.NUTS": gp.NUTS,
