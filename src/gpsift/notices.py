@@ -15,4 +15,4 @@ def notice(message: str) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpsift":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, GPSiftWarning, stacklevel=level - 1)
+    warnings.warn(message, GPSiftWarning, stacklevel=level)

@@ -14,6 +14,8 @@ from gpsift.storage.encode import SCALARS
 from gpsift.storage.registry import CLASSES
 
 NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+# Values within values; Python's own limit is no help, because some libraries raise it.
+DEEPEST = 50
 # The Python type of NumPy's numbers and text, by kind.
 PLAIN: Mapping[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str}
 
@@ -30,6 +32,7 @@ class Decoder:
     def __init__(self, array: Callable[[str], np.ndarray]):
         self._array = cache(array)  # one that is named twice is one array
         self._objects: list[Any] = []
+        self._depth = 0
         self._by_tag: dict[str, Callable[[Any], Any]] = {
             "tuple": lambda coded: tuple(self._items(coded)),
             "mapping": self._mapping,
@@ -75,12 +78,17 @@ class Decoder:
             form = self._by_tag[tag]
         except (ValueError, KeyError):
             raise Damage(f"it holds a value of an unknown form, {_shown(coded)}") from None
+        if self._depth >= DEEPEST:
+            raise Damage(f"it holds values nested more than {DEEPEST} deep, which is impossible for what gpsift writes")
+        self._depth += 1
         try:
             return form(content)
         except Damage:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Damage(f"it holds a damaged value, {_shown(coded)}") from error
+        finally:
+            self._depth -= 1
 
     def _parts(self, record: Any) -> tuple[str, dict[str, Any]]:
         if not isinstance(record, dict) or record.keys() != {"class", "fields"}:
