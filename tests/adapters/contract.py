@@ -169,6 +169,38 @@ class Contract:
                 expected[i, j] = weights @ (mean - weights @ mean) ** 2
         assert_allclose(found, expected, rtol=1e-7, atol=1e-9 * expected.max())
 
+    def test_a_category_is_scored_by_changes_of_its_level(self, case):
+        model, X, _ = case.model()
+        levels = np.unique(X[:, 1])[::6]
+        points = X.copy()
+        points[:, 1] = np.resize(levels, len(X))
+        reference = case.reference(model)
+        if reference.X_train is not None:
+            levels = np.unique(reference.X_train[:, 1])  # those of the training data count
+        mean, var = case.predict(model, points)
+        expected, means = np.zeros(len(points)), []
+        for level in levels:
+            moved_points = points.copy()
+            moved_points[:, 1] = level
+            q_mean, q_var = case.predict(model, moved_points)
+            kl = 0.5 * (np.log(q_var / var) + (var + (mean - q_mean) ** 2) / q_var - 1)
+            expected += np.where(points[:, 1] == level, 0.0, np.sqrt(2 * np.maximum(kl, 0.0))) / len(levels)
+            means.append(q_mean)
+        found = rank(reference, points, KL(latent=case.latent), categorical=[1]).pointwise[:, 1]
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * expected.max() + 1e-7)
+        found = rank(reference, points, VAR(), categorical=[1]).pointwise[:, 1]
+        assert_allclose(found, np.var(means, axis=0), rtol=1e-6, atol=1e-9 * np.var(mean))
+
+    def test_a_group_moves_along_its_covariance(self, case):
+        model, X, _ = case.model()
+        var = case.predict(model, X)[1][:, None]
+        by_mean, by_var = (slopes[:, [0, 2]] for slopes in case.slopes(model, X, X.std(axis=0)))
+        covariance = np.cov(X[:, [0, 2]], rowvar=False, bias=True)
+        squares = [np.einsum("ij,jk,ik->i", slopes, covariance, slopes)[:, None] for slopes in (by_mean, by_var)]
+        expected = np.sqrt(squares[0] / var + squares[1] / (2 * var**2))[:, 0]
+        found = rank(case.reference(model), X, KL(latent=case.latent), groups={"both": [0, 2]})
+        assert_allclose(found.pointwise[:, 0], expected, rtol=case.rtol, atol=case.rtol * expected.max())
+
     @pytest.mark.parametrize("measure", [KL(), VAR()], ids=["KL", "VAR"])
     def test_permuted_columns_permute_scores(self, case, measure):
         if not case.permutes:
