@@ -12,6 +12,7 @@ import pandas as pd
 from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.reproduce.claims import REGRESSIONS, entropies_of
 from gpsift.reproduce.datasplits import Tables
+from gpsift.reproduce.settings import METHODS
 from gpsift.reproduce.statistics import plain_interval
 
 if TYPE_CHECKING:
@@ -128,9 +129,8 @@ def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False
         1, len(everything), figsize=(3.9 * len(everything), 3.4), squeeze=False, layout="constrained"
     )
     for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
-        for method, table in tables.curves.groupby("method", sort=False):
-            if str(method) not in ("ARD", "KL", "VAR") and not extra:
-                continue
+        shown = _same_splits(tables.curves) if extra else tables.curves[tables.curves.method.isin(METHODS)]
+        for method, table in shown.groupby("method", sort=False):
             wide = table.pivot_table(index="split", columns="size", values=metric)
             intervals = [plain_interval(wide[size].dropna().to_numpy()) for size in wide.columns]
             errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
@@ -140,12 +140,18 @@ def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False
             )
         if metric in tables.reference and len(tables.reference):
             ax.axhline(tables.reference[metric].mean(), color="black", ls="--", lw=1, label="full model, sampled")
-        ax.set_title(f"{TITLES[name]}, {tables.curves.split.nunique()} splits", fontsize="medium")
+        ax.set_title(f"{TITLES[name]}, {shown.split.nunique()} splits", fontsize="medium")
         ax.set_xlabel("number of inputs")
         _tidy(ax)
     axes[0, 0].set_ylabel(METRIC_LABELS.get(metric, metric))
     axes[0, 0].legend(frameon=False, fontsize="small")
     return figure
+
+
+def _same_splits(curves: pd.DataFrame) -> pd.DataFrame:
+    """Only the splits on which every method was tried; means over different splits do not compare."""
+    methods = curves.groupby("split").method.nunique()
+    return curves[curves.split.isin(methods.index[methods == methods.max()])]
 
 
 def entropies(everything: Mapping[str, Tables]) -> Figure:
