@@ -24,7 +24,8 @@ def tables():
 
 def lines(figure):
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    return {label: np.asarray(handle.lines[0].get_ydata(), dtype=float) for handle, label in zip(handles, labels, strict=True)}
+    curves = [np.asarray(handle.lines[0].get_ydata(), dtype=float) for handle in handles]
+    return dict(zip(labels, curves, strict=True))
 
 
 def test_methods_beyond_the_paper_are_compared_on_the_splits_that_they_share(tables):
