@@ -7,7 +7,7 @@ import gpsift as gs
 from gpsift.results import Path
 
 
-def made(elpd_by_size, *, noise=0.0, n=100, kl=None):
+def made(elpd_by_size, *, noise=0.0, n=100, kl=None, validated=False):
     """A path whose submodels differ from the reference by given sums, with some spread between rows."""
     rng = np.random.default_rng(0)
     reference = rng.normal(size=n)
@@ -24,7 +24,7 @@ def made(elpd_by_size, *, noise=0.0, n=100, kl=None):
         order=np.arange(p),
         sizes=sizes,
         scheme="leave-one-out",
-        validated=False,
+        validated=validated,
         rows=np.arange(n),
         y=np.zeros(n),
         lpd=lpd,
@@ -87,9 +87,9 @@ def test_the_empty_model_is_an_answer():
     assert "gains nothing" in gs.suggest_size(worse, "explained").reason
 
 
-def overfitted():
+def overfitted(validated=True):
     """Size 2 predicts far better than the reference; the empty model is a little better than it, too."""
-    return made([5, -20, 60, 30, 0], noise=0.3)
+    return made([5, -20, 60, 30, 0], noise=0.3, validated=validated)
 
 
 @pytest.mark.parametrize("rule", ["one-se", "negligible", "explained"])
@@ -100,8 +100,14 @@ def test_a_reference_that_overfits_is_no_yardstick(rule):
     assert gs.suggest_size(overfitted(), rule, baseline="reference").size == 0
 
 
+@pytest.mark.parametrize("rule", ["one-se", "negligible", "explained"])
+def test_a_path_that_chose_by_its_own_rows_proves_nothing(rule):
+    assert gs.suggest_size(overfitted(validated=False), rule).size == 0
+    assert gs.suggest_size(overfitted(validated=False), rule, baseline="best").size == 2
+
+
 def test_a_submodel_that_may_be_better_by_chance_is_no_yardstick():
-    path = made([-100, -6, 10, 0, 0], noise=1.0)  # 10 +- 10
+    path = made([-100, -6, 10, 0, 0], noise=1.0, validated=True)  # 10 +- 10
     assert gs.suggest_size(path, "negligible").size == 2
     assert "the reference" in gs.suggest_size(path).reason
     assert gs.suggest_size(path).size == 1

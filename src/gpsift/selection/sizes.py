@@ -45,8 +45,9 @@ def suggest_size(
         divergence where the path was made by projection, of elpd otherwise.
     baseline : {"auto", "reference", "best"}
         What submodels are compared with: the reference, or the submodel of the path that predicts best. "auto" is the
-        reference, unless a submodel is better than it by two standard errors and by `negligible`: a reference that
-        overfits is no yardstick, and beside it even the empty model may look good.
+        reference, unless the path is validated and a submodel is better than it by two standard errors and by
+        `negligible`: a reference that overfits is no yardstick, and beside it even the empty model may look good. On a
+        path whose order was made with the rows that judge it, the best submodel is best by that choice.
     negligible : float
     share : float
 
@@ -100,7 +101,7 @@ def _choose_yardstick(path: Path, baseline: Baseline, negligible: float) -> _Yar
     reference = _Yardstick(path.reference_elpd, path.diff, path.diff_se, "the reference")
     best = int(np.argmax(path.diff))
     lead, se = float(path.diff[best]), float(path.diff_se[best])
-    overfits = lead > negligible and lead > SURELY_BETTER * se
+    overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
     if baseline == "reference" or lead <= 0 or (baseline == "auto" and not overfits):
         return reference
     size = int(path.sizes[best])
