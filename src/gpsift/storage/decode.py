@@ -104,7 +104,11 @@ class Decoder:
     def _scalar(self, coded: Any) -> np.generic:
         name, value = coded
         scalar = SCALARS[name]
-        return scalar(_of_type(self.decode(value), PLAIN[np.dtype(scalar).kind]))
+        plain = _of_type(self.decode(value), PLAIN[np.dtype(scalar).kind])
+        kind: Any = np.dtype(scalar)
+        if kind.kind in "iu" and not np.iinfo(kind).min <= plain <= np.iinfo(kind).max:
+            raise Damage(f"{_shown(plain)} is no {name}")  # older versions of NumPy would wrap it around
+        return scalar(plain)
 
     def _earlier(self, number: Any) -> Any:
         if number not in range(len(self._objects)):  # so that no object can contain itself

@@ -18,6 +18,7 @@ SAMPLE_LINES = 50
 MOST_LINES = 0.8
 ENCODINGS = ("utf-8-sig", "cp1252")
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
 
 
@@ -45,9 +46,9 @@ def read_file(source: str | Path) -> pd.DataFrame:
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
-    except ImportError:
+    except ImportError as error:
         raise ImportError(
-            "Parquet files are read with pyarrow: pip install pyarrow, or save the table as CSV."
+            f"Parquet files are read with pyarrow: pip install pyarrow, or save the table as CSV. ({error})"
         ) from None
     except Exception as error:  # pyarrow's own errors, whose classes are not importable without it
         raise ValueError(f"{path} could not be read as Parquet: {error}") from error
@@ -56,9 +57,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_excel(path: Path) -> pd.DataFrame:
     try:
         sheet = pd.read_excel(path, header=None)
-    except ImportError:
+    except ImportError as error:
         raise ImportError(
-            "Excel files are read with openpyxl: pip install openpyxl, or save the table as CSV."
+            f"Excel files are read with openpyxl: pip install openpyxl, or save the table as CSV. ({error})"
         ) from None
     except Exception as error:  # a damaged archive raises whatever its reader meets first
         raise ValueError(f"{path} could not be read as Excel: {error}") from error
@@ -119,13 +120,16 @@ def _converted(column: tuple[str, ...], delimiter: str) -> pd.Series[Any]:
     """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN."""
     values = [None if (entry := cell.strip()) in MISSING else entry for cell in column]
     present = [value for value in values if value is not None]
-    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
-    if numbers.notna().sum() == len(present):
-        return numbers.astype(float)
+    if all(NUMBER.fullmatch(value) for value in present):
+        return _floats(values)
     if delimiter != "," and all(DECIMAL_COMMA.fullmatch(value) for value in present):
-        plain = [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
-        return pd.to_numeric(pd.Series(plain, dtype=object)).astype(float)
+        return _floats([None if value is None else value.replace(".", "").replace(",", ".") for value in values])
     return pd.Series(values, dtype=object)
+
+
+def _floats(values: list[str | None]) -> pd.Series[Any]:
+    # By Python's own reading, which is right to the last digit; pandas' was not always.
+    return pd.Series([float("nan") if value is None else float(value) for value in values], dtype=float)
 
 
 def _names(header: list[str]) -> list[str]:
