@@ -148,6 +148,8 @@ def test_zip_member_is_found_in_any_folder():
         (b"<html>", "not a whole zip archive"),
         (zipped(**{"b.data": b"0" * 2000}), "more than 1000 bytes"),
     ],
+    # An archive holds the time at which it was made; as a name of a test it would differ between two processes.
+    ids=["another member", "no member", "cut short", "no archive", "too large"],
 )
 def test_zip_member_refuses_other_archives(monkeypatch, archive, message):
     monkeypatch.setattr(sources, "LARGEST_BYTES", 1000)
