@@ -34,8 +34,8 @@ import gpsift as gs
 from gpsift.datasets import friedman, paper_toy
 from gpsift.datasets.toys import Toy
 from gpsift.estimators import GPRegressor
+from gpsift.notices import Notices
 from gpsift.selection.sizes import RULES
-from gpsift.selection.submodels import Notices
 from gpsift.work import Bench, Checkpoint, Task
 
 SEED = 2019

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from GPy import kern
 
-from gpsift.adapters.terms import NoClosedForm, Term, White, added_up, linear, product, radial
+from gpsift.adapters.terms import Term, White, added_up, linear, product, radial, reader_of
 from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 
 
@@ -24,11 +24,7 @@ def converted(kernel: kern.Kern, n_features: int) -> tuple[Kernel, float]:
 
 def terms_of(kernel: kern.Kern, n_features: int) -> list[Term]:
     """Terms whose sum the kernel is."""
-    # By the class itself, not by what it inherits: a subclass may compute something else.
-    reader = READERS.get(type(kernel))
-    if reader is None:
-        raise NoClosedForm(type(kernel).__name__)
-    return reader(kernel, n_features)
+    return reader_of(kernel, READERS)(kernel, n_features)
 
 
 def _columns(kernel: kern.Kern) -> np.ndarray:

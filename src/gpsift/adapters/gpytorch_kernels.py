@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gpytorch import kernels as gpt
 
-from gpsift.adapters.terms import NoClosedForm, Term, added_up, linear, product, radial, scaled
+from gpsift.adapters.terms import NoClosedForm, Term, added_up, linear, product, radial, reader_of, scaled
 from gpsift.arrays import to_numpy
 from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
@@ -35,11 +35,7 @@ def terms_of(kernel: gpt.Kernel, columns: np.ndarray, n_features: int) -> list[T
 
 def _forward_terms(kernel: gpt.Kernel, columns: np.ndarray, n_features: int) -> list[Term]:
     """The same when its `forward` is called, which does not select columns."""
-    # By the class itself, not by what it inherits: a subclass may compute something else.
-    reader = READERS.get(type(kernel))
-    if reader is None:
-        raise NoClosedForm(type(kernel).__name__)
-    return reader(kernel, columns, n_features)
+    return reader_of(kernel, READERS)(kernel, columns, n_features)
 
 
 def value_of(parameter: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
-from gpsift.adapters.terms import NoClosedForm, White
+from gpsift.adapters.terms import NoClosedForm, White, reader_of
 from gpsift.kernels import (
     Constant,
     Kernel,
@@ -45,11 +45,7 @@ def converted(kernel: sk.Kernel, n_features: int) -> tuple[Kernel, float]:
 
 def terms_of(kernel: sk.Kernel) -> list[Term]:
     """Terms whose sum the kernel is."""
-    # By the class itself, not by what it inherits: a subclass may compute something else.
-    reader = READERS.get(type(kernel))
-    if reader is None:
-        raise NoClosedForm(type(kernel).__name__)
-    return reader(kernel)
+    return reader_of(kernel, READERS)(kernel)
 
 
 def _radial(kind: Callable[..., Radial], length_scale: Any, **parameters: float) -> Radial:

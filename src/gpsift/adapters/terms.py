@@ -6,7 +6,7 @@ column that a term does not look at has an infinite length-scale there, or a slo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,15 @@ class White:
 Term = Kernel | White
 # What multiplies a term; the others call it signal_var.
 FACTORS = {White: "variance", Constant: "constant_var"}
+
+
+def reader_of(kernel: Any, readers: Mapping[type, Callable[..., list[Any]]]) -> Callable[..., list[Any]]:
+    """What reads the terms of a kernel of this class."""
+    # By the class itself, not by what it inherits: a subclass may compute something else.
+    reader = readers.get(type(kernel))
+    if reader is None:
+        raise NoClosedForm(type(kernel).__name__)
+    return reader
 
 
 def radial(

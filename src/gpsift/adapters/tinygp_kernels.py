@@ -15,7 +15,7 @@ import numpy as np
 from tinygp import kernels as tk
 from tinygp import transforms as tt
 
-from gpsift.adapters.terms import NoClosedForm, Term, added_up, linear, product, radial
+from gpsift.adapters.terms import NoClosedForm, Term, added_up, linear, product, radial, reader_of
 from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 
 
@@ -47,11 +47,7 @@ def converted(kernel: Any, n_features: int) -> Kernel:
 
 def terms_of(kernel: Any, inputs: Inputs) -> list[Term]:
     """Terms whose sum the kernel is."""
-    # By the class itself, not by what it inherits: a subclass may compute something else.
-    reader = READERS.get(type(kernel))
-    if reader is None:
-        raise NoClosedForm(type(kernel).__name__)
-    return reader(kernel, inputs)
+    return reader_of(kernel, READERS)(kernel, inputs)
 
 
 def _radial(kind: Any, kernel: Any, inputs: Inputs) -> list[Term]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from gpsift.analysis.record import Caution
 from gpsift.gp import DrawnGP, FittedGP
+from gpsift.tabular import Prepared
 
 CORRELATED = 0.9
 PAIRS_SHOWN = 5
@@ -16,15 +16,13 @@ PAIRS_SHOWN = 5
 ROWS_PER_COLUMN = 5
 
 
-def cautions_of(
-    model: FittedGP | DrawnGP, X: pd.DataFrame, groups: Mapping[str, Sequence[str]], notes: Sequence[str]
-) -> tuple[Caution, ...]:
+def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[str]) -> tuple[Caution, ...]:
     """All cautions, the gravest first."""
     found = [
         *_explains_nothing(model),
         *_trouble_of_the_fit(model),
-        *_correlated(X, groups),
-        *_few_rows(X, groups),
+        *_correlated(table),
+        *_few_rows(table),
         *(Caution("The table was changed", note) for note in notes),
     ]
     return tuple(found)
@@ -69,10 +67,10 @@ def _trouble_of_the_fit(model: FittedGP | DrawnGP) -> list[Caution]:
     return found
 
 
-def _correlated(X: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Caution]:
+def _correlated(table: Prepared) -> list[Caution]:
     """Pairs of columns of which one can stand in for the other; indicators of one category are no news."""
-    owner = {column: name for name, members in groups.items() for column in members}
-    varying = X.loc[:, X.std() > 0]
+    owner = table.owner
+    varying = table.X.loc[:, table.X.std() > 0]
     r = np.corrcoef(varying.to_numpy(), rowvar=False) if varying.shape[1] > 1 else np.ones((1, 1))
     first, second = np.nonzero(np.triu(np.abs(r) > CORRELATED, k=1))
     names = list(varying.columns)
@@ -80,7 +78,7 @@ def _correlated(X: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Ca
         (
             (names[i], names[j], float(r[i, j]))
             for i, j in zip(first, second, strict=True)
-            if owner.get(names[i], names[i]) != owner.get(names[j], names[j])
+            if owner[names[i]] != owner[names[j]]
         ),
         key=lambda pair: -abs(pair[2]),
     )
@@ -96,14 +94,14 @@ def _correlated(X: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Ca
     ]
 
 
-def _few_rows(X: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Caution]:
-    n_columns = X.shape[1] - sum(len(members) - 1 for members in groups.values())
-    if len(X) >= ROWS_PER_COLUMN * n_columns:
+def _few_rows(table: Prepared) -> list[Caution]:
+    n_rows, n_columns = len(table.y), len(table.columns)
+    if n_rows >= ROWS_PER_COLUMN * n_columns:
         return []
     return [
         Caution(
             "Few rows for so many columns",
-            f"{len(X)} rows and {n_columns} columns: look at the stability of the order before acting on it.",
+            f"{n_rows} rows and {n_columns} columns: look at the stability of the order before acting on it.",
         )
     ]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.results import Path, Ranking, Stability
-
-Task = Literal["regression", "classification", "counts"]
+from gpsift.tabular.prepare import Task
 
 
 @dataclass(frozen=True)

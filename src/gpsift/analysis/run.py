@@ -122,9 +122,10 @@ def analyse(
     if select and len(table.groups) + table.X.shape[1] > MOST_COLUMNS_OF_A_SEARCH:
         notes.append(f"No submodels were searched: there are more than {MOST_COLUMNS_OF_A_SEARCH} columns.")
     elif select:
-        largest = min(LARGEST_PATH, _n_units(table))
-        if largest < _n_units(table):
-            notes.append(f"Submodels were searched up to size {largest} of {_n_units(table)}.")
+        n_columns = len(table.columns)
+        largest = min(LARGEST_PATH, n_columns)
+        if largest < n_columns:
+            notes.append(f"Submodels were searched up to size {largest} of {n_columns}.")
         path = search(
             table.X,
             table.y,
@@ -166,7 +167,7 @@ def analyse(
         rankings=_rankings(fitted, chosen if isinstance(chosen, Measure) else None, table),
         path=path,
         stability=steady,
-        cautions=cautions_of(fitted, table.X, table.groups, notes),
+        cautions=cautions_of(fitted, table, notes),
         command=command,
         seed=seed,
         seconds=time.perf_counter() - began,
@@ -177,10 +178,6 @@ def _likelihood(table: Prepared) -> str:
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
     return LIKELIHOOD_OF_TASK[table.task]
-
-
-def _n_units(table: Prepared) -> int:
-    return table.X.shape[1] - sum(len(members) - 1 for members in table.groups.values())
 
 
 def _rankings(fitted: Any, measure: Measure | None, table: Prepared) -> dict[str, Ranking]:
@@ -207,9 +204,8 @@ def _scored(measure: Measure, groups: Iterable[str]) -> list[str]:
 
 def _best_column(ranking: Ranking, features: Sequence[str], table: Prepared) -> Ranking:
     """A measure without groups gives a category the score of its best indicator."""
-    owner = {column: name for name, members in table.groups.items() for column in members}
-    units = list(dict.fromkeys(owner.get(name, name) for name in features))
+    owner, units = table.owner, table.columns
     scores = np.array(
-        [max(s for s, name in zip(ranking.scores, features, strict=True) if owner.get(name, name) == u) for u in units]
+        [max(s for s, name in zip(ranking.scores, features, strict=True) if owner[name] == u) for u in units]
     )
     return replace(ranking, names=tuple(units), scores=scores, points=ranking.points[:, : len(units)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.console import Console
 from gpsift.analysis import Analysis, analyse
 from gpsift.cli.errors import NO_ANSWER
 from gpsift.cli.machine import as_json
-from gpsift.notices import GPSiftWarning
+from gpsift.notices import Notices, messages
 
 
 def check_page(html: Path | None) -> None:
@@ -26,12 +25,10 @@ def check_page(html: Path | None) -> None:
 @contextmanager
 def remarks(quiet: bool) -> Iterator[None]:
     """Warnings as lines on standard error, each once; none if quiet."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", GPSiftWarning)
+    with Notices() as caught:
         yield
     if not quiet:
-        for message in dict.fromkeys(str(warning.message) for warning in caught or []):
+        for message in messages(caught):
             typer.echo(f"gpsift: {message}", err=True)
 
 

@@ -11,12 +11,13 @@ import pandas as pd
 
 from gpsift.datasets import Dataset
 from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.notices import Notices
 from gpsift.relevance import RATE, Measure, rank
 from gpsift.reproduce.settings import Settings
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.metrics import prediction_metrics
-from gpsift.selection.submodels import Notices, Result, as_parent, fit_submodel, score
+from gpsift.selection.submodels import Result, as_parent, fit_submodel, score
 from gpsift.work import Bench, Checkpoint, Task, fingerprint
 
 # Beyond the paper: what it names as the stronger relatives, on the smaller regression sets.

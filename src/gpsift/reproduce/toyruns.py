@@ -12,9 +12,10 @@ import pandas as pd
 from gpsift.datasets import paper_toy
 from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.gp import GP, ML2, FittedGP
+from gpsift.notices import Notices
 from gpsift.relevance import ARD, KL, VAR, rank
 from gpsift.reproduce.settings import Settings
-from gpsift.selection.submodels import Notices, Result
+from gpsift.selection.submodels import Result
 from gpsift.threads import blas_threads_for
 from gpsift.work import Bench, Checkpoint, Task
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.notices import Notices, messages
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
-from gpsift.selection.submodels import Notices, Parent, Result, as_parent, fit_submodel, messages, score
+from gpsift.selection.submodels import Parent, Result, as_parent, fit_submodel, score
 from gpsift.selection.units import Units
 
 MEASURES: Mapping[str, type[Measure]] = {"kl": KL, "var": VAR, "ard": ARD, "rate": RATE, "derivative": Derivative}

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp import GP
+from gpsift.notices import Notices, messages
 from gpsift.relevance import Measure
 from gpsift.relevance.rank import versions
 from gpsift.results.stability import Stability
 from gpsift.selection.data import Data
 from gpsift.selection.orders import PROJECTION, label_of, read_measure, unit_scores
-from gpsift.selection.submodels import Notices, Result, choices, fit_submodel, messages
+from gpsift.selection.submodels import Result, choices, fit_submodel
 from gpsift.selection.units import Units
 from gpsift.version import __version__
 from gpsift.work import Bench, Checkpoint, Task, fingerprint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
 from gpsift.gp.hyper import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
-from gpsift.notices import GPSiftWarning
 from gpsift.selection.data import Data
 
 Result = dict[str, Any]  # of a task: numbers, text, lists and arrays
@@ -78,25 +76,6 @@ def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:
         "start": dict(fitted.hyperparameters),
         "ceiling": fitted.log_marginal_likelihood if is_limit else None,
     }
-
-
-class Notices(warnings.catch_warnings):
-    """Collects the warnings of a task, which would be lost in another process."""
-
-    def __init__(self) -> None:
-        super().__init__(record=True)
-
-    def __enter__(self) -> list[Any]:
-        caught = super().__enter__()
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", GPSiftWarning)
-        assert caught is not None
-        return caught
-
-
-def messages(caught: Sequence[Any]) -> list[str]:
-    """Each message once."""
-    return list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def choices(model: GP) -> str:

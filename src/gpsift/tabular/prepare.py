@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -51,18 +51,20 @@ class Prepared:
     groups: dict[str, list[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def owner(self) -> dict[str, str]:
+        """The user's column that each column of `X` stands for."""
+        own = {str(name): str(name) for name in self.X}
+        return own | {column: name for name, members in self.groups.items() for column in members}
+
+    @property
+    def columns(self) -> list[str]:
+        """The user's columns, in the order of `X`."""
+        return list(dict.fromkeys(self.owner.values()))
+
     def take(self, places: np.ndarray) -> Prepared:
         """The same with some of the rows."""
-        return Prepared(
-            self.target,
-            self.task,
-            self.rows.iloc[places],
-            self.X.iloc[places],
-            self.y[places],
-            self.classes,
-            self.groups,
-            self.notes,
-        )
+        return replace(self, rows=self.rows.iloc[places], X=self.X.iloc[places], y=self.y[places])
 
 
 def prepare(
