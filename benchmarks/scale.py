@@ -20,7 +20,8 @@ from timing import one_thread, seconds
 from toys import NORMAL, toy
 
 import gpsift as gs
-from gpsift.inference.sparse import sparse_evidence
+from gpsift.inference.rows import LocalRows, Rows
+from gpsift.inference.sparse import sparse_evidence, sparse_model
 
 # One of them varies, the others stay at the values in the middle.
 ROWS, POINTS, FEATURES = (8000, 16000, 32000, 64000), (64, 128, 256, 512), (8, 16, 32, 64)
@@ -71,7 +72,9 @@ def tasks(n: int, m: int, p: int) -> dict[str, Callable[[], object]]:
     assert gp.report.n_inducing == m
     inputs, target = gp.scaling.inputs(X), gp.scaling.target(y)
     return {
-        "evaluation": lambda: sparse_evidence(gp.kernel, gp.posterior.Z, inputs, target, 0.1),
+        "evaluation": lambda: sparse_evidence(
+            sparse_model(gp.kernel, gp.posterior.Z, 0.1), LocalRows(Rows(inputs, target), m)
+        ),
         "rank, KL": lambda: gs.rank(gp, measure=gs.KL()),
         "rank, VAR": lambda: gs.rank(gp, measure=gs.VAR()),
     }
@@ -108,7 +111,9 @@ def large() -> None:
     print(f"{X.shape[0]} rows, fixed hyperparameters: {spent:.0f} s, peak {peak():.2f} GiB", flush=True)
     gp = fitted[0]
     inputs, target = gp.scaling.inputs(X), gp.scaling.target(y)
-    spent = seconds(lambda: sparse_evidence(gp.kernel, gp.posterior.Z, inputs, target, 0.2))
+    spent = seconds(
+        lambda: sparse_evidence(sparse_model(gp.kernel, gp.posterior.Z, 0.2), LocalRows(Rows(inputs, target), 256))
+    )
     print(f"one evaluation with gradient: {spent:.1f} s, peak {peak():.2f} GiB", flush=True)
     for measure in MEASURES:
         spent = seconds(lambda: gs.rank(gp, measure=measure))  # noqa: B023

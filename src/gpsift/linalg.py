@@ -137,6 +137,29 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
     return namespace(L, B).linalg.solve(L.T if transpose else L, B)
 
 
+def invert_lower(L: Array) -> Array:
+    """L^-1, lower triangular."""
+    if is_numpy(L):
+        inverse = np.array(L, order="F")
+        _invert_lower_in_place(inverse)
+        return np.ascontiguousarray(np.tril(inverse))
+    return solve_lower(L, eye_like(L, L.shape[0]))
+
+
+def row_products(A: Array, B: Array) -> Array:
+    """sum_k A_ik B_ik, (n,), without the matrix of products."""
+    if isinstance(A, np.ndarray):
+        return np.einsum("ij,ij->i", A, B)
+    return namespace(A, B).sum(A * B, axis=1)
+
+
+def total_product(A: Array, B: Array) -> float:
+    """sum_ik A_ik B_ik."""
+    if isinstance(A, np.ndarray):
+        return float(np.einsum("ij,ij->", A, B))
+    return float(namespace(A, B).sum(A * B))
+
+
 def cholesky_solve(L: Array, B: Array) -> Array:
     """(L L^T)^-1 B."""
     return solve_lower(L, solve_lower(L, B), transpose=True)

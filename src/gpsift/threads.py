@@ -18,7 +18,17 @@ PARALLEL_SIZE = 800
 
 def blas_threads_for(n: int) -> AbstractContextManager[Any]:
     """A context in which BLAS uses one thread, if matrices have fewer than `PARALLEL_SIZE` rows."""
-    return nullcontext() if n >= PARALLEL_SIZE else _controller().limit(limits=1, user_api="blas")
+    return nullcontext() if n >= PARALLEL_SIZE else one_blas_thread()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """A context in which BLAS uses one thread: its caller has threads of its own."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def usable_threads() -> int:
+    """How many threads BLAS may have, which is what a user sets who wants fewer than there are cores."""
+    return max((pool.num_threads for pool in _controller().select(user_api="blas").lib_controllers), default=1)
 
 
 @cache

@@ -9,6 +9,7 @@ import gpsift as gs
 from gpsift.gp import model as model_module
 from gpsift.gp import rounds
 from gpsift.inference.inducing import inducing_rows
+from gpsift.inference.rows import LocalRows, Rows
 
 N = 300
 X, Y = toy("normal", N, seed=3, p=4)
@@ -60,7 +61,7 @@ def test_bound_of_a_fit_stays_below_exact_evidence_and_points_suit_its_kernel(ex
 def test_fixed_hyperparameters_get_the_points_that_suit_them():
     fitted = gs.GP(hyper=FIXED, inference=gs.Sparse(m=20)).fit(X, Y)
     inputs = fitted.scaling.inputs(X)
-    assert_array_equal(fitted.posterior.Z, inputs[inducing_rows(fitted.kernel, inputs, 20, seed=0)])
+    assert_array_equal(fitted.posterior.Z, inputs[inducing_rows(fitted.kernel, inputs, 20)])
 
 
 def test_another_round_follows_as_long_as_it_gains(monkeypatch):
@@ -79,6 +80,31 @@ def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
     monkeypatch.setattr(rounds, "PILOT_ROWS", 80)
     sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=2.0)
+
+
+def test_a_climb_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
+    whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    visited = []
+    monkeypatch.setattr(
+        LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
+    )
+    monkeypatch.setattr(rounds, "PILOT_ROWS", 60)
+    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 140)
+    sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    assert 140 <= min(visited) <= 142
+    assert max(visited) == N
+    assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=0.5)
+
+
+@pytest.mark.parametrize("size", [20, N, N + 1])
+def test_candidates_of_many_rows_are_a_sample_that_the_seed_decides(size):
+    source = LocalRows(Rows(X, Y), 10)
+    one, other, third = source.sample(size, 0), source.sample(size, 0), source.sample(size, 1)
+    assert size >= N or one.n in range(size, size + 3)
+    assert_array_equal(one.X, other.X)
+    assert Y.min() in one.y
+    assert Y.max() in one.y
+    assert (one.n == third.n == N) if size >= N else not np.array_equal(one.y, third.y)
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")

@@ -10,9 +10,12 @@ from optional import need
 from scipy.stats import multivariate_normal
 
 from gpsift.arrays import to_numpy
+from gpsift.chunks import CHUNK_BYTES
 from gpsift.inference.exact import exact_evidence, exact_posterior
 from gpsift.inference.inducing import inducing_rows
-from gpsift.inference.sparse import JITTER, Inducing, Passes, Rows, sparse_evidence
+from gpsift.inference.rows import LocalRows, Rows
+from gpsift.inference.sparse import JITTER, Passes, sparse_model
+from gpsift.inference.sparse import sparse_evidence as evidence_of
 from gpsift.kernels import Constant, Linear, SquaredExponential
 
 RNG = np.random.default_rng(41)
@@ -29,8 +32,20 @@ each_power = pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
 each_noise = pytest.mark.parametrize("noise_var", [NOISE, EACH_NOISE], ids=["one noise", "known noise"])
 
 
-def passes(kernel=KERNEL, points=Z, noise_var=NOISE, power=0.0, **options):
-    return Passes(Inducing.of(kernel, points, power), Rows(X, Y, noise_var), **options)
+def posed(kernel, points, X, y, noise_var, power=0.0, chunk_bytes=CHUNK_BYTES):
+    """A model and the rows; `noise_var` is one number, or one for each row."""
+    shared = noise_var if isinstance(noise_var, float) else None
+    rows = Rows(X, y, None if shared else noise_var)
+    return sparse_model(kernel, points, shared, power=power), LocalRows(rows, points.shape[0], chunk_bytes)
+
+
+def sparse_evidence(*args, **options):
+    return evidence_of(*posed(*args, **options))
+
+
+def passes(kernel=KERNEL, points=Z, noise_var=NOISE, power=0.0, rows=slice(None), **options):
+    each = noise_var if isinstance(noise_var, float) else noise_var[rows]
+    return Passes(*posed(kernel, points, X[rows], Y[rows], each, power, **options))
 
 
 def dense_parts(kernel, points, noise_var, power):
@@ -144,7 +159,7 @@ def test_chunks_of_rows_change_nothing(noise_var, power):
 
 
 def test_bound_grows_with_nested_points_and_stays_below_the_evidence():
-    order = inducing_rows(KERNEL, X, N, seed=0)
+    order = inducing_rows(KERNEL, X, N)
     bounds = [sparse_evidence(KERNEL, X[order[:m]], X, Y, NOISE).value for m in (3, 6, 12, 24, 48, N)]
     assert np.all(np.diff(bounds) > 0)
     assert bounds[-1] < exact_evidence(KERNEL, X, Y, NOISE).value + 1e-9
@@ -156,8 +171,7 @@ def test_cavities_match_inference_without_the_row(noise_var, power):
     mean, var = passes(noise_var=noise_var, power=power).cavities()
     for i in (0, 17, 42):
         others = np.arange(N) != i
-        noise = noise_var[others] if np.ndim(noise_var) else noise_var
-        without = Passes(Inducing.of(KERNEL, Z, power), Rows(X[others], Y[others], noise)).posterior()
+        without = passes(noise_var=noise_var, power=power, rows=others).posterior()
         latent = without.at(X[i : i + 1])
         assert_allclose(mean[i], latent.mean[0], rtol=1e-7, atol=1e-8)
         assert_allclose(var[i], latent.var[0], rtol=1e-7)
@@ -167,7 +181,7 @@ def test_cavities_match_inference_without_the_row(noise_var, power):
 def test_large_signals_and_little_noise_keep_their_digits(power):
     """Signal variance 1e4, noise 1e-4, smooth: the dense algebra has a condition number of 1e10 here."""
     kernel = SquaredExponential(np.full(P, 2.5), 1e4)
-    points = X[inducing_rows(kernel, X, 30, seed=0)]
+    points = X[inducing_rows(kernel, X, 30)]
     theta = np.append(kernel.log_params, np.log(1e-4))
 
     def value(t):
@@ -177,7 +191,7 @@ def test_large_signals_and_little_noise_keep_their_digits(power):
     expected = np.array([(value(theta + e) - value(theta - e)) / (2 * step) for e in step * np.eye(theta.size)])
     found = sparse_evidence(kernel, points, X, Y, 1e-4, power=power)
     assert_allclose(found.gradient, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max())
-    mean, var = Passes(Inducing.of(kernel, points, power), Rows(X, Y, 1e-4)).cavities()
+    mean, var = passes(kernel, points, 1e-4, power).cavities()
     assert np.all(np.isfinite(mean))
     assert np.all(var >= 0)
 
@@ -188,7 +202,7 @@ def test_evidence_runs_on_every_array_library(to_library):
     there = sparse_evidence(KERNEL, *arrays, NOISE, power=0.5, chunk_bytes=SMALL_CHUNK)
     assert_allclose(there.value, here.value, rtol=1e-12)
     assert_allclose(there.gradient, here.gradient, rtol=1e-9, atol=1e-10)
-    latent = Passes(Inducing.of(KERNEL, arrays[0], 0.5), Rows(*arrays[1:], NOISE)).posterior().at(arrays[1])
+    latent = Passes(*posed(KERNEL, *arrays, NOISE, 0.5)).posterior().at(arrays[1])
     assert type(latent.mean) is type(arrays[1])
     assert_allclose(to_numpy(latent.mean), passes(power=0.5).posterior().at(X).mean, rtol=1e-8, atol=1e-10)
 

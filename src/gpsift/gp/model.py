@@ -30,6 +30,8 @@ from gpsift.inference import (
     SparseEngine,
 )
 from gpsift.inference.memory import refuse_too_large
+from gpsift.inference.rows import Rows
+from gpsift.inference.sparse_engine import local_rows
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,
@@ -274,7 +276,8 @@ def make_engine(
 ) -> Engine:
     """The engine of a chosen inference."""
     if isinstance(inference, Sparse):
-        return SparseEngine.picking(X, y, kernel, inference)
+        known = likelihood.variances if isinstance(likelihood, KnownNoise) else None
+        return SparseEngine.picking(local_rows(Rows(X, y, known), inference), kernel, inference)
     if inference == "exact":
         if not isinstance(likelihood, Gaussian | KnownNoise):
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')

@@ -2,8 +2,9 @@
 
 The search begins with exact inference on a sample of the rows, from all starts: that finds the right region at little
 cost, and without the pull towards smooth functions that ill-placed inducing points have on a variational bound. Then
-come rounds on all rows, each from where the last one ended and with inducing points picked for it, until the
-objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2).
+come rounds of the sparse model, each from where the last one ended and with inducing points picked for it, until the
+objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2): on a larger sample where there are
+many rows, and on all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpsift.arrays import to_numpy
 from gpsift.gp.hyper import MAP, ML2, Hyper
 from gpsift.gp.optimise import Estimate, Start
 from gpsift.gp.problem import Problem
@@ -21,6 +23,9 @@ from gpsift.notices import notice
 
 # Rows of the sample. Exact inference takes a twentieth of a second on so many.
 PILOT_ROWS = 1000
+# Rows of a second, larger sample, on which the sparse model is climbed first where there are so many times more.
+SAMPLE_ROWS = 20_000
+LEAST_SHARE = 2
 MAX_ROUNDS = 5
 # Nats that a round has to gain for another one to follow: for each row, and at least.
 GAIN_PER_ROW = 1e-4
@@ -40,38 +45,48 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
 
     pilot = hyper.estimate(_pilot(problem, engine))
     once = replace(hyper, starts=1)
-    enough = max(LEAST_GAIN, GAIN_PER_ROW * problem.y.size)
-    rounds: list[tuple[Start, Estimate, Problem]] = []
-    log_params = pilot.log_params
-    for _ in range(MAX_ROUNDS):
-        posed = _repicked(problem, engine, log_params)
-        estimate = once.estimate(posed)
-        (climb,) = estimate.starts
-        rounds.append((climb, estimate, posed))
-        log_params = climb.log_params
-        if len(rounds) > 1 and climb.objective < rounds[-2][0].objective + enough:
-            break
-    _, estimate, posed = max(rounds, key=lambda entry: entry[0].objective)
+    log_params, n_before = pilot.log_params, 0
+    if engine.source.n > LEAST_SHARE * SAMPLE_ROWS:
+        sample = engine.on(engine.source.sample(SAMPLE_ROWS, engine.choice.seed))
+        estimate, _, n_before = _climb_in_rounds(once, problem, sample, log_params)
+        log_params = estimate.log_params
+    estimate, posed, n_evaluations = _climb_in_rounds(once, problem, engine, log_params)
+    n_evaluations += n_before
     inflation = np.exp((estimate.log_params - pilot.log_params)[problem.kinds == "noise_var"])
     if np.any(inflation > INFLATED_NOISE):
         notice(
             f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "
             f"{PILOT_ROWS} rows: {engine.choice.m} inducing points are too few for this function. Raise `m`."
         )
-    n_evaluations = sum(climb.n_evaluations for climb, _, _ in rounds)
     return replace(
         estimate, starts=_all_starts(pilot, estimate, n_evaluations), moving_features=pilot.moving_features
     ), posed
 
 
+def _climb_in_rounds(
+    hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray
+) -> tuple[Estimate, Problem, int]:
+    """The best of some rounds, its problem, and the evaluations of all."""
+    enough = max(LEAST_GAIN, GAIN_PER_ROW * engine.source.n)
+    rounds: list[tuple[Start, Estimate, Problem]] = []
+    for _ in range(MAX_ROUNDS):
+        posed = _repicked(problem, engine, log_params)
+        estimate = hyper.estimate(posed)
+        (climb,) = estimate.starts
+        rounds.append((climb, estimate, posed))
+        log_params = climb.log_params
+        if len(rounds) > 1 and climb.objective < rounds[-2][0].objective + enough:
+            break
+    _, estimate, posed = max(rounds, key=lambda entry: entry[0].objective)
+    return estimate, posed, sum(climb.n_evaluations for climb, _, _ in rounds)
+
+
 def _pilot(problem: Problem, engine: SparseEngine) -> Problem:
-    """Exact inference on a sample of the rows; the largest and smallest target are in it, so that it varies."""
-    n = problem.y.size
-    drawn = np.random.default_rng(engine.choice.seed).choice(n, size=min(n, PILOT_ROWS), replace=False)
-    rows = np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
-    X, y, likelihood = problem.X[rows], problem.y[rows], problem.likelihood
-    if isinstance(likelihood, KnownNoise):
-        likelihood = KnownNoise(likelihood.variances[rows])
+    """Exact inference on a sample of the rows."""
+    rows = engine.source.sample(PILOT_ROWS, engine.choice.seed)
+    X, y, likelihood = to_numpy(rows.X), to_numpy(rows.y), problem.likelihood
+    if rows.noise_var is not None:
+        likelihood = KnownNoise(to_numpy(rows.noise_var))
     return replace(problem, X=X, y=y, likelihood=likelihood, engine=ExactEngine(X, y), ceiling=np.inf)
 
 

@@ -22,19 +22,13 @@ CANDIDATES_PER_POINT = 8
 EXPLAINED = 1e-10
 
 
-def inducing_rows(kernel: Kernel, X: np.ndarray, m: int, *, seed: int) -> np.ndarray:
-    """Indices of at most m rows of X, in the order in which they were picked.
-
-    They are fewer where the rows, or a sample of them drawn with `seed`, are explained by fewer.
-    """
-    n, limit = X.shape[0], max(CANDIDATES, CANDIDATES_PER_POINT * m)
-    if n > limit:
-        sample = np.sort(np.random.default_rng(seed).choice(n, size=limit, replace=False))
-        return sample[_pivots(kernel, X[sample], m)]
-    return _pivots(kernel, X, m)
+def most_candidates(m: int) -> int:
+    """Among how many rows m points are sought."""
+    return max(CANDIDATES, CANDIDATES_PER_POINT * m)
 
 
-def _pivots(kernel: Kernel, X: np.ndarray, m: int) -> np.ndarray:
+def inducing_rows(kernel: Kernel, X: np.ndarray, m: int) -> np.ndarray:
+    """Indices of at most m rows of X, in the order in which they were picked; fewer where fewer explain the rows."""
     n = X.shape[0]
     m = min(m, n)
     unexplained = np.array(kernel.diag(X), dtype=float)

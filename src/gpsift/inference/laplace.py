@@ -31,6 +31,8 @@ from gpsift.posterior import DenseFactor, Factor, TriangularFactor
 
 MAX_ITERATIONS = 500
 MAX_HALVINGS = 30
+# What is left to gain at the end, as a share of the height.
+TOLERANCE = 1e-10
 # A gain that no step can realise is rounding error below this share of the height.
 ROUNDING = 1e-6
 
@@ -116,7 +118,7 @@ def laplace(
     likelihood: Likelihood,
     *,
     start: np.ndarray | None = None,
-    tolerance: float = 1e-10,
+    tolerance: float = TOLERANCE,
 ) -> LaplaceResult:
     """Newton's method on weights a with f = K a, from `start` or from zero."""
     a = np.zeros(y.size) if start is None else start
@@ -178,8 +180,8 @@ def _newton_direction(
         except NotPositiveDefinite:
             continue
         gain = 0.5 * float(direction @ (K @ gradient))
-        if np.isfinite(gain) and gain >= 0:
-            return direction, gain
+        if np.isfinite(gain) and gain >= -TOLERANCE * max(1.0, abs(a @ f)):  # at the mode, rounding decides its sign
+            return direction, max(gain, 0.0)
     return K @ gradient / np.diagonal(K).max(), float("inf")
 
 

@@ -8,57 +8,47 @@ variance that it leaves, r_i = k_ii - Q_ii, and the noise s_i,
     F = \log N(y; 0, Q + \mathrm{diag}(D)) - \frac{1 - a}{2} \sum_i \frac{\log(1 + a r_i / s_i)}{a},
     \qquad D_i = s_i + a r_i .
 
-All of it is computed in whitened coordinates: K_zz = L L^T, A = L^-1 K_zx D^-1/2, B = I + A A^T = L_B L_B^T. B has no
-eigenvalue below 1, whatever the conditioning of K_zz. With u = B^-1 A D^-1/2 y and alpha = (Q + D)^-1 y,
+All of it is computed in whitened coordinates: K_zz = L L^T, A = D^-1/2 K_xz L^-T, B = I + A^T A = L_B L_B^T. B has no
+eigenvalue below 1, whatever the conditioning of K_zz. With u = B^-1 A^T D^-1/2 y and alpha = (Q + D)^-1 y,
 
 .. math::
     \partial F / \partial D_i &= h_i = \tfrac12 (\alpha_i^2 - (Q + D)^{-1}_{ii}), \qquad
-    (Q + D)^{-1}_{ii} = (1 - |L_B^{-1} A_i|^2) / D_i \\
+    (Q + D)^{-1}_{ii} = (1 - |A_i L_B^{-T}|^2) / D_i \\
     \partial F / \partial r_i &= \rho_i = a h_i - (1 - a) / (2 D_i) \\
-    \partial F / \partial K_{z i} &= L^{-T} (u \alpha_i - B^{-1} A_i D_i^{-1/2} - 2 \rho_i D_i^{1/2} A_i) \\
-    \partial F / \partial K_{zz} &= -L^{-T} \left(\tfrac12 (u u^T - I + B^{-1}) - \textstyle\sum_i \rho_i D_i A_i A_i^T
+    \partial F / \partial K_{i z} &= (\alpha_i u^T - D_i^{-1/2} A_i B^{-1} - 2 \rho_i D_i^{1/2} A_i) L^{-1} \\
+    \partial F / \partial K_{zz} &= -L^{-T} \left(\tfrac12 (u u^T - I + B^{-1}) - \textstyle\sum_i \rho_i D_i A_i^T A_i
     \right) L^{-1} .
 
-Rows enter by sums only. Two passes over chunks of rows make them: the first gives A A^T and A D^-1/2 y, and with them B
-and u; the second gives the gradient. A chunk is a pure function of its rows and of m x m matrices, and its results are
-added, so that the chunks may live anywhere.
+Rows enter by sums only. Two visits of all rows make them: the first gives A^T A and A^T D^-1/2 y, and with them B
+and u; the second gives the gradient. For a = 0, rho_i D_i = -1/2 for every row, and two products are all of it.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 
 from gpsift.arrays import Array, eye_like, namespace
-from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.inference.exact import LOG_2PI, Evidence
+from gpsift.inference.rows import Rows, RowSource, Totals
 from gpsift.kernels import Kernel, Pairs
-from gpsift.linalg import add_diagonal, inverse_from_cholesky, jittered_cholesky, log_det_from_cholesky, solve_lower
+from gpsift.linalg import (
+    add_diagonal,
+    inverse_from_cholesky,
+    invert_lower,
+    jittered_cholesky,
+    log_det_from_cholesky,
+    row_products,
+    solve_lower,
+)
 from gpsift.posterior import Posterior, TriangularFactor
 
 # Added to the diagonal of K_zz, relative to its mean: always the same share, so that the objective stays smooth.
 JITTER = 1e-10
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Observations; `noise_var` is one number, or one for each row."""
-
-    X: Array
-    y: Array
-    noise_var: Array
-
-    def chunks(self, n_columns: int, chunk_bytes: int) -> list[Rows]:
-        """The same rows in parts of which a matrix with this many columns takes no more than `chunk_bytes`."""
-        parts = row_chunks(self.X.shape[0], n_columns, chunk_bytes)
-        is_shared = isinstance(self.noise_var, float)
-        return [Rows(self.X[s, :], self.y[s], self.noise_var if is_shared else self.noise_var[s]) for s in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,28 +61,55 @@ class Inducing:
     L: Array
     jitter: float
     added: float  # the part of it that goes beyond the usual share
-    power: float
 
     @classmethod
-    def of(cls, kernel: Kernel, Z: Array, power: float) -> Self:
+    def of(cls, kernel: Kernel, Z: Array) -> Self:
         pairs = kernel.between(Z, Z)
         jitter = JITTER * float(namespace(Z).mean(kernel.diag(Z)))
         L, more = jittered_cholesky(add_diagonal(pairs.K, jitter))
-        return cls(kernel, Z, pairs, L, jitter + more, more, power)
+        return cls(kernel, Z, pairs, L, jitter + more, more)
 
     @property
     def jitter_share(self) -> float:
         """The jitter relative to the mean diagonal, with which it moves."""
         return self.jitter / float(namespace(self.Z).mean(self.kernel.diag(self.Z)))
 
+    @cached_property
+    def L_inverse(self) -> Array:
+        return invert_lower(self.L)
+
+    def whitened(self, pairs: Pairs) -> Array:
+        """K_xz L^-T."""
+        return pairs.K @ self.L_inverse.T
+
+    def log_gradient(self, inner: Array) -> np.ndarray:
+        """By the log parameters of the kernel, where L^-T `inner` L^-1 is the derivative by K_zz."""
+        xp, L = namespace(self.L), self.L
+        G = solve_lower(L, solve_lower(L, inner, transpose=True).T, transpose=True)
+        # The jitter is a share of the mean diagonal, and moves with it.
+        return self.pairs.log_gradient(add_diagonal(G, self.jitter_share * float(xp.mean(xp.linalg.diagonal(G)))))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The objective at given hyperparameters; `noise_var` is None where each row has its own."""
+
+    inducing: Inducing
+    noise_var: float | None
+    power: float
+
+    def noise(self, rows: Rows) -> Array | float:
+        return rows.noise_var if self.noise_var is None else self.noise_var
+
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
     """A chunk of rows in the whitened coordinates."""
 
-    rows: Rows
     pairs: Pairs
-    A: Array  # (m, rows)
+    A: Array  # (rows, m)
+    y: Array  # D^-1/2 y
+    s: Array | float
     D: Array
     r: Array
 
@@ -102,19 +119,11 @@ class Whitened:
 
 
 @dataclass(frozen=True, eq=False)
-class Totals:
-    """Sums over rows: those of two sets of rows are added entry by entry."""
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-
-@dataclass(frozen=True, eq=False)
 class Moments(Totals):
-    """What the first pass finds: all that the posterior and the value of the objective need of the rows."""
+    """What the first visit finds: all that the posterior and the value of the objective need of the rows."""
 
-    AA: Array  # A A^T, (m, m)
-    Ay: Array  # A D^-1/2 y, (m,)
+    AA: Array  # A^T A, (m, m)
+    Ay: Array  # A^T D^-1/2 y, (m,)
     yy: float  # sum y^2 / D
     log_det: float  # sum log D
     penalty: float  # sum log(1 + a r / s) / a
@@ -123,20 +132,29 @@ class Moments(Totals):
 
 @dataclass(frozen=True, eq=False)
 class Slopes(Totals):
-    """What the second pass finds: the gradient as far as it goes through the rows."""
+    """What the second visit finds: the gradient as far as it goes through the rows."""
 
     by_kernel: np.ndarray
     by_noise: float
-    AA: Array  # sum_i rho_i D_i A_i A_i^T
+    AA: Array  # sum_i rho_i D_i A_i^T A_i
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
     """What follows from the moments: B = L_B L_B^T, u, and the value of the objective."""
 
+    moments: Moments
     L_B: Array
     u: Array
     value: float
+
+    @cached_property
+    def B_inverse(self) -> Array:
+        return inverse_from_cholesky(self.L_B)
+
+    @cached_property
+    def L_B_inverse(self) -> Array:
+        return invert_lower(self.L_B)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,91 +163,129 @@ class Sites:
 
     alpha: Array
     precision: Array
-    V: Array  # L_B^-1 A
 
 
-def whiten(inducing: Inducing, rows: Rows) -> Whitened:
+def whiten(model: Model, rows: Rows) -> Whitened:
     """A, D and r of a chunk."""
-    xp = namespace(rows.X)
+    xp, inducing = namespace(rows.X), model.inducing
     pairs = inducing.kernel.between(rows.X, inducing.Z)
-    root = solve_lower(inducing.L, pairs.K.T)
-    r = xp.clip(inducing.kernel.diag(rows.X) - xp.sum(root * root, axis=0), 0.0, None)
-    D = rows.noise_var + inducing.power * r
-    return Whitened(rows, pairs, root / xp.sqrt(D), D, r)
+    root = inducing.whitened(pairs)
+    r = xp.clip(inducing.kernel.diag(rows.X) - row_products(root, root), 0.0, None)
+    s = model.noise(rows)
+    D = s + model.power * r
+    root_D = xp.sqrt(D)
+    root /= root_D[:, None]
+    return Whitened(pairs, root, rows.y / root_D, s, D, r)
 
 
-def moments(inducing: Inducing, chunk: Whitened) -> Moments:
-    """The first pass over a chunk."""
-    xp, power = namespace(chunk.A), inducing.power
-    y = chunk.rows.y / chunk.root_D
-    t = chunk.r / chunk.rows.noise_var
+def moments(model: Model, rows: Rows) -> Moments:
+    """The first visit of a chunk."""
+    chunk, power = whiten(model, rows), model.power
+    xp, t = namespace(chunk.A), chunk.r / chunk.s
     return Moments(
-        AA=chunk.A @ chunk.A.T,
-        Ay=chunk.A @ y,
-        yy=float(y @ y),
+        AA=chunk.A.T @ chunk.A,
+        Ay=chunk.y @ chunk.A,
+        yy=float(chunk.y @ chunk.y),
         log_det=float(xp.sum(xp.log(chunk.D))),
         penalty=float(xp.sum(xp.log1p(power * t)) / power if power > 0.0 else xp.sum(t)),
-        n=y.shape[0],
+        n=rows.n,
     )
 
 
-def solve(inducing: Inducing, total: Moments) -> Solution:
+def solve(model: Model, total: Moments) -> Solution:
     """B, u and the value, from the moments of all rows."""
     L_B, _ = jittered_cholesky(add_diagonal(total.AA, 1.0))
     c = solve_lower(L_B, total.Ay)
     log_normal = -0.5 * (total.n * LOG_2PI + total.log_det + float(log_det_from_cholesky(L_B) - c @ c) + total.yy)
-    value = log_normal - 0.5 * (1.0 - inducing.power) * total.penalty
-    return Solution(L_B, solve_lower(L_B, c, transpose=True), value)
+    value = log_normal - 0.5 * (1.0 - model.power) * total.penalty
+    return Solution(total, L_B, solve_lower(L_B, c, transpose=True), value)
 
 
 def sites(chunk: Whitened, solution: Solution) -> Sites:
     """alpha and the diagonal of (Q + D)^-1 for the rows of a chunk."""
     xp = namespace(chunk.A)
-    V = solve_lower(solution.L_B, chunk.A)
+    V = chunk.A @ solution.L_B_inverse.T
     # Where a row decides alone, rounding can take its leverage above 1.
-    leverage = xp.clip(xp.sum(V * V, axis=0), 0.0, 1.0 - xp.finfo(V.dtype).eps)
-    alpha = (chunk.rows.y / chunk.root_D - solution.u @ chunk.A) / chunk.root_D
-    return Sites(alpha, (1.0 - leverage) / chunk.D, V)
+    leverage = xp.clip(row_products(V, V), 0.0, 1.0 - xp.finfo(V.dtype).eps)
+    return Sites(_alpha(chunk, solution), (1.0 - leverage) / chunk.D)
 
 
-def slopes(inducing: Inducing, solution: Solution, chunk: Whitened) -> Slopes:
-    """The second pass over a chunk."""
-    xp, power = namespace(chunk.A), inducing.power
-    site, A, D, root_D, noise_var = sites(chunk, solution), chunk.A, chunk.D, chunk.root_D, chunk.rows.noise_var
+def slopes(model: Model, solution: Solution, rows: Rows) -> Slopes:
+    """The second visit of a chunk."""
+    chunk, power, inducing = whiten(model, rows), model.power, model.inducing
+    xp, A, D, root_D = namespace(chunk.A), chunk.A, chunk.D, chunk.root_D
+    site = sites(chunk, solution)
     h = 0.5 * (site.alpha**2 - site.precision)
     rho = xp.where(chunk.r > 0.0, power * h - 0.5 * (1.0 - power) / D, xp.zeros_like(D))
-    whitened = solution.u[:, None] * site.alpha - (2.0 * rho * root_D) * A
-    whitened -= solve_lower(solution.L_B, site.V, transpose=True) / root_D
-    G = solve_lower(inducing.L, whitened, transpose=True).T
-    by_kernel = chunk.pairs.log_gradient(G) + inducing.kernel.diag_log_gradient(chunk.rows.X, rho)
-    by_noise = xp.sum(noise_var * h + 0.5 * (1.0 - power) * chunk.r / D)
-    return Slopes(by_kernel, float(by_noise), (A * (rho * D)) @ A.T)
+    whitened = (2.0 * rho * root_D)[:, None] * A
+    whitened += (A / root_D[:, None]) @ solution.B_inverse
+    G = site.alpha[:, None] * solution.u - whitened
+    by_noise = xp.sum(chunk.s * h + 0.5 * (1.0 - power) * chunk.r / D)
+    return Slopes(
+        chunk.pairs.log_gradient(G @ inducing.L_inverse) + inducing.kernel.diag_log_gradient(rows.X, rho),
+        float(by_noise),
+        A.T @ ((rho * D)[:, None] * A),
+    )
 
 
-def gradient(inducing: Inducing, solution: Solution, total: Slopes) -> np.ndarray:
+def variational_slopes(model: Model, solution: Solution, shrunk: Array, rows: Rows) -> Slopes:
+    """The second visit for power 0, with `shrunk` = (I - B^-1) L^-1.
+
+    h is needed in its sum only, and its part with the leverages is a trace.
+    """
+    chunk, inducing = whiten(model, rows), model.inducing
+    xp, A, D = namespace(chunk.A), chunk.A, chunk.D
+    alpha = _alpha(chunk, solution)
+    A /= chunk.root_D[:, None]
+    G = A @ shrunk
+    G += alpha[:, None] * (solution.u @ inducing.L_inverse)
+    return Slopes(
+        chunk.pairs.log_gradient(G) + inducing.kernel.diag_log_gradient(rows.X, -0.5 / D),
+        0.5 * float(xp.sum(D * alpha**2 - 1.0 + chunk.r / D)),
+        0.0,  # what it would hold is half of the moments' A^T A, with a minus
+    )
+
+
+def gradient(model: Model, solution: Solution, total: Slopes) -> np.ndarray:
     """By the log parameters of the kernel, then by a noise variance that all rows share."""
-    xp, L = namespace(inducing.L), inducing.L
-    u, B_inverse = solution.u, inverse_from_cholesky(solution.L_B)
-    inner = total.AA - 0.5 * (u[:, None] * u + B_inverse - eye_like(L, L.shape[0]))
-    G = solve_lower(L, solve_lower(L, inner, transpose=True).T, transpose=True)
-    # The jitter is a share of the mean diagonal, and moves with it.
-    G = add_diagonal(G, inducing.jitter_share * float(xp.mean(xp.linalg.diagonal(G))))
-    return np.append(total.by_kernel + inducing.pairs.log_gradient(G), total.by_noise)
+    inducing, u = model.inducing, solution.u
+    by_rows, by_noise = total.AA, total.by_noise
+    if model.power == 0.0:
+        by_rows = -0.5 * solution.moments.AA
+        by_noise += 0.5 * float(u.shape[0] - namespace(u).sum(namespace(u).linalg.diagonal(solution.B_inverse)))
+    inner = by_rows - 0.5 * (u[:, None] * u + solution.B_inverse - eye_like(inducing.L, u.shape[0]))
+    return np.append(total.by_kernel + inducing.log_gradient(inner), by_noise)
+
+
+def left_out(model: Model, solution: Solution, rows: Rows) -> tuple[Array, Array]:
+    """Latent mean and variance at the rows of a chunk, each given all others."""
+    chunk = whiten(model, rows)
+    site = sites(chunk, solution)
+    var = 1.0 / site.precision - chunk.D + chunk.r
+    return rows.y - site.alpha / site.precision, namespace(var).clip(var, 0.0, None)
+
+
+def _alpha(chunk: Whitened, solution: Solution) -> Array:
+    return (chunk.y - chunk.A @ solution.u) / chunk.root_D
 
 
 class Passes:
-    """The rows of a data set under one kernel, chunk by chunk; a single chunk is kept from one pass to the next."""
+    """All rows of a data set under one model."""
 
-    def __init__(self, inducing: Inducing, rows: Rows, chunk_bytes: int = CHUNK_BYTES):
-        self.inducing = inducing
-        self._chunks: Sequence[Rows] = rows.chunks(inducing.Z.shape[0], chunk_bytes)
-        self._kept = whiten(inducing, self._chunks[0]) if len(self._chunks) == 1 else None
-        self.solution = solve(inducing, self._total(lambda chunk: moments(inducing, chunk)))
+    def __init__(self, model: Model, source: RowSource):
+        self.model, self.source = model, source
+        _ = model.inducing.L_inverse  # made once, not by every thread
+        self.solution = solve(model, source.total(partial(moments, model)))
 
     def gradient(self) -> np.ndarray:
         """Of the objective; see `gradient`."""
-        total = self._total(lambda chunk: slopes(self.inducing, self.solution, chunk))
-        return gradient(self.inducing, self.solution, total)
+        model, solution = self.model, self.solution
+        inverse, B_inverse, _ = model.inducing.L_inverse, solution.B_inverse, solution.L_B_inverse
+        if model.power == 0.0:
+            visit = partial(variational_slopes, model, solution, inverse - B_inverse @ inverse)
+        else:
+            visit = partial(slopes, model, solution)
+        return gradient(model, solution, self.source.total(visit))
 
     def cavities(self) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance at each row given all others, inducing points kept, (n,) each.
@@ -237,40 +293,25 @@ class Passes:
         Sites do not see one another, so leaving a row out is leaving its site out, exactly. What remains is that the
         inducing points, like the hyperparameters, were chosen with the row.
         """
-        means, variances = [], []
-        for chunk in self._whitened():
-            site = sites(chunk, self.solution)
-            means.append(chunk.rows.y - site.alpha / site.precision)
-            variances.append(1.0 / site.precision - chunk.D + chunk.r)
-        xp = namespace(self.inducing.Z)
-        return xp.concat(means), xp.clip(xp.concat(variances), 0.0, None)
+        _ = self.solution.L_B_inverse
+        mean, var = self.source.joined(partial(left_out, self.model, self.solution))
+        return mean, var
 
     def posterior(self) -> Posterior:
         """M = K_zz^-1 - (L B L^T)^-1 and w = L^-T u, with the inducing points as support."""
-        L, solution = self.inducing.L, self.solution
-        factors = (TriangularFactor(L), TriangularFactor(L @ solution.L_B, sign=-1.0))
-        return Posterior(self.inducing.kernel, self.inducing.Z, solve_lower(L, solution.u, transpose=True), factors)
-
-    def _whitened(self) -> Any:
-        if self._kept is not None:
-            return (self._kept,)
-        return (whiten(self.inducing, chunk) for chunk in self._chunks)
-
-    def _total(self, of: Any) -> Any:
-        return functools.reduce(operator.add, map(of, self._whitened()))
+        inducing, solution = self.model.inducing, self.solution
+        factors = (TriangularFactor(inducing.L), TriangularFactor(inducing.L @ solution.L_B, sign=-1.0))
+        weights = solve_lower(inducing.L, solution.u, transpose=True)
+        return Posterior(inducing.kernel, inducing.Z, weights, factors)
 
 
-def sparse_evidence(
-    kernel: Kernel,
-    Z: Array,
-    X: Array,
-    y: Array,
-    noise_var: Array | float,
-    *,
-    power: float = 0.0,
-    chunk_bytes: int = CHUNK_BYTES,
-) -> Evidence:
-    """The objective F of Gaussian observations y = f(X) + noise, with its gradient; `noise_var` as in `Rows`."""
-    passes = Passes(Inducing.of(kernel, Z, power), Rows(X, y, noise_var), chunk_bytes)
+def sparse_evidence(model: Model, source: RowSource) -> Evidence:
+    """The objective F with its gradient."""
+    passes = Passes(model, source)
     value = passes.solution.value
-    return Evidence(value if math.isfinite(value) else -math.inf, passes.gradient(), passes.inducing.added)
+    return Evidence(value if math.isfinite(value) else -math.inf, passes.gradient(), model.inducing.added)
+
+
+def sparse_model(kernel: Kernel, Z: Array, noise_var: float | None = None, *, power: float = 0.0) -> Model:
+    """The objective of Gaussian observations with these inducing points."""
+    return Model(Inducing.of(kernel, Z), noise_var, power)

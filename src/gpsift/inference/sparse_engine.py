@@ -8,13 +8,15 @@ from typing import Self
 
 import numpy as np
 
+from gpsift.arrays import Array, like, to_numpy
 from gpsift.chunks import CHUNK_BYTES
 from gpsift.inference.engine import Engine, Inferred
 from gpsift.inference.exact import Evidence
-from gpsift.inference.inducing import inducing_rows
-from gpsift.inference.sparse import Inducing, Passes, Rows, sparse_evidence
+from gpsift.inference.inducing import inducing_rows, most_candidates
+from gpsift.inference.rows import LocalRows, Rows, RowSource
+from gpsift.inference.sparse import Model, Passes, sparse_evidence, sparse_model
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.likelihoods import Gaussian, Likelihood
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,10 @@ class SparseEngine(Engine):
 
     Parameters
     ----------
-    X, y : arrays (n, p) and (n,)
+    source : RowSource
+        The rows, wherever they are.
+    candidates : array (n_candidates, p)
+        Rows among which inducing points are picked.
     Z : array (m, p)
         The inducing points; they stay where they are, see `at`.
     choice : Sparse
@@ -77,43 +82,49 @@ class SparseEngine(Engine):
 
     name = "sparse"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, Z: np.ndarray, choice: Sparse):
-        self.X, self.y, self.Z, self.choice = X, y, Z, choice
+    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse):
+        self.source, self.candidates, self.Z, self.choice = source, candidates, Z, choice
 
     @classmethod
-    def picking(cls, X: np.ndarray, y: np.ndarray, kernel: Kernel, choice: Sparse) -> Self:
+    def picking(cls, source: RowSource, kernel: Kernel, choice: Sparse) -> Self:
         """With the inducing points that suit this kernel."""
-        return cls(X, y, X[inducing_rows(kernel, X, choice.m, seed=choice.seed)], choice)
+        candidates = source.sample(most_candidates(choice.m), choice.seed).X
+        return cls(source, to_numpy(candidates), candidates, choice).at(kernel)
 
     def at(self, kernel: Kernel) -> Self:
-        """An engine on the same data, with the inducing points that suit this kernel."""
-        return self.picking(self.X, self.y, kernel, self.choice)
+        """An engine on the same rows, with the inducing points that suit this kernel."""
+        Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m)]
+        return type(self)(self.source, self.candidates, like(self.Z, Z), self.choice)
+
+    def on(self, rows: Rows) -> Self:
+        """An engine with the same inducing points, on these rows only."""
+        return type(self)(local_rows(rows, self.choice), self.candidates, self.Z, self.choice)
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        rows, choice = self._rows(likelihood), self.choice
-        found = sparse_evidence(
-            kernel, self.Z, rows.X, rows.y, rows.noise_var, power=choice.power, chunk_bytes=choice.chunk_bytes
-        )
+        found = sparse_evidence(self._model(kernel, likelihood), self.source)
         return found if likelihood.PARAMS else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        inducing = Inducing.of(kernel, self.Z, self.choice.power)
-        passes = Passes(inducing, self._rows(likelihood), self.choice.chunk_bytes)
+        model = self._model(kernel, likelihood)
+        passes = Passes(model, self.source)
         cavity_mean, cavity_var = passes.cavities()
         return Inferred(
             posterior=passes.posterior(),
             log_evidence=passes.solution.value,
             cavity_mean=cavity_mean,
             cavity_var=cavity_var,
-            jitter=inducing.added,
+            jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
         )
 
     def fresh(self) -> Self:
-        return type(self)(self.X, self.y, self.Z, self.choice)
+        return type(self)(self.source, self.candidates, self.Z, self.choice)
 
-    def _rows(self, likelihood: Likelihood) -> Rows:
-        if isinstance(likelihood, KnownNoise):
-            return Rows(self.X, self.y, likelihood.variances)
-        assert isinstance(likelihood, Gaussian)
-        return Rows(self.X, self.y, float(likelihood.noise_var))
+    def _model(self, kernel: Kernel, likelihood: Likelihood) -> Model:
+        noise_var = float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
+        return sparse_model(kernel, self.Z, noise_var, power=self.choice.power)
+
+
+def local_rows(rows: Rows, choice: Sparse) -> RowSource:
+    """Rows to be visited in this process."""
+    return LocalRows(rows, choice.m, choice.chunk_bytes)

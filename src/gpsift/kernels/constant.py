@@ -42,7 +42,8 @@ class ConstantPairs(Pairs):
 
     def __init__(self, kernel: Constant, X: Array, Z: Array):
         self.kernel, self.X = kernel, X
-        self.K = namespace(X, Z).full_like(X[:, :1] * Z[:, 0], kernel.constant_var)
+        xp = namespace(X, Z)
+        self.K = xp.broadcast_to(xp.full_like(X[:1, :1], kernel.constant_var), (X.shape[0], Z.shape[0]))
 
     def log_gradient(self, G: Array) -> np.ndarray:
         return np.array([self.kernel.constant_var * float(self.xp.sum(G))])

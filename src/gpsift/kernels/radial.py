@@ -19,7 +19,7 @@ import numpy as np
 
 from gpsift.arrays import Array, eye_like, like, namespace, to_numpy
 from gpsift.kernels.base import Pairs, Stationary
-from gpsift.linalg import zero_diagonal
+from gpsift.linalg import total_product, zero_diagonal
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,14 @@ class RadialPairs(Pairs):
 
     def _squared_distance(self) -> Array:
         xp = namespace(self.X, self.Z)
-        norms = xp.sum(self.X * self.X, axis=1)[:, None] + xp.sum(self.Z * self.Z, axis=1)
-        s = norms - 2.0 * (self.X @ self.Z.T)
+        x, z = xp.sum(self.X * self.X, axis=1)[:, None], xp.sum(self.Z * self.Z, axis=1)
+        s = self.X @ (-2.0 * self.Z.T)
+        s += x
+        s += z
         # Below the rounding error of its parts a distance is zero: the slope of Matern 3/2 goes with its root.
-        s = xp.where(s > (8.0 * xp.finfo(s.dtype).eps) * norms, s, xp.zeros_like(s))
+        error = 8.0 * xp.finfo(s.dtype).eps
+        if self.same or xp.any(s <= error * (x + xp.max(z))):
+            s = xp.where(s > error * (x + z), s, xp.zeros_like(s))
         return zero_diagonal(s) if self.same else s
 
     @cached_property
@@ -118,7 +122,8 @@ class RadialPairs(Pairs):
 
     def log_gradient(self, G: Array) -> np.ndarray:
         xp = self.xp
-        W = -2.0 * self.slope * G
+        W = self.slope * G
+        W *= -2.0
         by_feature = (
             xp.sum(W, axis=1) @ (self.X * self.X)
             + xp.sum(W, axis=0) @ (self.Z * self.Z)
@@ -128,7 +133,7 @@ class RadialPairs(Pairs):
         if np.ndim(self.kernel.lengthscale) == 0:
             lengthscale = np.array([lengthscale.sum()])
         values = [self.K, *self.kernel.shape_log_gradient(self.s, self.K)]
-        return np.concatenate([lengthscale, [float(xp.sum(G * value)) for value in values]])
+        return np.concatenate([lengthscale, [total_product(G, value) for value in values]])
 
     def _weighted_differences(self, W: Array, C: Array) -> Array:
         """sum_k W_ik C_ik (x_ij - z_kj), or with a vector C_k; an (n, p) array in scaled coordinates."""

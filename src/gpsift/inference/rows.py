@@ -1,0 +1,120 @@
+"""Observations, and the two ways in which a sparse model visits them: sums over all, and results row by row.
+
+A visit is a pure function of a chunk of rows, so that the chunks may be anywhere: in this process, where threads visit
+them, or on a cluster (`gpsift.cluster`).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from gpsift.arrays import Array, namespace, to_numpy
+from gpsift.chunks import CHUNK_BYTES, row_chunks
+from gpsift.threads import one_blas_thread, usable_threads
+
+# Chunks are summed in so many groups, whatever the number of threads: the same sums in the same order on any machine.
+GROUPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Observations; `noise_var` where the variance of each is known, `size` where a count has trials or an exposure."""
+
+    X: Array
+    y: Array
+    noise_var: Array = None
+    size: Array = None
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, which: slice | np.ndarray) -> Rows:
+        """Some of them."""
+        rest = (None if a is None else a[which] for a in (self.y, self.noise_var, self.size))
+        return Rows(self.X[which, :], *rest)
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Sums over rows: those of two sets of rows are added entry by entry."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+T = TypeVar("T", bound=Totals)
+
+
+class RowSource(Protocol):
+    """Rows that can be visited."""
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+
+    def total(self, visit: Callable[[Rows], T]) -> T:
+        """The sum of what a visit finds in each chunk."""
+
+    def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """What a visit finds row by row, in the order of the rows."""
+
+    def sample(self, size: int, seed: int) -> Rows:
+        """So many rows drawn with a seed, or all; with the largest and the smallest target, so that it varies."""
+
+
+class LocalRows:
+    """Rows in this process, visited by as many threads as BLAS may have.
+
+    Parameters
+    ----------
+    rows : Rows
+    n_columns : int
+        Of the matrices that a visit makes; rows are taken so that one of them takes no more than `chunk_bytes`.
+    chunk_bytes : int
+    """
+
+    def __init__(self, rows: Rows, n_columns: int, chunk_bytes: int = CHUNK_BYTES):
+        self.rows = rows
+        self._chunks = row_chunks(rows.n, n_columns, chunk_bytes)
+
+    @property
+    def n(self) -> int:
+        return self.rows.n
+
+    def total(self, visit: Callable[[Rows], T]) -> T:
+        def of_group(group: Sequence[slice]) -> T:
+            return functools.reduce(operator.add, (visit(self.rows.take(chunk)) for chunk in group))
+
+        return functools.reduce(operator.add, self._map(of_group, _groups(self._chunks)))
+
+    def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+        found = self._map(lambda chunk: visit(self.rows.take(chunk)), self._chunks)
+        xp = namespace(self.rows.X)
+        return tuple(xp.concat(pieces) for pieces in zip(*found, strict=True))
+
+    def sample(self, size: int, seed: int) -> Rows:
+        if size >= self.n:
+            return self.rows
+        y = to_numpy(self.rows.y)
+        drawn = np.random.default_rng(seed).choice(self.n, size=size, replace=False)
+        return self.rows.take(np.union1d(drawn, [y.argmin(), y.argmax()]))
+
+    def _map(self, of: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        workers = min(usable_threads(), len(items)) if isinstance(self.rows.X, np.ndarray) else 1
+        if workers == 1:
+            return [of(item) for item in items]
+        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(of, items))
+
+
+def _groups(chunks: Sequence[slice]) -> list[Sequence[slice]]:
+    size = -(-len(chunks) // GROUPS)
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
