@@ -25,10 +25,13 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from gpsift.arrays import Array, eye_like, namespace
 from gpsift.chunks import CHUNK_BYTES, DOUBLE, row_chunks
 from gpsift.kernels import Kernel, Pairs
-from gpsift.linalg import inverse_from_cholesky, solve_lower
+from gpsift.linalg import inverse_from_cholesky, row_products, solve_lower
+from gpsift.threads import threaded_map
 
 # Hessians of the variance hold one n x rows matrix for each feature; rows are taken so that this many doubles suffice.
 HESSIAN_BLOCK = 2**25
@@ -80,10 +83,10 @@ class DenseFactor(Factor):
     sign: float = 1.0
 
     def root(self, B: Array) -> Array:
-        return self.R @ B
+        return (B.T @ self.R.T).T  # B comes as the transpose of a matrix with a row for each point, and so it goes
 
     def apply_transposed(self, B: Array) -> Array:
-        return self.sign * (self.R.T @ B)
+        return (self.sign * (B.T @ self.R)).T
 
     def matrix(self) -> Array:
         return self.sign * (self.R.T @ self.R)
@@ -112,10 +115,14 @@ class Posterior:
 
     def at(self, X: Array) -> LatentAt:
         """The posterior at the rows of X, anywhere; of many rows, part by part."""
+        parts = self.parts(X.shape[0])
+        return LatentInParts(self, X, parts) if len(parts) > 1 else LatentAt(self, X, self.kernel.between(X, self.Z))
+
+    def parts(self, n: int) -> list[slice]:
+        """Parts of n points at which it is evaluated one after another, so that memory does not grow with n."""
         m = self.Z.shape[0]
         # Never fewer rows than support points: matrices of that size the posterior holds anyway.
-        parts = row_chunks(X.shape[0], m, max(CHUNK_BYTES, DOUBLE * m * m))
-        return LatentInParts(self, X, parts) if len(parts) > 1 else LatentAt(self, X, self.kernel.between(X, self.Z))
+        return row_chunks(n, m, max(CHUNK_BYTES, DOUBLE * m * m))
 
     def at_support(self, rows: Array | None = None) -> LatentAt:
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
@@ -169,7 +176,7 @@ class LatentAt:
     def var(self) -> Array:
         """(n,)"""
         roots = zip(self.posterior.factors, self._roots, strict=True)
-        explained = sum(factor.sign * self.xp.sum(root**2, axis=0) for factor, root in roots)
+        explained = sum(factor.sign * row_products(root.T, root.T) for factor, root in roots)
         return self.xp.clip(self.posterior.kernel.diag(self.X) - explained, 0.0, None)
 
     @cached_property
@@ -287,10 +294,13 @@ class LatentInParts(LatentAt):
 
     def _joined(self, *names: str) -> dict[str, Array]:
         """These attributes for all points."""
-        found = []
-        for part in self.parts:
+
+        def of_part(part: slice) -> list[Array]:
             latent = self._part(part)
-            found.append([getattr(latent, name) for name in names])
+            return [getattr(latent, name) for name in names]
+
+        is_numpy = isinstance(self.X, np.ndarray)
+        found = threaded_map(of_part, self.parts) if is_numpy else [of_part(part) for part in self.parts]
         return {name: self.xp.concat(pieces) for name, pieces in zip(names, zip(*found, strict=True), strict=True)}
 
     def _part(self, part: slice) -> LatentAt:

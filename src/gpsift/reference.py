@@ -120,6 +120,10 @@ class Reference(ABC):
         scale = (X if self.X_train is None else self.X_train).std(axis=0)
         return NumericResponse(self, X if rows is None else X[rows], scale)
 
+    def blocks(self, n: int) -> list[slice]:
+        """Parts of n points that are better asked for one after another: one, unless the model says otherwise."""
+        return [slice(0, n)]
+
     def latent_mean(self, X: np.ndarray) -> np.ndarray:
         """What `Response.section` is a section of, at the rows of X: (n,), or (n, C) for several functions."""
         return self.at(X).distribution(latent=True).mean

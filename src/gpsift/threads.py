@@ -6,11 +6,16 @@ was ten times slower than with one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Matrices of at least this size gain from several threads.
 PARALLEL_SIZE = 800
@@ -29,6 +34,18 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 def usable_threads() -> int:
     """How many threads BLAS may have, which is what a user sets who wants fewer than there are cores."""
     return max((pool.num_threads for pool in _controller().select(user_api="blas").lib_controllers), default=1)
+
+
+def threaded_map(of: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """`of` for each item, in as many threads as BLAS may have, each of which has one for BLAS.
+
+    For work in NumPy on matrices large enough that Python's lock is seldom held.
+    """
+    workers = min(usable_threads(), len(items))
+    if workers <= 1:
+        return [of(item) for item in items]
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(of, items))
 
 
 @cache

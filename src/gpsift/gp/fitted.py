@@ -170,6 +170,10 @@ class FittedGP(Savable, Reference):
             self._latent_at(X, rows), predictive, scaling.x_center, scaling.x_scale, scaling.y_center, scaling.y_scale
         )
 
+    def blocks(self, n: int) -> list[slice]:
+        # Where not the training points are the support, the kernel between both is made for a block at a time.
+        return self.posterior.parts(n) if self.inferred.n_inducing else super().blocks(n)
+
     def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         response = self.at(X, rows)
         return response.latent_mean, response.latent_cov

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self, TypeVar
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from gpsift.arrays import Array, namespace, to_numpy
 from gpsift.chunks import CHUNK_BYTES, row_chunks
-from gpsift.threads import one_blas_thread, usable_threads
+from gpsift.threads import threaded_map
 
 # Chunks are summed in so many groups, whatever the number of threads: the same sums in the same order on any machine.
 GROUPS = 8
@@ -108,11 +107,7 @@ class LocalRows:
         return self.rows.take(np.union1d(drawn, [y.argmin(), y.argmax()]))
 
     def _map(self, of: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        workers = min(usable_threads(), len(items)) if isinstance(self.rows.X, np.ndarray) else 1
-        if workers == 1:
-            return [of(item) for item in items]
-        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(of, items))
+        return threaded_map(of, items) if isinstance(self.rows.X, np.ndarray) else [of(item) for item in items]
 
 
 def _groups(chunks: Sequence[slice]) -> list[Sequence[slice]]:

@@ -45,7 +45,7 @@ from gpsift.linalg import (
     row_products,
     solve_lower,
 )
-from gpsift.posterior import Posterior, TriangularFactor
+from gpsift.posterior import DenseFactor, Posterior
 
 # Added to the diagonal of K_zz, relative to its mean: always the same share, so that the objective stays smooth.
 JITTER = 1e-10
@@ -298,11 +298,13 @@ class Passes:
         return mean, var
 
     def posterior(self) -> Posterior:
-        """M = K_zz^-1 - (L B L^T)^-1 and w = L^-T u, with the inducing points as support."""
+        """w = L^-T u and M = L^-T (I - B^-1) L^-1, with the inducing points as support."""
         inducing, solution = self.model.inducing, self.solution
-        factors = (TriangularFactor(inducing.L), TriangularFactor(inducing.L @ solution.L_B, sign=-1.0))
+        xp = namespace(solution.L_B)
+        scales, directions = xp.linalg.eigh(add_diagonal(solution.moments.AA, 1.0))
+        root = xp.sqrt(xp.clip(1.0 - 1.0 / scales, 0.0, None))[:, None] * (directions.T @ inducing.L_inverse)
         weights = solve_lower(inducing.L, solution.u, transpose=True)
-        return Posterior(inducing.kernel, inducing.Z, weights, factors)
+        return Posterior(inducing.kernel, inducing.Z, weights, (DenseFactor(root),))
 
 
 def sparse_evidence(model: Model, source: RowSource) -> Evidence:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -23,6 +24,7 @@ from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals
 from gpsift.relevance.groups import training_inputs
 from gpsift.relevance.measure import Measure, Relevance
+from gpsift.threads import threaded_map
 
 # A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
 # points (a power of 2), of which so many are predicted at once.
@@ -77,6 +79,23 @@ class VAR(Measure):
         self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
     ) -> Relevance:
         conditionals = fit_conditionals(training_inputs(reference, X), self.covariance)
+        where = np.arange(len(X)) if rows is None else rows
+        blocks = reference.blocks(len(where))
+        if len(blocks) == 1:
+            values = self._variances(reference, X, rows, conditionals, groups)
+        else:
+            of_block = partial(self._variances, reference, X, conditionals=conditionals, groups=groups)
+            values = np.concatenate(threaded_map(of_block, [where[block] for block in blocks]))
+        return Relevance(values, f"in squared units of {reference.mean_of}", details=conditionals.details)
+
+    def _variances(
+        self,
+        reference: Reference,
+        X: np.ndarray,
+        rows: np.ndarray | None,
+        conditionals: Conditionals,
+        groups: tuple[tuple[int, ...], ...],
+    ) -> np.ndarray:
         response, points = reference.at(X, rows), X if rows is None else X[rows]
         base, sd = conditionals.mean(points), conditionals.sd
         nodes, weights = gauss_hermite(self.n_nodes)
@@ -88,7 +107,7 @@ class VAR(Measure):
             elif moving:
                 (j,) = moving
                 values[:, k] = variance_of_means(response.section(j, base[:, j], sd[j] * nodes), weights)
-        return Relevance(values, f"in squared units of {reference.mean_of}", details=conditionals.details)
+        return values
 
     def category_relevance(
         self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
