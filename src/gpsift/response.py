@@ -1,7 +1,7 @@
 """The response of a latent posterior in closed form: what `gpsift.reference.Response` asks for, in the user's units.
 
 Our own fitted models and those of other libraries whose kernel we have answer with the same class. The posterior sees
-x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f.
+x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f, in NumPy, wherever it lives.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpsift.arrays import like, to_numpy
 from gpsift.families import Family, Gaussian
 from gpsift.posterior import LatentAt, LatentAtSupport
 
@@ -41,21 +42,21 @@ class GPResponse:
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self.y_center + self.y_scale * self.latent.mean
+        return self.y_center + self.y_scale * to_numpy(self.latent.mean)
 
     @property
     def latent_var(self) -> np.ndarray:
-        return self.y_scale**2 * self.latent.var
+        return self.y_scale**2 * to_numpy(self.latent.var)
 
     @property
     def latent_cov(self) -> np.ndarray:
         """Between all points, (n, n)."""
         posterior = self.latent.posterior
         if not isinstance(self.latent, LatentAtSupport):
-            return self.y_scale**2 * posterior.covariance(self.latent.X)
+            return self.y_scale**2 * to_numpy(posterior.covariance(self.latent.X))
         # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
-        D, rows = posterior.site_var, self.latent.rows
-        covariance = np.diag(D) - D[:, None] * posterior.M * D
+        D, M, rows = to_numpy(posterior.site_var), to_numpy(posterior.M), self.latent.rows
+        covariance = np.diag(D) - D[:, None] * M * D
         return self.y_scale**2 * (covariance if rows is None else covariance[np.ix_(rows, rows)])
 
     def distribution(self, *, latent: bool) -> Family:
@@ -64,17 +65,26 @@ class GPResponse:
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         y_scale, x_scale = self.y_scale, self.x_scale
-        return self.latent.mean_gradient * (y_scale / x_scale), self.latent.var_gradient * (y_scale**2 / x_scale)
+        latent = self.latent
+        return (
+            to_numpy(latent.mean_gradient) * (y_scale / x_scale),
+            to_numpy(latent.var_gradient) * (y_scale**2 / x_scale),
+        )
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of mean and variance, (n, p, p) each."""
         y_scale, x_scale = self.y_scale, np.multiply.outer(self.x_scale, self.x_scale)
-        return self.latent.mean_hessian * (y_scale / x_scale), self.latent.var_hessian * (y_scale**2 / x_scale)
+        latent = self.latent
+        return (
+            to_numpy(latent.mean_hessian) * (y_scale / x_scale),
+            to_numpy(latent.var_hessian) * (y_scale**2 / x_scale),
+        )
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
         mean_change, var_change = self.latent.step(j, delta / self.x_scale[j])
-        return self.y_scale * mean_change, self.y_scale**2 * var_change
+        return self.y_scale * to_numpy(mean_change), self.y_scale**2 * to_numpy(var_change)
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         x_center, x_scale = self.x_center[j], self.x_scale[j]
-        return self.y_scale * self.latent.section(j, (base - x_center) / x_scale, offset / x_scale)
+        base, offset = (like(self.latent.X, values) for values in ((base - x_center) / x_scale, offset / x_scale))
+        return self.y_scale * to_numpy(self.latent.section(j, base, offset))

@@ -50,8 +50,6 @@ OTHER_STEPS = 2.0
 # start misses (on 20 of 20 uniform toys the better of the two was the best of 19 starts and 3 other libraries).
 SHORT_START = {"lengthscale": 8.0**-0.5, "noise_var": 0.1, "noise_scale": 0.3}
 RANDOM_START_SD = 0.7
-# A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
-FTOL = 1e-7
 # Starts that end within this many nats found the same optimum.
 AGREEMENT = 0.1
 
@@ -155,7 +153,13 @@ def _climb(problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterati
         gradient = np.where(log_params == free, evidence.gradient + prior_gradient, 0.0)
         return -(evidence.value + prior), -gradient * steps
 
-    options = {"ftol": FTOL, "gtol": 1e-5, "maxcor": 30, "maxiter": max_iterations, "maxfun": 5 * max_iterations}
+    options = {
+        "ftol": problem.tolerance,
+        "gtol": 1e-5,
+        "maxcor": 30,
+        "maxiter": max_iterations,
+        "maxfun": 5 * max_iterations,
+    }
     result = minimize(negative_objective, start / steps, jac=True, method="L-BFGS-B", options=options)
     # "Abnormal termination" of a line search at a flat top is an end of the climb, not a failure of it.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))

@@ -12,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from gpsift.arrays import Array, like, namespace, to_numpy
 from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, Sites, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
@@ -77,12 +78,12 @@ class ExactEngine(Engine):
 
     name = "exact"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray):
+    def __init__(self, X: Array, y: Array):
         self.X, self.y = X, y
         self._twin: InPlaceEvidence | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        noise_var = _noise(likelihood)
+        noise_var = self._noise_var(likelihood)
         if InPlaceEvidence.serves(kernel, self.X):
             self._twin = self._twin or InPlaceEvidence(self.X, self.y)
             evidence = self._twin(kernel, noise_var)
@@ -93,20 +94,27 @@ class ExactEngine(Engine):
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        noise_var = np.broadcast_to(_noise(likelihood), self.y.shape).copy()
+        xp = namespace(self.y)
+        noise_var = xp.zeros_like(self.y) + self._noise_var(likelihood)
         posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
         # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
-        Q = np.diagonal(posterior.M)
+        Q = xp.linalg.diagonal(posterior.M)
         return Inferred(
             posterior=posterior,
             log_evidence=log_evidence_of(self.y, posterior.weights, posterior.L),
-            cavity_mean=self.y - posterior.weights / Q,
-            cavity_var=np.maximum(1.0 / Q - posterior.site_var, 0.0),
+            cavity_mean=to_numpy(self.y - posterior.weights / Q),
+            cavity_var=to_numpy(xp.clip(1.0 / Q - posterior.site_var, 0.0, None)),
             jitter=jitter,
         )
 
     def fresh(self) -> Self:
         return type(self)(self.X, self.y)
+
+    def _noise_var(self, likelihood: Likelihood) -> Array | float:
+        if isinstance(likelihood, KnownNoise):
+            return like(self.y, likelihood.variances)
+        assert isinstance(likelihood, Gaussian)
+        return float(likelihood.noise_var)
 
 
 class EPEngine(Engine):
@@ -233,13 +241,6 @@ class MulticlassEngine(Engine):
         result = multiclass_laplace(K, self._indicators, start=self._weights)
         self._weights = result.weights if self.warm and result.converged else None
         return result
-
-
-def _noise(likelihood: Likelihood) -> np.ndarray | float:
-    if isinstance(likelihood, KnownNoise):
-        return likelihood.variances
-    assert isinstance(likelihood, Gaussian)
-    return likelihood.noise_var
 
 
 def _site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:

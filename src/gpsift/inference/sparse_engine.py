@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.chunks import CHUNK_BYTES
+from gpsift.chunks import chunk_bytes_for
 from gpsift.inference.engine import Engine, Inferred
 from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import inducing_rows, most_candidates
@@ -33,8 +33,9 @@ class Sparse:
         with few points and may take noise for signal; between them is power expectation propagation.
     seed : int
         For the rows among which points are sought and on which hyperparameters are searched first.
-    chunk_bytes : int
-        Rows are visited in chunks of which one matrix takes this much; about ten are held at a time.
+    chunk_bytes : int, optional
+        Rows are visited in chunks of which one matrix takes this much; about ten are held at a time by each thread. By
+        default 16 MiB, and 1 GiB on a device.
 
     Examples
     --------
@@ -55,11 +56,13 @@ class Sparse:
     m: int = 256
     power: float = 0.0
     seed: int = 0
-    chunk_bytes: int = CHUNK_BYTES
+    chunk_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("m", "chunk_bytes"):
             value = getattr(self, name)
+            if value is None and name == "chunk_bytes":
+                continue
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
         if not isinstance(self.power, Real) or isinstance(self.power, bool) or not 0.0 <= self.power <= 1.0:
@@ -111,8 +114,8 @@ class SparseEngine(Engine):
         return Inferred(
             posterior=passes.posterior(),
             log_evidence=passes.solution.value,
-            cavity_mean=cavity_mean,
-            cavity_var=cavity_var,
+            cavity_mean=to_numpy(cavity_mean),
+            cavity_var=to_numpy(cavity_var),
             jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
         )
@@ -127,4 +130,4 @@ class SparseEngine(Engine):
 
 def local_rows(rows: Rows, choice: Sparse) -> RowSource:
     """Rows to be visited in this process."""
-    return LocalRows(rows, choice.m, choice.chunk_bytes)
+    return LocalRows(rows, choice.m, choice.chunk_bytes or chunk_bytes_for(rows.X))
