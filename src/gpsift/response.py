@@ -7,11 +7,11 @@ x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gpsift.arrays import like, to_numpy
+from gpsift.arrays import Array, like, to_numpy
 from gpsift.families import Family, Gaussian
 from gpsift.posterior import LatentAt, LatentAtSupport
 
@@ -31,6 +31,8 @@ class GPResponse:
         From latent mean and variance, in the user's units, to the distribution of a new observation.
     x_center, x_scale : arrays (p,)
     y_center, y_scale : float
+    bring : callable
+        From arrays of the posterior to those that are handed out: NumPy's by default.
     """
 
     latent: LatentAt
@@ -39,14 +41,20 @@ class GPResponse:
     x_scale: np.ndarray
     y_center: float
     y_scale: float
+    bring: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
+
+    @property
+    def there(self) -> GPResponse:
+        """The same with moments and slopes left where the posterior lives, for those who go on computing."""
+        return replace(self, bring=_as_it_is)
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self.y_center + self.y_scale * to_numpy(self.latent.mean)
+        return self.y_center + self.y_scale * self.bring(self.latent.mean)
 
     @property
     def latent_var(self) -> np.ndarray:
-        return self.y_scale**2 * to_numpy(self.latent.var)
+        return self.y_scale**2 * self.bring(self.latent.var)
 
     @property
     def latent_cov(self) -> np.ndarray:
@@ -64,12 +72,9 @@ class GPResponse:
         return Gaussian(mean, var) if latent else self.predictive(mean, var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        y_scale, x_scale = self.y_scale, self.x_scale
-        latent = self.latent
-        return (
-            to_numpy(latent.mean_gradient) * (y_scale / x_scale),
-            to_numpy(latent.var_gradient) * (y_scale**2 / x_scale),
-        )
+        mean_gradient, var_gradient = self.bring(self.latent.mean_gradient), self.bring(self.latent.var_gradient)
+        unit = like(mean_gradient, self.y_scale / self.x_scale)
+        return mean_gradient * unit, var_gradient * (self.y_scale * unit)
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of mean and variance, (n, p, p) each."""
@@ -88,3 +93,7 @@ class GPResponse:
         x_center, x_scale = self.x_center[j], self.x_scale[j]
         base, offset = (like(self.latent.X, values) for values in ((base - x_center) / x_scale, offset / x_scale))
         return self.y_scale * to_numpy(self.latent.section(j, base, offset))
+
+
+def _as_it_is(array: Array) -> Array:
+    return array
