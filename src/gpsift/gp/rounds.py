@@ -26,8 +26,9 @@ PILOT_ROWS = 1000
 # Rows of a second, larger sample, on which the sparse model is climbed first where there are so many times more.
 SAMPLE_ROWS = 20_000
 LEAST_SHARE = 2
-# Searches on the sample, and on so many rows, end where an iteration gains less than this share: some tenths of a nat.
+# Searches on that sample, and on more than so many rows, end where an iteration gains less than such a share.
 SAMPLE_TOLERANCE = 1e-5
+MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 MAX_ROUNDS = 5
 # Nats that a round has to gain for another one to follow: for each row, and at least.
@@ -49,11 +50,13 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     pilot = hyper.estimate(_pilot(problem, engine))
     once = replace(hyper, starts=1)
     log_params, n_before = pilot.log_params, 0
+    if engine.source.n > MANY_ROWS:
+        problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
     if engine.source.n > LEAST_SHARE * SAMPLE_ROWS:
         sample = engine.on(engine.source.sample(SAMPLE_ROWS, engine.choice.seed))
         rough = replace(problem, tolerance=SAMPLE_TOLERANCE)
         estimate, _, n_before = _climb_in_rounds(once, rough, sample, log_params)
-        log_params, problem = estimate.log_params, replace(problem, tolerance=MANY_ROWS_TOLERANCE)
+        log_params = estimate.log_params
     estimate, posed, n_evaluations = _climb_in_rounds(once, problem, engine, log_params)
     n_evaluations += n_before
     inflation = np.exp((estimate.log_params - pilot.log_params)[problem.kinds == "noise_var"])

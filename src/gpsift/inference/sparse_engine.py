@@ -27,7 +27,7 @@ class Sparse:
     ----------
     m : int
         How many inducing points stand for the rows, at most. Time grows with its square. They are rows of the data,
-        picked where the function is least known from those before, and picked again as the hyperparameters change.
+        each picked as the one that explains most of what is left, and picked again as the hyperparameters change.
     power : float between 0 and 1
         0 is the variational bound, which never claims more than the exact model knows; 1 is FITC, which fits better
         with few points and may take noise for signal; between them is power expectation propagation.
@@ -96,7 +96,7 @@ class SparseEngine(Engine):
 
     def at(self, kernel: Kernel) -> Self:
         """An engine on the same rows, with the inducing points that suit this kernel."""
-        Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m)]
+        Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m, seed=self.choice.seed)]
         return type(self)(self.source, self.candidates, like(self.Z, Z), self.choice)
 
     def on(self, rows: Rows) -> Self:
