@@ -53,5 +53,5 @@ def inducing_rows(kernel: Kernel, X: np.ndarray, m: int, *, seed: int = 0) -> np
 def _drawn(unexplained: np.ndarray, least: float, rng: np.random.Generator) -> np.ndarray:
     """Rows that compete to be the next point."""
     weights = np.where(unexplained > least, unexplained, 0.0)
-    size = min(COMPETITORS, np.count_nonzero(weights))
+    size = min(COMPETITORS, int(np.count_nonzero(weights)))
     return rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum())
