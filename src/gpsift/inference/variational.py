@@ -59,7 +59,7 @@ from gpsift.posterior import Posterior, TriangularFactor
 
 MAX_STEPS = 200
 MAX_HALVINGS = 30
-# What is left to gain at the end, as a share of the bound. The gradient errs by its root, in units of a posterior width.
+# What is left to gain at the end, as a share of the bound. The gradient errs by about its root.
 TOLERANCE = 1e-14
 # So many places of the path are mixed; directions this near to parallel count as one.
 MEMORY = 6
