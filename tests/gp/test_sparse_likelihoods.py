@@ -81,8 +81,15 @@ def test_every_measure_reads_a_sparse_model_of_classes(measure):
     assert off(fitted("probit", inference=gs.Sparse(m=100)), fitted("probit"), measure) < 0.01
 
 
-@pytest.mark.parametrize("hyper", [gs.ML2(starts=1), gs.MAP(starts=1)], ids=["ML2", "MAP"])
-@each_case
+@pytest.mark.parametrize(
+    ("name", "hyper"),
+    [
+        *((name, gs.ML2(starts=1)) for name in CASES),
+        ("probit", gs.MAP(starts=1)),
+        ("negative binomial", gs.MAP(starts=1)),
+    ],
+    ids=[*CASES, "probit, MAP", "negative binomial, MAP"],
+)
 def test_enough_points_find_what_dense_inference_finds(name, hyper):
     sparse, dense = fitted(name, hyper, gs.Sparse(m=80)), fitted(name, hyper)
     assert sparse.report.converged

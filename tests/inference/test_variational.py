@@ -309,7 +309,8 @@ def test_the_last_answer_is_a_good_start(monkeypatch):
     first = visits_of(monkeypatch, lambda: warm.evidence(KERNEL, Probit()))
     near = KERNEL.with_log_params(KERNEL.log_params + 0.01)
     assert visits_of(monkeypatch, lambda: warm.evidence(near, Probit())) < first - 2
-    assert visits_of(monkeypatch, lambda: warm.fresh().evidence(near, Probit())) >= first - 1
+    fresh = warm.fresh()
+    assert [visits_of(monkeypatch, lambda: fresh.evidence(KERNEL, Probit())) for _ in range(2)] == [first, first]
 
 
 @pytest.mark.parametrize("name", ["logit", "probit"])
@@ -329,11 +330,31 @@ def test_a_last_answer_that_is_no_start_is_forgotten():
     assert_allclose(warm.evidence(large, Poisson()).value, warm.fresh().evidence(large, Poisson()).value, rtol=1e-9)
 
 
-def test_large_counts_are_reached_by_shorter_steps():
-    y = np.where(np.arange(N) % 10 == 0, 5000.0, 0.0)
+@pytest.mark.parametrize("y", [np.where(np.arange(N) % 10 == 0, 5000.0, 0.0), 1e9 * COUNTS], ids=["rare", "huge"])
+def test_large_counts_are_reached(y):
     inferred = engine_of(y, ONE).infer(KERNEL, Poisson())
     assert inferred.converged
     assert np.isfinite(inferred.log_evidence)
+
+
+def normals(*natural_parameters):
+    return [Normal(np.array([[precision]]), np.array([shift])) for precision, shift in natural_parameters]
+
+
+def test_mixture_of_linear_steps_is_their_fixed_point():
+    fixed, B = np.array([2.0, -1.0]), np.array([[-0.8, 0.1], [0.3, 0.6]])
+    places = np.array([[1.0, 0.0], [3.0, 1.0], [1.5, -2.0]])
+    targets = fixed + (places - fixed) @ B.T
+    mixture = variational.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
+    assert_allclose([mixture.precision[0, 0], mixture.shift[0]], fixed, rtol=1e-7)
+
+
+def test_mixture_that_is_no_distribution_is_left_out():
+    """Steps from 9 to 10 and from 1.5 to 2 foretell a precision of -6."""
+    path = list(zip(normals((9.0, 0.0), (1.5, 0.0)), normals((10.0, 0.0), (2.0, 0.0)), strict=True))
+    assert_allclose(variational.mixed(path).precision, -6.0, rtol=1e-6)
+    first, second, *_ = variational._goals(path)
+    assert_allclose([first.precision[0, 0], second.precision[0, 0]], [2.0, 1.75])
 
 
 def test_unexplained_variance_without_end_is_refused():
