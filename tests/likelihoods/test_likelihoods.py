@@ -257,7 +257,7 @@ def normal_average(of, mean, sd):
     [
         (name, sd)
         for name in LOG_CONCAVE
-        for sd in (1e-7, 1e-3, 0.02, 0.7, 1.0, 1.4, 3.0, 12.0)
+        for sd in (0.0, 1e-11, 1e-7, 1e-3, 0.02, 0.7, 1.0, 1.4, 3.0, 12.0)
         if sd <= 1.4 or name not in EXPONENTIAL
     ],
 )

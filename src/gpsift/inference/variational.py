@@ -254,7 +254,7 @@ def climb(model: Model, source: RowSource, starts: Iterable[Normal]) -> Optimum:
         target = here.target
         if 0.5 * q.distance(target) < TOLERANCE * max(1.0, abs(value)):
             return Optimum(target, converged=True, n_steps=n_steps)
-        path = [*path[1 - MEMORY :], (q, target)]
+        path = [*path, (q, target)][-MEMORY:]
         for goal in _goals(path):
             nearer, found, reached = _visited(model, source, goal)
             if reached >= value - ROUNDING * abs(value):
