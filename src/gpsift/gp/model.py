@@ -29,6 +29,7 @@ from gpsift.inference import (
     MulticlassEngine,
     Sparse,
     SparseEngine,
+    VariationalEngine,
 )
 from gpsift.inference.memory import refuse_too_large
 from gpsift.inference.rows import Rows
@@ -69,6 +70,8 @@ INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
 # Up to so many rows "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
 LARGEST_EXACT = 4000
 LARGEST_EXACT_ON_DEVICE = 20_000
+# The same for expectation propagation and Laplace's method: there an evaluation takes ten and three seconds.
+LARGEST_DENSE = 2000
 
 
 def default_kernel() -> Kernel:
@@ -96,8 +99,8 @@ class GP:
         "gamma", "student-t", or an object of `gpsift.likelihoods`.
     inference : {"auto", "exact", "sparse", "ep", "laplace"} or Sparse
         "auto" is exact for Gaussian noise (sparse beyond 4000 rows, which is said), expectation propagation for probit,
-        Laplace's method for the others. "sparse" is `Sparse()`, whose choices are the number of inducing points and the
-        kind of approximation.
+        Laplace's method for the others (sparse beyond 2000 rows, except for softmax and Student-t, which have no sparse
+        form). "sparse" is `Sparse()`, whose choices are the number of inducing points and the kind of approximation.
     device : str, optional
         Where matrices live, by torch: "cuda", "cuda:1", "cpu". By default NumPy, or where X lives if it is a CUDA
         tensor or a CuPy array. For Gaussian noise; results are NumPy arrays either way.
@@ -268,6 +271,7 @@ def choose_inference(
 ) -> Inference:
     """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit."""
     is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
+    has_sparse_form = likelihood.is_log_concave and not isinstance(likelihood, Softmax)
     on_host = isinstance(beside, np.ndarray)
     if not on_host and (samples or not is_gaussian):
         raise ValueError(
@@ -276,23 +280,31 @@ def choose_inference(
         )
     if isinstance(inference, Sparse) or inference == "sparse":
         chosen = Sparse() if isinstance(inference, str) else inference
-        if not is_gaussian:
-            raise ValueError(f'Sparse inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
+        if not has_sparse_form:
+            raise ValueError(
+                "Sparse inference needs one latent function and a log-concave likelihood, which "
+                f'{type(likelihood).__name__} is not; use "auto" and fewer rows.'
+            )
+        if chosen.power > 0 and not is_gaussian:
+            raise ValueError(
+                f"A {type(likelihood).__name__} likelihood has the variational bound only, `Sparse(power=0)`, got "
+                f"power {chosen.power:g}."
+            )
         if samples:
             raise ValueError(
                 'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'
             )
         return chosen
     if inference == "auto":
-        largest = LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
-        if is_gaussian and n > largest and not samples:
+        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
+        largest = LARGEST_DENSE if not is_gaussian else LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
+        if has_sparse_form and n > largest and not samples:
             notice(
-                f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand "
-                'for them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="exact")` takes all rows.'
+                f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand for "
+                f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{inference}")` takes all rows.'
             )
             return Sparse()
-        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
-    remedy = "Use `GP(inference=Sparse(m=256))`." if is_gaussian and not samples else "Fit fewer rows."
+    remedy = "Use `GP(inference=Sparse(m=256))`." if has_sparse_form and not samples else "Fit fewer rows."
     refuse_too_large(inference, n, remedy, beside)
     return inference
 
@@ -302,8 +314,11 @@ def make_engine(
 ) -> Engine:
     """The engine of a chosen inference."""
     if isinstance(inference, Sparse):
+        is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
         known = like(y, likelihood.variances) if isinstance(likelihood, KnownNoise) else None
-        return SparseEngine.picking(local_rows(Rows(X, y, known), inference), kernel, inference)
+        rows = Rows(X, y, known, None if is_gaussian else size)
+        form = SparseEngine if is_gaussian else VariationalEngine
+        return form.picking(local_rows(rows, inference), kernel, inference)
     if inference == "exact":
         if not isinstance(likelihood, Gaussian | KnownNoise):
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')

@@ -202,6 +202,9 @@ class LaplaceEngine(Engine):
             starts = [*starts, smooth] if self._weights is None else [*starts, None, smooth]
         results = [laplace(K, self.y, self.size, likelihood, start=start) for start in starts]
         best = max(results, key=lambda result: result.height)
+        if not best.converged and self._weights is not None:
+            # The weights of smoother functions can mean rates of e^48, from where no step leads up.
+            best = laplace(K, self.y, self.size, likelihood)
         self._weights = best.weights if self.warm and best.converged else None
         return best
 

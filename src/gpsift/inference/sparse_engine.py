@@ -23,6 +23,9 @@ from gpsift.likelihoods import Gaussian, Likelihood
 class Sparse:
     """Sparse inference for many rows: ``GP(inference=Sparse(m=500))``.
 
+    For Gaussian noise, and with the variational bound for Bernoulli, binomial, Poisson, negative binomial and gamma
+    likelihoods.
+
     Parameters
     ----------
     m : int
@@ -30,7 +33,8 @@ class Sparse:
         each picked as the one that explains most of what is left, and picked again as the hyperparameters change.
     power : float between 0 and 1
         0 is the variational bound, which never claims more than the exact model knows; 1 is FITC, which fits better
-        with few points and may take noise for signal; between them is power expectation propagation.
+        with few points and may take noise for signal; between them is power expectation propagation. Likelihoods other
+        than Gaussian noise have 0 only.
     seed : int
         For the rows among which points are sought and on which hyperparameters are searched first.
     chunk_bytes : int, optional
@@ -51,6 +55,8 @@ class Sparse:
     ----------
     Bui, Yan and Turner (2017), "A unifying framework for Gaussian process pseudo-point approximations using power
     expectation propagation", Journal of Machine Learning Research 18.
+
+    Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
     """
 
     m: int = 256
