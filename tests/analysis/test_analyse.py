@@ -93,13 +93,74 @@ def test_a_target_is_needed(frame):
 
 def test_many_columns_shorten_the_search(monkeypatch, frame):
     monkeypatch.setattr(analysis_run, "LARGEST_PATH", 2)
+    monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 4)  # of the user's columns, not of indicators
     answer = gs.analyse(frame, "y")
     assert list(answer.path.sizes) == [0, 1, 2]
     assert any("up to size 2 of 4" in caution.detail for caution in answer.cautions)
     monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
     answer = gs.analyse(frame, "y")
     assert answer.path is None
-    assert any("No submodels were searched" in caution.detail for caution in answer.cautions)
+    assert any("No submodels were searched: there are 4" in caution.detail for caution in answer.cautions)
+
+
+def test_the_full_model_is_fitted_once(monkeypatch, frame):
+    fits = []
+    fit = gs.GP.fit
+    monkeypatch.setattr(
+        gs.GP, "fit", lambda self, X, *args, **options: fits.append(list(X)) or fit(self, X, *args, **options)
+    )
+    answer = gs.analyse(frame, "y")
+    assert fits.count(list(answer.X)) == 1
+    assert len(fits) == len(answer.path.sizes)
+    assert_allclose(
+        answer.path.reference_lpd,
+        gs.search(
+            answer.X, answer.y, model=gs.GP(hyper=gs.MAP()), groups=answer.groups, categorical=list(answer.groups)
+        ).reference_lpd,
+    )
+
+
+def rows_and_inference(answer):
+    return len(answer.y), answer.model.inference
+
+
+@pytest.mark.filterwarnings("ignore:The model does not predict better")
+def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monkeypatch, frame):
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_RANKING", 40)
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SPARSE_RANKING", 50)
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SEARCH", 30)
+    ranked = gs.analyse(frame, "y", select=False)
+    assert rows_and_inference(ranked) == (50, "sparse")
+    said = " ".join(caution.detail for caution in ranked.cautions)
+    assert "50 of 60 rows were used, drawn with seed 0" in said
+    assert "256 inducing points stand for them" in said
+    assert rows_and_inference(gs.analyse(frame, "y", select=False, most_rows=40)) == (40, "exact")
+    assert rows_and_inference(gs.analyse(frame, "y")) == (30, "exact")
+    assert rows_and_inference(gs.analyse(frame, "sex", select=False, hyper=gs.MAP(starts=1))) == (40, "ep")
+    assert rows_and_inference(gs.analyse(frame, "y", select=False, likelihood="student-t")) == (40, "laplace")
+
+
+def test_ard_gives_a_category_the_score_of_its_best_indicator(frame):
+    answer = gs.analyse(frame, "y", measure="ard", select=False)
+    scores = dict(zip(answer.X, gs.rank(answer.model, measure=gs.ARD()).scores, strict=True))
+    assert answer.leading.names == ("bend", "colour", "sex", "idle")
+    best = [scores["bend"], max(scores[column] for column in answer.groups["colour"]), scores["sex=m"], scores["idle"]]
+    assert list(answer.leading.scores) == best
+    assert answer.leading.points.shape == (60, 4)
+
+
+@pytest.mark.parametrize("measure", [gs.RATE(), gs.Derivative()])
+def test_a_measure_of_groups_but_not_of_categories_takes_indicators_as_a_group(frame, measure):
+    answer = gs.analyse(frame, "y", measure=measure, select=False)
+    expected = gs.rank(answer.model, measure=measure, groups=answer.groups)
+    assert answer.leading.names == expected.names == ("bend", "colour", "sex", "idle")
+    assert_allclose(answer.leading.scores, expected.scores)
+
+
+def test_a_checkpoint_must_be_a_folder(frame, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="must be a folder"):
+        gs.analyse(frame, "y", checkpoint=tmp_path / "file")
 
 
 def test_the_same_seed_gives_the_same_answer(frame):

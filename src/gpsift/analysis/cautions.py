@@ -8,6 +8,7 @@ import numpy as np
 
 from gpsift.analysis.record import Caution
 from gpsift.gp import DrawnGP, FittedGP
+from gpsift.gp.nuts import advice
 from gpsift.tabular import Prepared
 
 CORRELATED = 0.9
@@ -57,13 +58,8 @@ def _trouble_of_the_fit(model: FittedGP | DrawnGP) -> list[Caution]:
         found.append(Caution("A parameter ended at its limit", f"{'; '.join(report.at_limit)}."))
     if report.constant_columns:
         found.append(Caution("Constant columns", f"{_listed(report.constant_columns)}: always the same, relevance 0."))
-    if isinstance(model, DrawnGP) and model.diagnostics.get("r_hat", 1.0) > 1.05:
-        found.append(
-            Caution(
-                "The sampler did not settle",
-                f"r-hat is {model.diagnostics['r_hat']:.2f}, above 1.05: intervals and rank probabilities may be off.",
-            )
-        )
+    if isinstance(model, DrawnGP):
+        found += [Caution("The sampler is in trouble", trouble) for trouble in advice(model.diagnostics)]
     return found
 
 

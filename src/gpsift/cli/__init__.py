@@ -1,5 +1,10 @@
-"""The command line: one file a command."""
+"""The command line: one file a command; `app.py` has them all.
 
-from gpsift.cli.app import app, main
+`errors.py` turns trouble into one line and a code, `work.py` is what the commands share, `shown.py` and `machine.py`
+say the answer to people and to machines.
+"""
+
+from gpsift.cli.app import app
+from gpsift.cli.terminal import main
 
 __all__ = ["app", "main"]

@@ -21,8 +21,3 @@ def gpsift() -> None:
 
 for command in (rank, select, explain, stability, reproduce, demo):
     app.command()(command)
-
-
-def main() -> None:
-    """Entry point of the ``gpsift`` command."""
-    app()

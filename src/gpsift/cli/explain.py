@@ -49,7 +49,7 @@ def explain(
             None,
             select=False,
             likelihood=likelihood,
-            hyper=hyper.made(seed),
+            hyper=hyper.made(seed, quiet=quiet),
             most_rows=rows,
             seed=seed,
         )

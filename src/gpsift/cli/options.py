@@ -48,10 +48,11 @@ class HyperChoice(StrEnum):
     ML2 = "ml2"
     NUTS = "nuts"
 
-    def made(self, seed: int) -> Hyper:
-        """The object of that name."""
-        kinds: dict[str, type[MAP | ML2 | NUTS]] = {"map": MAP, "ml2": ML2, "nuts": NUTS}
-        return kinds[self.value](seed=seed)
+    def made(self, seed: int, *, quiet: bool) -> Hyper:
+        """The object of that name; the sampler shows its progress where someone sees it."""
+        if self is HyperChoice.NUTS:
+            return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
+        return MAP(seed=seed) if self is HyperChoice.MAP else ML2(seed=seed)
 
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")]
@@ -76,6 +77,10 @@ HyperOption = Annotated[HyperChoice, typer.Option("--hyper", help="How hyperpara
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most so many rows, drawn with the seed.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(help="A folder that keeps finished fits; the same command after an interruption goes on from there."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from gpsift.cli import options as o
-from gpsift.cli.errors import clear_errors
+from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_selection
-from gpsift.cli.work import analysed, answered, check_page, remarks
+from gpsift.cli.work import analysed, answered, check_writable, remarks
 
 
 class RuleChoice(StrEnum):
@@ -41,6 +41,7 @@ def select(
     save: o.Save = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    checkpoint: o.Checkpoint = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -48,8 +49,9 @@ def select(
 
     Example: gpsift select measurements.csv --target yield --html report.html
     """
-    check_page(html)
-    with clear_errors(), remarks(quiet):
+    check_writable("--html", html)
+    check_writable("--save", save)
+    with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
             quiet,
             file,
@@ -64,10 +66,11 @@ def select(
             rule=rule.value,
             cv=folds,
             likelihood=likelihood,
-            hyper=hyper.made(seed),
+            hyper=hyper.made(seed, quiet=quiet),
             most_rows=rows,
             seed=seed,
             jobs=jobs,
+            checkpoint=checkpoint,
             command=o.typed_command(),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_selection)

@@ -192,7 +192,7 @@ def _without_holes(
 
 
 def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Numbers as they are, categories of two levels as one 0/1 column, of more as one column for each level."""
+    """Numbers as they are, categories as indicators such as "colour=red": of two levels one, of more one for each."""
     columns: dict[str, np.ndarray] = {}
     groups: dict[str, list[str]] = {}
     for name, kind in kinds.items():
@@ -200,12 +200,10 @@ def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFr
             columns[name] = inputs[name].to_numpy(dtype=float)
             continue
         codes, levels = pd.factorize(inputs[name].astype(str), sort=True)
-        if len(levels) <= 2:
-            columns[name] = codes.astype(float)
-            groups[name] = [name]
-            continue
-        groups[name] = [_free_name(f"{name}={level}", columns, inputs) for level in levels]
-        for code, indicator in enumerate(groups[name]):
+        groups[name] = []
+        for code in [len(levels) - 1] if len(levels) <= 2 else range(len(levels)):
+            indicator = _free_name(f"{name}={levels[code]}", columns, inputs)
+            groups[name].append(indicator)
             columns[indicator] = (codes == code).astype(float)
     return pd.DataFrame(columns, index=inputs.index), groups
 
