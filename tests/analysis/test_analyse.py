@@ -1,6 +1,7 @@
 """The whole way from a table to an answer."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,9 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.analysis import analyse as module_level_analyse
+from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.local import explain
+from gpsift.tabular import prepare
 
 analysis_run = importlib.import_module("gpsift.analysis.run")
 
@@ -209,6 +212,20 @@ def test_a_model_that_explains_nothing_is_the_first_caution():
     with pytest.warns(gs.GPSiftWarning, match="does not predict better"):
         answer = gs.analyse(noise, "y", select=False)
     assert titles(answer)[0] == "The model explains nothing"
+
+
+def test_trouble_is_told_of_the_users_columns(answer):
+    moving = ("colour=red", "colour=blue", "bend")
+    report = replace(
+        answer.model.report, starts_agree=False, moving_features=moving, constant_columns=("colour=green",)
+    )
+    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), ["This.", "That."])
+    assert [caution.title for caution in found] == [
+        "Several fits describe the data equally well",
+        "What was done with the table",
+    ]
+    assert "length-scales of colour, bend." in found[0].detail
+    assert found[1].detail == "This. That."
 
 
 def test_constant_columns_and_few_rows(frame):

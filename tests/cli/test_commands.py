@@ -115,7 +115,7 @@ def test_stability(folder):
     found = answer(folder, "stability", "measurements.csv", "-t", "yield", "--samples", "4")
     assert found["stability"]["samples"] == 4
     out = run(folder, "stability", "measurements.csv", "-t", "yield", "--samples", "2", "-q").stdout
-    assert "2 random samples of 48 rows" in out
+    assert "2 random samples of 48 rows:" in out
 
 
 def test_explain_a_row(folder):

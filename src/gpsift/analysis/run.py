@@ -37,6 +37,8 @@ MOST_ROWS_OF_A_SEARCH = 1000
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
 MOST_COLUMNS_OF_A_SEARCH = 300
+# VAR conditions every column on all others: a third power of the columns, half a minute at 5000.
+MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
 
@@ -123,6 +125,7 @@ def analyse(
     work = _Work(table, model, chosen, seed=seed, jobs=jobs, progress=progress, folder=_folder(checkpoint))
     path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select else None
     steady = work.stability(samples) if samples else None
+    rankings = _rankings(fitted, chosen, table, notes)
     return Analysis(
         source=_source(data),
         target=table.target,
@@ -133,7 +136,7 @@ def analyse(
         classes=table.classes,
         groups=table.groups,
         model=fitted,
-        rankings=_rankings(fitted, chosen, table),
+        rankings=rankings,
         path=path,
         stability=steady,
         cautions=cautions_of(fitted, table, notes),
@@ -242,13 +245,19 @@ class _Work:
         }
 
 
-def _rankings(fitted: FittedGP | DrawnGP, measure: Measure | str, table: Prepared) -> dict[str, Ranking]:
+def _rankings(
+    fitted: FittedGP | DrawnGP, measure: Measure | str, table: Prepared, notes: list[str]
+) -> dict[str, Ranking]:
     """The leading measure, and the others beside it, as far as the model has them."""
     first = measure if isinstance(measure, Measure) else KL()
-    beside = [each for each in (VAR(), ARD()) if type(each) is not type(first)]
+    beside: list[Measure] = [ARD()]
+    if table.X.shape[1] <= MOST_COLUMNS_OF_VAR:
+        beside.insert(0, VAR())
+    elif not isinstance(first, VAR):
+        notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
     units = Units.read(fitted.feature_names, table.groups, (), list(table.groups))
     found = {type(first).__name__: unit_ranking(fitted, units, first)}
-    for each in beside:
+    for each in (each for each in beside if type(each) is not type(first)):
         with suppress(MissingCapability):
             found[type(each).__name__] = unit_ranking(fitted, units, each)
     return found

@@ -23,7 +23,6 @@ def clear_errors(when_interrupted: str = "No half-written file is left.") -> Ite
     """One line on standard error in place of a traceback."""
     try:
         yield
-        sys.stdout.flush()  # here, where a closed pipe can still be answered
     except KeyboardInterrupt:
         typer.echo(f"gpsift: interrupted. {when_interrupted}", err=True)
         raise typer.Exit(INTERRUPTED) from None

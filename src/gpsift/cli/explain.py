@@ -6,13 +6,13 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from gpsift.analysis.local import explain as explain_rows
 from gpsift.cli import options as o
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import local_as_json
 from gpsift.cli.shown import show_local
+from gpsift.cli.terminal import Output
 from gpsift.cli.work import analysed, remarks
 from gpsift.tabular import Prepared, matching_rows, prepare, read_file
 
@@ -58,7 +58,7 @@ def explain(
         if json:
             typer.echo(local_as_json(analysis, local, what))
         else:
-            show_local(analysis, local, what, table.rows.iloc[places], Console())
+            show_local(analysis, local, what, table.rows.iloc[places], Output())
 
 
 def _places(table: Prepared, n_read: int, row: int | None, where: str | None) -> np.ndarray:

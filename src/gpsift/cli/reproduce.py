@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gpsift.cli import options as o
 from gpsift.cli.errors import clear_errors
+from gpsift.cli.terminal import Output
 
 
 class Experiment(StrEnum):
@@ -87,6 +87,6 @@ def reproduce(
         folder=data,
         progress=False if quiet else None,
     )
-    console = Console(quiet=quiet)
+    console = Output(quiet=quiet)
     with clear_errors("Finished parts are kept; the same command with --resume goes on."):
         run(experiment.value, settings, say=console.print)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import typer
-from rich.console import Console
 
 from gpsift.cli.machine import ranking_as_json
 from gpsift.cli.shown import show_one_ranking
+from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
 from gpsift.relevance import Measure
 from gpsift.selection.orders import read_measure, unit_ranking
@@ -34,7 +34,7 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:
-        show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Console())
+        show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Output())
 
 
 def categories_of(model: Reference) -> dict[str, list[str]]:

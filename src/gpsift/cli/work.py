@@ -14,6 +14,7 @@ from rich.console import Console
 from gpsift.analysis import Analysis, analyse
 from gpsift.cli.errors import NO_ANSWER
 from gpsift.cli.machine import as_json
+from gpsift.cli.terminal import Output
 from gpsift.notices import Notices, messages
 
 
@@ -71,7 +72,7 @@ def answered(
     if json:
         typer.echo(as_json(analysis))
     else:
-        show(analysis, Console())
+        show(analysis, Output())
     if html is not None and not quiet:
         typer.echo(f"The page is in {html}.", err=True)
     if analysis.model.explains is False:

@@ -32,8 +32,17 @@ def read_file(source: str | Path) -> pd.DataFrame:
     if str(source) == "-":
         return _parse_text(_decoded(sys.stdin.buffer.read(), "standard input"), "standard input")
     path = Path(source)
-    if not path.is_file():
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        return _read_path(path)
+    except PermissionError:
+        raise PermissionError(f"{path} may not be read: permission denied.") from None
+
+
+def _read_path(path: Path) -> pd.DataFrame:
     ending = path.suffix.lower()
     if ending in (".parquet", ".pq"):
         return _checked(_read_parquet(path), str(path))
@@ -93,8 +102,11 @@ def _decoded(content: bytes, where: str) -> str:
 def _parse_text(text: str, where: str) -> pd.DataFrame:
     if not text.strip():
         raise ValueError(f"{where} is empty.")
-    delimiter = find_delimiter(text)
-    read = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        delimiter = find_delimiter(text)
+        read = list(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter))
+    except csv.Error as error:
+        raise ValueError(f"{where} could not be read as a table in text: {error}.") from None
     records = [record for record in read if len(record) > 1 or "".join(record).strip()]
     header, body = [name.strip() for name in records[0]], records[1:]
     if not body:
