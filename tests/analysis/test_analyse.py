@@ -103,7 +103,8 @@ def test_many_columns_shorten_the_search(monkeypatch, frame):
     monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
     answer = gs.analyse(frame, "y")
     assert answer.path is None
-    assert any("No submodels were searched: there are 4" in caution.detail for caution in answer.cautions)
+    assert answer.unsearched == "No submodels were searched: there are 4 columns, more than 3."
+    assert any(answer.unsearched in caution.detail for caution in answer.cautions)
 
 
 def test_the_full_model_is_fitted_once(monkeypatch, frame):
@@ -226,6 +227,13 @@ def test_trouble_is_told_of_the_users_columns(answer):
     ]
     assert "length-scales of colour, bend." in found[0].detail
     assert found[1].detail == "This. That."
+
+
+def test_trouble_of_inference_and_steps_is_told(answer):
+    report = replace(answer.model.report, inference_converged=False, n_iterations=7, stepped_features=("sex=m", "idle"))
+    unsettled, stepped = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), [])
+    assert "After 7 iterations" in unsettled.detail
+    assert stepped.detail.startswith("idle: ")
 
 
 def test_constant_columns_and_few_rows(frame):

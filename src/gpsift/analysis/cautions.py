@@ -47,6 +47,10 @@ def _trouble_of_the_fit(model: FittedGP | DrawnGP, table: Prepared) -> list[Caut
     found = []
     if not report.converged:
         found.append(Caution("The fit did not converge", report.message))
+    if not report.inference_converged:
+        found.append(
+            Caution("Inference did not settle", f"After {report.n_iterations} iterations the posterior is approximate.")
+        )
     if not report.starts_agree and report.moving_features:
         found.append(
             Caution(
@@ -57,6 +61,15 @@ def _trouble_of_the_fit(model: FittedGP | DrawnGP, table: Prepared) -> list[Caut
         )
     if report.at_limit:
         found.append(Caution("A parameter ended at its limit", f"{'; '.join(report.at_limit)}."))
+    stepped = [name for name in _owners(report.stepped_features, owner) if name not in table.groups]
+    if stepped:
+        found.append(
+            Caution(
+                "Few values, taken for levels",
+                f"{_listed(stepped)}: the length-scale is far shorter than the gaps between the values, and slopes "
+                "miss the jumps. Say that it is a category (--categorical), or keep the default --hyper map.",
+            )
+        )
     # A level that no row has is no news; a column without any variation is.
     varying = {name for column, name in owner.items() if column not in report.constant_columns}
     constant = [name for name in _owners(report.constant_columns, owner) if name not in varying]

@@ -123,7 +123,9 @@ def analyse(
     with FitBar(progress):
         fitted = model.fit(table.X, table.y)
     work = _Work(table, model, chosen, seed=seed, jobs=jobs, progress=progress, folder=_folder(checkpoint))
-    path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select else None
+    unsearched = work.too_many_columns if select else None
+    notes += [unsearched] if unsearched else []
+    path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select and not unsearched else None
     steady = work.stability(samples) if samples else None
     rankings = _rankings(fitted, chosen, table, notes)
     return Analysis(
@@ -138,6 +140,7 @@ def analyse(
         model=fitted,
         rankings=rankings,
         path=path,
+        unsearched=unsearched,
         stability=steady,
         cautions=cautions_of(fitted, table, notes),
         command=command,
@@ -212,14 +215,17 @@ class _Work:
     progress: bool | None
     folder: FilePath | None
 
-    def path(self, fitted: FittedGP | DrawnGP, *, cv: int | None, rule: Rule, notes: list[str]) -> Path | None:
+    @property
+    def too_many_columns(self) -> str | None:
+        """Why no submodels are searched, where they are not."""
+        n_columns = len(self.table.columns)
+        if n_columns <= MOST_COLUMNS_OF_A_SEARCH:
+            return None
+        return f"No submodels were searched: there are {n_columns} columns, more than {MOST_COLUMNS_OF_A_SEARCH}."
+
+    def path(self, fitted: FittedGP | DrawnGP, *, cv: int | None, rule: Rule, notes: list[str]) -> Path:
         """Submodels of growing size, as far as that is feasible; where it ends is noted."""
         n_columns = len(self.table.columns)
-        if n_columns > MOST_COLUMNS_OF_A_SEARCH:
-            notes.append(
-                f"No submodels were searched: there are {n_columns} columns, more than {MOST_COLUMNS_OF_A_SEARCH}."
-            )
-            return None
         largest = min(LARGEST_PATH, n_columns)
         if largest < n_columns:
             notes.append(f"Submodels were searched up to size {largest} of {n_columns}.")

@@ -36,7 +36,7 @@ def demo(
         frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
         searches = html is not None
         found = analysed(quiet, frame, "progression", select=searches, seed=seed, command=o.typed_command())
-        analysis = replace(found, source="scikit-learn's diabetes data, 442 patients")
+        analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
         _save_picture(analysis, out)
         show = show_selection if searches else show_ranking
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show)
