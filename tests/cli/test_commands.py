@@ -1,6 +1,8 @@
 """The commands on tables, as a user types them."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -281,7 +283,7 @@ def scores(found, measure):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--model", "nowhere.gpsift"], 1, "nowhere.gpsift"),
+        (["--model", "nowhere.gpsift"], 1, "There is no file nowhere.gpsift"),
         (["--model", "measurements.csv"], 1, "gpsift: "),
         (["passed.csv", "--model", "kept.gpsift"], 1, None),
         (["--model", "kept.gpsift", "--target", "yield"], 2, "takes no --target"),
@@ -302,3 +304,27 @@ def test_a_model_that_cannot_be_ranked(folder, monkeypatch, words, code, message
         assert message in " ".join(result.output.replace("│", " ").split())
     else:
         assert "fitted on the column 'yield', which the table lacks" in result.output
+
+
+def names_in(answer):
+    if isinstance(answer, list):
+        return set().union(*map(names_in, answer))
+    if not isinstance(answer, dict):
+        return set()
+    return set(answer).union(*map(names_in, answer.values()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("select", "measurements.csv", "-t", "yield", "--samples", "2"),
+        ("select", "passed.csv", "-t", "passed"),
+        ("explain", "measurements.csv", "-t", "yield", "--row", "3"),
+    ],
+)
+def test_every_name_of_the_json_is_documented(folder, words):
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`(\w+)`", page))
+    found = answer(folder, *words)
+    del found["versions"]
+    assert names_in(found) - documented == set()

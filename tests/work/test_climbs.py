@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.work import FitBar, bars
+from gpsift.work import FitBar, WaitingBar, bars
 from gpsift.work.climbs import Estimated, Step, listening, tell
 
 
@@ -70,8 +70,20 @@ def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
     assert "2%" in words
 
 
+def test_waiting_shows_what_for_and_how_long(monkeypatch):
+    drawn = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
+    with WaitingBar("reading", True):
+        pass
+    assert "reading" in drawn.getvalue()
+    assert "0:00:00" in drawn.getvalue()
+    assert "left" not in drawn.getvalue()
+
+
 def test_there_is_no_bar_where_nobody_sees_it(capsys):
     with FitBar(None):
         tell(Step(1, 1, 1))
+    with WaitingBar("reading"):
+        pass
     assert capsys.readouterr().err == ""
     assert bars.sys.stderr.isatty() is False

@@ -28,7 +28,7 @@ from gpsift.selection.stability import stability
 from gpsift.selection.units import Units
 from gpsift.tabular import Prepared, prepare, read_file
 from gpsift.tabular.prepare import Missing, Task
-from gpsift.work import FitBar
+from gpsift.work import FitBar, WaitingBar
 
 # Exact inference takes a third power of the rows, and a search as many fits as sizes.
 MOST_ROWS_OF_A_RANKING = 2000
@@ -114,20 +114,23 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    table = _read_table(data, target, drop=drop, categorical=categorical, task=task, missing=missing)
+    with WaitingBar("reading", progress):
+        table = _read_table(data, target, drop=drop, categorical=categorical, task=task, missing=missing)
     notes = list(table.notes)
     chosen = read_measure(measure)
     model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
     ranks_only = not (select or samples)
     table, model = _within_reach(table, model, most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
-    with FitBar(progress):
+    has_own_bar = isinstance(model.hyper, NUTS)
+    with FitBar(False if has_own_bar else progress):
         fitted = model.fit(table.X, table.y)
     work = _Work(table, model, chosen, seed=seed, jobs=jobs, progress=progress, folder=_folder(checkpoint))
     unsearched = work.too_many_columns if select else None
     notes += [unsearched] if unsearched else []
     path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select and not unsearched else None
     steady = work.stability(samples) if samples else None
-    rankings = _rankings(fitted, chosen, table, notes)
+    with WaitingBar("ranking", progress):
+        rankings = _rankings(fitted, chosen, table, notes)
     return Analysis(
         source=_source(data),
         target=table.target,

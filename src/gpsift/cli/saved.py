@@ -22,6 +22,8 @@ from gpsift.tabular import read_file
 
 def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> None:
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
+    if not model.is_file():
+        raise FileNotFoundError(f"There is no file {model}.")
     loaded = load(model)
     if not isinstance(loaded, Reference):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")

@@ -67,17 +67,39 @@ class FitBar(AbstractContextManager[None]):
         self._stack.close()
 
 
-def _progress(amount: ProgressColumn, **options: Any) -> Progress:
+class WaitingBar(AbstractContextManager[None]):
+    """A sign of life and the time that has passed, for a step whose end is not known; it goes when that is done.
+
+    Parameters
+    ----------
+    title : str
+    shows : bool or None
+        None shows it where standard error is a terminal.
+    """
+
+    def __init__(self, title: str, shows: bool | None = None):
+        self._title, self._shows = title, sys.stderr.isatty() if shows is None else shows
+        self._stack = ExitStack()
+
+    def __enter__(self) -> None:
+        if self._shows:
+            progress = self._stack.enter_context(_progress(transient=True))
+            progress.add_task(self._title, total=None)
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def _progress(*amount: ProgressColumn, **options: Any) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        amount,
+        *amount,
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        *([TextColumn("left"), TimeRemainingColumn()] if amount else []),
         console=Console(stderr=True),
         **options,
     )
