@@ -140,6 +140,11 @@ def test_explain_some_rows(folder):
     assert "mean " in out
 
 
+def test_rows_can_be_named_by_a_column_that_is_left_out(folder):
+    found = answer(folder, "explain", "measurements.csv", "-t", "yield", "--where", "sample == 'S16'")
+    assert found["observed"] == answer(folder, "explain", "measurements.csv", "-t", "yield", "--row", "17")["observed"]
+
+
 def test_explain_a_row_of_classes(folder):
     out = run(folder, "explain", "passed.csv", "-t", "passed", "--row", "2", "-q").stdout
     assert "predicted no " in out

@@ -66,14 +66,33 @@ OptionalTarget = Annotated[
 ]
 Model = Annotated[Path | None, typer.Option(help="A saved model to rank, in place of fitting one.")]
 Drop = Annotated[list[str], typer.Option(help="A column to leave out; may be given several times.")]
-Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; several times.")]
-TaskOption = Annotated[TaskChoice, typer.Option(help="What kind of target.")]
-MissingOption = Annotated[MissingChoice, typer.Option(help="What to do with missing values.")]
-MeasureOption = Annotated[MeasureChoice, typer.Option(help="What decides the order.")]
+Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; may be given several times.")]
+TaskOption = Annotated[
+    TaskChoice,
+    typer.Option(help="What kind of target; by default classes for text and for two values, numbers otherwise."),
+]
+MissingOption = Annotated[
+    MissingChoice,
+    typer.Option(help="What to do with missing values: refuse and list them, drop the rows, or fill in means."),
+]
+MeasureOption = Annotated[
+    MeasureChoice,
+    typer.Option(
+        help="What decides the order: kl, how the prediction reacts; var, how its mean varies; derivative, its slope; "
+        "rate, linear effects; ard, length-scales."
+    ),
+]
 Likelihood = Annotated[
     str | None, typer.Option(help="Such as student-t or negative-binomial; by the task if not said.")
 ]
-HyperOption = Annotated[HyperChoice, typer.Option("--hyper", help="How hyperparameters are found.")]
+HyperOption = Annotated[
+    HyperChoice,
+    typer.Option(
+        "--hyper",
+        help="How hyperparameters are found: map, the most probable; ml2, maximum likelihood; nuts, sampled, which "
+        "gives intervals.",
+    ),
+]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most so many rows, drawn with the seed.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]

@@ -29,7 +29,13 @@ def select(
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = o.MeasureChoice.KL,
-    rule: Annotated[RuleChoice, typer.Option(help="What is enough.")] = RuleChoice.ONE_SE,
+    rule: Annotated[
+        RuleChoice,
+        typer.Option(
+            help="What is enough: elpd within one standard error of all columns, a negligible loss, or most of what "
+            "all explain."
+        ),
+    ] = RuleChoice.ONE_SE,
     folds: Annotated[
         int | None, typer.Option(min=2, help="Folds that judge submodels; leave-one-out if not said.")
     ] = None,
