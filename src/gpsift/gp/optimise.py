@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from scipy.optimize import minimize
 
 from gpsift.gp.problem import Problem
 from gpsift.linalg import NotPositiveDefinite
+from gpsift.work.climbs import Step, tell
 
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -108,8 +111,8 @@ def maximise(
 ) -> Estimate:
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
     climbs: list[Start] = []
-    for start in starting_points(problem, n_starts, seed):
-        climbs.append(_climb(problem, log_prior, start, max_iterations))
+    for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
+        climbs.append(_climb(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
         if climbs[-1].objective > ceiling - AGREEMENT:
             break
     best = max(climbs, key=lambda climb: climb.objective)
@@ -138,11 +141,15 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return log_limits[:, 0] + problem.log_units, log_limits[:, 1] + problem.log_units
 
 
-def _climb(problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int) -> Start:
+def _climb(
+    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
+) -> Start:
+    evaluations = count(1)
     steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
     lower, upper = limits(problem)
 
     def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
+        tell(step(next(evaluations)))
         free = scaled * steps
         log_params = np.clip(free, lower, upper)
         try:

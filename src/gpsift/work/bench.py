@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
+from gpsift.work.bars import TaskBar
 from gpsift.work.checkpoint import Checkpoint, as_json
 
 
@@ -51,7 +52,7 @@ class Bench(AbstractContextManager["Bench"]):
         if self._checkpoint is not None:
             self._stack.enter_context(self._checkpoint)
         if self._shows:
-            self._advance = self._stack.enter_context(_Bar(self._title, self._total))
+            self._advance = self._stack.enter_context(TaskBar(self._title, self._total))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,36 +83,3 @@ class Bench(AbstractContextManager["Bench"]):
 
         parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
         return parallel(joblib.delayed(function)(*task.arguments) for task in tasks)
-
-
-class _Bar(AbstractContextManager[Callable[[], None]]):
-    """A progress bar with the time left; entering it gives the function that moves it on."""
-
-    def __init__(self, title: str, total: int):
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._task = self._progress.add_task(title, total=total)
-
-    def __enter__(self) -> Callable[[], None]:
-        self._progress.start()
-        return lambda: self._progress.advance(self._task)
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
