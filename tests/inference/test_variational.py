@@ -322,10 +322,11 @@ def test_few_steps_suffice_for_large_signals(name):
     assert inferred.n_iterations < 30
 
 
-def test_a_last_answer_that_is_no_start_is_forgotten():
-    """Log rates of 8, which for a signal a hundred times as large become 800."""
+@pytest.mark.parametrize("signal_var", [30.0, 1e4])
+def test_a_last_answer_that_is_no_start_is_forgotten(signal_var):
+    """Log rates of 8, which for a larger signal become 45 and 800."""
     warm = engine_of(COUNTS * 1000.0, EXPOSURE, X, warm=True)
-    small, large = SquaredExponential(np.full(P, 2.0), 1.0), SquaredExponential(np.full(P, 2.0), 1e4)
+    small, large = SquaredExponential(np.full(P, 2.0), 1.0), SquaredExponential(np.full(P, 2.0), signal_var)
     warm.evidence(small, Poisson())
     assert_allclose(warm.evidence(large, Poisson()).value, warm.fresh().evidence(large, Poisson()).value, rtol=1e-9)
 

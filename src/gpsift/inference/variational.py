@@ -117,7 +117,7 @@ class Normal:
         return 0.5 * float(across + shift @ ((self.precision + other.precision) @ shift))
 
     def is_proper(self) -> bool:
-        """Whether there is such a distribution; a mixture with negative weights may have none."""
+        """Whether there is such a distribution: rounding and mixtures with negative weights can leave none."""
         try:
             _ = self.L_P
         except NotPositiveDefinite:
@@ -150,7 +150,7 @@ class Sites(Totals):
     Ab: Array  # sum_i (W_i mu_i + g_i) a_i
     log_density: float  # sum_i E log p
 
-    @property
+    @cached_property
     def target(self) -> Normal:
         """Where a step of length 1 leads."""
         return Normal(add_diagonal(self.AA, 1.0), self.Ab)
@@ -321,10 +321,10 @@ def cavities(model: Model, source: RowSource, q: Normal) -> tuple[np.ndarray, np
 
 
 def _visited(model: Model, source: RowSource, q: Normal) -> tuple[Normal, Sites, float]:
-    """q, what a step from it needs, and the bound."""
+    """q, what a step from it needs, and the bound: minus infinity where rates of e^40 leave a step no digits."""
     _prepare(model, q)
     found = source.total(partial(sites, model, q))
-    return q, found, found.log_density - q.kl_from_prior
+    return q, found, found.log_density - q.kl_from_prior if found.target.is_proper() else -math.inf
 
 
 def _prepare(model: Model, q: Normal | None = None) -> None:
