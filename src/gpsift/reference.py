@@ -16,6 +16,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from gpsift.families import Family, Gaussian
+from gpsift.inputs import InputMoments
 from gpsift.tables import column_sd
 
 # Central differences of float64 predictions: the step that balances truncation against rounding, about eps^(1/3).
@@ -76,6 +77,17 @@ class Reference(ABC):
         """Standard deviation of each feature in the training data; 0 for one that never varies."""
         assert self.X_train is not None
         return column_sd(self.X_train)
+
+    @property
+    def knows_inputs(self) -> bool:
+        """Whether it has its training inputs, or at least their moments."""
+        return self.X_train is not None
+
+    @cached_property
+    def input_moments(self) -> InputMoments:
+        """Of the training inputs."""
+        assert self.X_train is not None
+        return InputMoments.of(self.X_train)
 
     @property
     def lengthscale(self) -> np.ndarray | None:
