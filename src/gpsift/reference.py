@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -60,12 +60,15 @@ class Reference(ABC):
         The training inputs in the user's units, where known.
     categorical_columns : tuple of int
         Columns that the model itself takes as categories: it has no slope along them.
+    source : ClusterRows or None
+        The training rows in the user's units, where they are too many to be `X_train`.
     """
 
     feature_names: tuple[str, ...]
     has_given_names: bool
     X_train: np.ndarray | None
     categorical_columns: tuple[int, ...] = ()
+    source: Any = None
 
     @property
     def n_features(self) -> int:
@@ -106,6 +109,10 @@ class Reference(ABC):
 
     def fresh(self) -> Self:
         """The same model without what it has computed and kept, where it keeps anything large."""
+        return self
+
+    def travelling(self) -> Self:
+        """The same model as it is sent to rows that are elsewhere."""
         return self
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -39,7 +39,15 @@ class Relevance:
 
 
 class Measure(ABC):
-    """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices."""
+    """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices.
+
+    Attributes
+    ----------
+    is_joint : bool
+        Whether it looks at all points together. By default the score at a point depends on that point alone.
+    """
+
+    is_joint: ClassVar[bool] = False
 
     @abstractmethod
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:

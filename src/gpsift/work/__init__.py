@@ -1,6 +1,7 @@
 """Long work: many independent fits, run in parallel, with progress shown and finished results kept in a file.
 
-`bench.py` runs tasks, `checkpoint.py` remembers what is done. What the tasks compute is none of their business.
+`bench.py` runs tasks, `bar.py` shows how far they are, `checkpoint.py` remembers what is done. What the tasks compute
+is none of their business.
 """
 
 from gpsift.work.bench import Bench, Task

@@ -6,12 +6,12 @@ joblib's own backends decide where: ``joblib.parallel_config("dask")`` around a 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
+from gpsift.work.bar import Bar, is_shown
 from gpsift.work.checkpoint import Checkpoint, as_json
 
 
@@ -42,7 +42,7 @@ class Bench(AbstractContextManager["Bench"]):
         self, *, jobs: int | None, checkpoint: Checkpoint | None, progress: bool | None, title: str, total: int
     ):
         self._jobs, self._checkpoint = jobs, checkpoint
-        self._shows = sys.stderr.isatty() if progress is None else progress
+        self._shows = is_shown(progress)
         self._title, self._total = title, total
         self._stack = ExitStack()
         self._advance: Callable[[], None] = lambda: None
@@ -51,7 +51,7 @@ class Bench(AbstractContextManager["Bench"]):
         if self._checkpoint is not None:
             self._stack.enter_context(self._checkpoint)
         if self._shows:
-            self._advance = self._stack.enter_context(_Bar(self._title, self._total))
+            self._advance = self._stack.enter_context(Bar(self._title, self._total))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,36 +82,3 @@ class Bench(AbstractContextManager["Bench"]):
 
         parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
         return parallel(joblib.delayed(function)(*task.arguments) for task in tasks)
-
-
-class _Bar(AbstractContextManager[Callable[[], None]]):
-    """A progress bar with the time left; entering it gives the function that moves it on."""
-
-    def __init__(self, title: str, total: int):
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-        )
-        self._task = self._progress.add_task(title, total=total)
-
-    def __enter__(self) -> Callable[[], None]:
-        self._progress.start()
-        return lambda: self._progress.advance(self._task)
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
