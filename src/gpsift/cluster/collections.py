@@ -27,6 +27,8 @@ def read_collections(X: Any, y: Any = None, noise_var: Any = None) -> ClusterRow
     for name, values in given.items():
         _refuse_unreadable(values, name)
     is_frame = hasattr(X, "columns")
+    # What dask makes of a frame when it is computed may have other partitions: small files are read together.
+    given = {name: values if hasattr(values, "chunks") else values.optimize() for name, values in given.items()}
     if X.ndim != 2:
         raise ValueError(f"`X` must be 2-d (rows, features), got {X.ndim} dimension(s): pass a frame or 2-d array.")
     names = tuple(str(column) for column in X.columns) if is_frame else None
@@ -47,7 +49,7 @@ def read_collections(X: Any, y: Any = None, noise_var: Any = None) -> ClusterRow
         for k, n in enumerate(lengths["X"])
         if n > 0
     ]
-    return ClusterRows(blocks, names, Reading(n_features))
+    return ClusterRows(blocks, names, Reading(n_features), held=given)
 
 
 def _refuse_unreadable(values: Any, name: str) -> None:
@@ -66,7 +68,7 @@ def _refuse_unreadable(values: Any, name: str) -> None:
 
 def _partitions(values: Any) -> list[Any]:
     """The delayed partitions along the rows."""
-    if hasattr(values, "columns") or (hasattr(values, "npartitions") and not hasattr(values, "chunks")):
+    if not hasattr(values, "chunks"):
         return list(values.to_delayed())
     whole_rows = values.rechunk({1: -1}) if values.ndim == 2 and len(values.chunks[1]) > 1 else values
     return list(np.ravel(whole_rows.to_delayed()))

@@ -98,7 +98,7 @@ def current_client() -> Any:
     if distributed is None or dask_module().config.get("scheduler", None) not in (None, "distributed"):
         return None
     try:
-        return distributed.default_client()
+        return distributed.Client.current()
     except ValueError:
         return None
 

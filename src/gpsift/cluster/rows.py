@@ -67,10 +67,12 @@ class ClusterRows:
     names : tuple of str or None
         Of the columns, where they have any.
     reading : Reading
+    held : object
+        The collections. The graphs of their partitions do not keep what was persisted on a cluster; they do.
     """
 
-    def __init__(self, blocks: Sequence[Block], names: tuple[str, ...] | None, reading: Reading):
-        self.blocks, self.names, self.reading = tuple(blocks), names, reading
+    def __init__(self, blocks: Sequence[Block], names: tuple[str, ...] | None, reading: Reading, held: Any = None):
+        self.blocks, self.names, self.reading, self.held = tuple(blocks), names, reading, held
         self._starts = np.cumsum([0, *(block.n for block in self.blocks)])
 
     @property
@@ -79,7 +81,7 @@ class ClusterRows:
 
     def read_as(self, **changes: Any) -> Self:
         """The same rows, read in another way: the fields of `Reading`."""
-        return type(self)(self.blocks, self.names, replace(self.reading, **changes))
+        return type(self)(self.blocks, self.names, replace(self.reading, **changes), self.held)
 
     def total(self, visit: Callable[[Rows], T]) -> T:
         one_pass = Pass(_name(visit), (visit, self.reading))

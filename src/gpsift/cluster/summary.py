@@ -7,12 +7,15 @@ lose no digits where the mean is large.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from gpsift.inference.rows import Rows, Totals
 from gpsift.inputs import InputMoments, standard_units
+
+# Values that are not finite, or too large to be squared, are refused when all rows have been seen.
+UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +33,11 @@ class Spread(Totals):
 
     def __add__(self, other: Self) -> Self:
         n = self.n + other.n
-        step = other.mean - self.mean
-        return type(self)(
-            n,
-            self.mean + step * (other.n / n),
-            self.squares + other.squares + step**2 * (self.n * other.n / n),
-        )
+        with np.errstate(**UNCHECKED):
+            step = other.mean - self.mean
+            mean = self.mean + step * (other.n / n)
+            squares = self.squares + other.squares + step**2 * (self.n * other.n / n)
+        return type(self)(n, mean, squares)
 
     @property
     def sd(self) -> np.ndarray:
@@ -127,7 +129,7 @@ class Summary(Totals):
 def summarise(most_values: int, rows: Rows) -> Summary:
     """A chunk of rows in the user's units."""
     columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var) if a is not None])
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is counted, and refused later
+    with np.errstate(**UNCHECKED):
         return Summary(
             Missing.of(columns),
             Bounds(columns.min(axis=0), columns.max(axis=0)),
