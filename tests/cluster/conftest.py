@@ -21,7 +21,7 @@ def cluster_of():
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 memory_limit=memory_limit,
                 silence_logs="ERROR",
             )
@@ -37,18 +37,19 @@ def cluster_of():
 @pytest.fixture(params=[2, 4], ids=lambda n: f"{n} workers")
 def client(request, cluster_of):
     """The current client of a cluster of 2, then of 4 worker processes."""
-    with cluster_of(request.param).as_current() as current:
-        yield current
+    client = cluster_of(request.param)
+    with client.as_current():
+        yield client
 
 
 @pytest.fixture(scope="session")
 def table():
     """Inputs of unlike scales, one of few values, a target, and the noise of each row."""
     rng = np.random.default_rng(7)
-    X = np.column_stack([rng.normal(size=(900, 3)), rng.integers(0, 4, 900)])
+    X = np.column_stack([rng.normal(size=(400, 3)), rng.integers(0, 4, 400)])
     X = X * [1.0, 5.0, 0.1, 1.0] + [0.0, 100.0, -3.0, 1.0]
-    y = 7.0 + 2.0 * np.sin(1.5 * X[:, 0]) + 0.1 * X[:, 1] + 0.3 * X[:, 3] + 0.3 * rng.normal(size=900)
-    return X, y, rng.uniform(0.05, 0.2, 900)
+    y = 7.0 + 2.0 * np.sin(1.5 * X[:, 0]) + 0.1 * X[:, 1] + 0.3 * X[:, 3] + 0.3 * rng.normal(size=400)
+    return X, y, rng.uniform(0.05, 0.2, 400)
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +58,7 @@ def divided():
     array = need("dask.array")
 
     def divide(*arrays):
-        edges = [0, 200, 200, 210, 700, len(arrays[0])]
+        edges = [0, 100, 100, 105, 300, len(arrays[0])]
         parts = [[array.from_array(a[i:j]) for i, j in pairwise(edges)] for a in arrays]
         return tuple(map(array.concatenate, parts))
 

@@ -17,7 +17,7 @@ def rows(table):
     return Rows(*table)
 
 
-def in_parts(visit, rows, edges=(0, 1, 300, 450, 900)):
+def in_parts(visit, rows, edges=(0, 1, 150, 250, 400)):
     total = None
     for start, stop in pairwise(edges):
         found = visit(rows.take(slice(start, stop)))
@@ -32,7 +32,7 @@ def test_summary_in_parts_matches_that_of_all_rows(rows):
     assert_allclose(found.spread.sd, columns.std(axis=0), rtol=1e-13, atol=1e-15)
     assert_array_equal(found.bounds.rows, [columns.min(axis=0), columns.max(axis=0)])
     assert not found.missing.counts.any()
-    assert found.missing.n == 900
+    assert found.missing.n == 400
 
 
 def test_spread_keeps_its_digits_where_the_mean_is_large():
@@ -43,10 +43,10 @@ def test_spread_keeps_its_digits_where_the_mean_is_large():
 
 def test_missing_values_are_counted_and_the_first_is_found(rows):
     X = rows.X.copy()
-    X[[310, 870], 1], X[500, 2] = np.nan, np.inf
+    X[[160, 370], 1], X[300, 2] = np.nan, np.inf
     found = in_parts(lambda chunk: Missing.of(chunk.X), Rows(X, rows.y))
     assert_array_equal(found.counts, [0, 2, 1, 0])
-    assert found.first == 310
+    assert found.first == 160
 
 
 def test_values_are_kept_while_they_are_few(rows):
@@ -58,9 +58,9 @@ def test_values_are_kept_while_they_are_few(rows):
 
 def test_extremes_are_the_first_of_their_rows(rows):
     y = rows.y.copy()
-    y[[5, 600]], y[[20, 880]] = y.min() - 1.0, y.max() + 1.0
+    y[[5, 300]], y[[20, 380]] = y.min() - 1.0, y.max() + 1.0
     found = in_parts(target_extremes, Rows(rows.X, y))
-    assert (found.smallest[1], found.largest[1], found.n) == (5, 20, 900)
+    assert (found.smallest[1], found.largest[1], found.n) == (5, 20, 400)
 
 
 def test_cloud_in_parts_has_the_moments_of_all_rows(rows):
@@ -68,4 +68,4 @@ def test_cloud_in_parts_has_the_moments_of_all_rows(rows):
     found = in_parts(lambda chunk: cloud(moments.center, moments.sd, chunk.X), rows).moments(moments.center, moments.sd)
     assert_allclose(found.correlation, moments.correlation, rtol=1e-12, atol=1e-12)
     assert_allclose(found.quartic, moments.quartic, rtol=1e-12)
-    assert found.n == 900
+    assert found.n == 400

@@ -38,27 +38,27 @@ def assert_rows_are(found, X, y, noise_var=None):
 def test_unequal_and_empty_partitions(table, divided):
     found = read_collections(*divided(*table))
     assert_rows_are(found, *table)
-    assert [block.n for block in found.blocks] == [200, 10, 490, 200]
+    assert [block.n for block in found.blocks] == [100, 5, 195, 100]
 
 
 def test_chunks_of_columns_and_other_chunks_of_the_target(table):
     X, y, noise = table
-    dask_noise = array.from_array(noise, chunks=77)[array.from_array(np.ones(900, dtype=bool), chunks=77)]  # unknown
-    found = read_collections(array.from_array(X, chunks=(250, 2)), array.from_array(y, chunks=100), dask_noise)
+    dask_noise = array.from_array(noise, chunks=77)[array.from_array(np.ones(400, dtype=bool), chunks=77)]  # unknown
+    found = read_collections(array.from_array(X, chunks=(150, 2)), array.from_array(y, chunks=60), dask_noise)
     assert np.isnan(dask_noise.chunks[0]).all()
     assert_rows_are(found, X, y, noise)
 
 
 def test_frames_with_filtered_partitions(table):
     X, y, _ = table
-    frame = dataframe.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=y, k=range(900)), npartitions=6)
-    frame = frame[frame["k"] >= 320]  # the first two partitions are empty, and no length is known
+    frame = dataframe.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=y, k=range(400)), npartitions=6)
+    frame = frame[frame["k"] >= 140]  # the first two partitions are empty, and no length is known
     found = read_collections(frame[NAMES], frame["y"])
-    assert_rows_are(found, X[320:], y[320:])
+    assert_rows_are(found, X[140:], y[140:])
     assert found.names == tuple(NAMES)
-    other = read_collections(frame[NAMES], array.from_array(y[320:], chunks=200))
-    assert_rows_are(other, X[320:], y[320:])
-    assert_rows_are(read_collections(array.from_array(X[320:], chunks=100), frame[["y"]]), X[320:], y[320:])
+    other = read_collections(frame[NAMES], array.from_array(y[140:], chunks=100))
+    assert_rows_are(other, X[140:], y[140:])
+    assert_rows_are(read_collections(array.from_array(X[140:], chunks=100), frame[["y"]]), X[140:], y[140:])
 
 
 def test_rows_are_drawn_as_in_memory(table, divided):
@@ -74,7 +74,7 @@ def test_parquet_files_fit_as_frames_do(table, tmp_path):
     X, y, _ = table
     names = [*NAMES, "e"]
     frame = pd.DataFrame(X, columns=NAMES).assign(e=3.5, y=y)
-    for k, part in enumerate((frame[:100], frame[100:650], frame[650:])):
+    for k, part in enumerate((frame[:100], frame[100:250], frame[250:])):
         part.to_parquet(tmp_path / f"{k}.parquet")
     read = dataframe.read_parquet(tmp_path)
     with pytest.warns(gs.GPSiftWarning, match="Constant column.*: e"):
@@ -96,12 +96,12 @@ def changed(table, row, column, value):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda t: changed(t, [210, 890], 1, np.nan),
+        lambda t: changed(t, [110, 390], 1, np.nan),
         lambda t: changed(t, 3, 2, np.inf),
         lambda t: changed(t, 3, 2, 1e200),
-        lambda t: (t[0], np.where(np.arange(900) == 400, np.nan, t[1])),
-        lambda t: (t[0], np.full(900, 2.5)),
-        lambda t: (np.ones((900, 4)), t[1]),
+        lambda t: (t[0], np.where(np.arange(400) == 300, np.nan, t[1])),
+        lambda t: (t[0], np.full(400, 2.5)),
+        lambda t: (np.ones((400, 4)), t[1]),
         lambda t: (t[0], t[1][:-1]),
         lambda t: (t[0][:, 0], t[1]),
         lambda t: (t[0].astype(str), t[1]),
@@ -117,7 +117,7 @@ def test_bad_data_are_refused_as_in_memory(table, change):
     with pytest.raises((ValueError, TypeError)) as here:
         MODEL.fit(X, y)
     with pytest.raises(here.type) as there:
-        MODEL.fit(array.from_array(X, chunks=(170, *X.shape[1:])), array.from_array(y, chunks=(170, *y.shape[1:])))
+        MODEL.fit(array.from_array(X, chunks=(90, *X.shape[1:])), array.from_array(y, chunks=(90, *y.shape[1:])))
     assert str(there.value)[:24] == str(here.value)[:24]
     if "shape" not in str(here.value):
         assert str(there.value) == str(here.value)

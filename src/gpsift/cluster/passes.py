@@ -75,13 +75,13 @@ class Pass:
         return found
 
     def _computed(self, wanted: Sequence[Delayed]) -> list[Any]:
-        dask = dask_module()
+        dask, client = dask_module(), current_client()
         with ExitStack() as stack:
-            stack.enter_context(dask.config.set(LARGE_GRAPH))
+            if client is not None:
+                stack.enter_context(dask.config.set(LARGE_GRAPH))
             if not is_shown(None):
                 return list(dask.compute(*wanted))
             advance = stack.enter_context(Bar(self.title, len(self._tasks), transient=True))
-            client = current_client()
             if client is None:
                 stack.enter_context(_counting({task.key for task in self._tasks}, advance))
                 return list(dask.compute(*wanted))
