@@ -159,6 +159,17 @@ def test_a_fitted_model_says_what_it_is(both, table):
     assert set(there.hyperparameters) == set(both[0].hyperparameters)
 
 
+def test_a_saved_model_comes_back_without_its_rows(both, table, tmp_path):
+    _, there = both
+    there.save(tmp_path / "model.gpsift")
+    again = gs.load(tmp_path / "model.gpsift")
+    assert_array_equal(again.predict(table[0][:5]).mean, there.predict(table[0][:5]).mean)
+    assert_array_equal(gs.rank(again, table[0]).scores, gs.rank(there, table[0]).scores)
+    assert repr(again) == repr(there)
+    with pytest.raises(ValueError, match="does not know its training inputs; pass the points"):
+        gs.rank(again)
+
+
 def test_arrays_of_the_sheet_are_those_of_a_sample(table, divided, both, monkeypatch):
     monkeypatch.setattr("gpsift.gp.distributed.KEPT_ROWS", 50)
     there = gs.GP(hyper=FIXED, inference=gs.Sparse(m=30)).fit(*divided(*table[:2]))

@@ -1,7 +1,9 @@
 """Workers that die in the middle of a fit, data larger than their memory, and joblib on their cluster."""
 
+import operator
 import os
 import signal
+import sys
 import time
 from threading import Timer
 
@@ -18,8 +20,8 @@ from gpsift.cluster.rows import ClusterRows
 need("distributed")
 array = need("dask.array")
 
-MEMORY = 300_000_000
-WIDTH = 60
+MEMORY = 400_000_000  # of which a worker needs half before it has seen any data
+WIDTH = 30
 
 
 def slowly(block):
@@ -59,14 +61,13 @@ def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, monkeyp
 def block_of(_, block_info=None):
     """Rows made where they are visited: uniform inputs, then the target, which the first input decides."""
     place = block_info[None]
-    rng = np.random.default_rng(place["chunk-location"][0])
-    block = rng.random((place["chunk-shape"][0], WIDTH + 1))
+    block = np.random.default_rng(place["chunk-location"][0]).random((1000, WIDTH + 1))
     block[:, -1] = np.sin(3.0 * block[:, 0]) + 0.1 * block[:, -1]
-    return block
+    return np.resize(block, place["chunk-shape"])  # the same again and again: drawing all would take long
 
 
 def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
-    rows = 20_000
+    rows = 40_000
     n_blocks = -(-4 * MEMORY // (rows * 8 * (WIDTH + 1)))
     chunks = ((rows,) * n_blocks, (WIDTH + 1,))
     data = array.zeros((rows * n_blocks, 1), chunks=(rows, 1)).map_blocks(block_of, chunks=chunks, dtype=float)
@@ -91,6 +92,19 @@ def test_a_model_larger_than_dask_likes_in_a_graph_is_no_warning(cluster_of):
         one_pass = Pass("large", np.ones(2_000_000))
         one_pass.add(np.sum)
         assert one_pass.results() == [2_000_000]
+
+
+def test_a_bar_counts_the_partitions_on_a_terminal(cluster_of, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    client = cluster_of(2)
+    with client.as_current():
+        one_pass = Pass("numbers", 1)
+        for k in range(3):
+            one_pass.add(operator.add, k)
+        assert one_pass.total() == 6
+    shown = capsys.readouterr().err
+    assert "numbers" in shown
+    assert "3/3" in shown
 
 
 def test_submodel_searches_and_splits_run_on_the_cluster(cluster_of, regression):

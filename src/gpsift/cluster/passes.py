@@ -19,6 +19,8 @@ from gpsift.work.bar import Bar, is_shown
 
 # So many sums are added by one task.
 FAN_IN = 8
+# How a client announces itself in dask's settings.
+CLUSTER = "dask.distributed"
 # The matrices of a model are in the graph on purpose; dask warns from 10 MB on.
 LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
 
@@ -95,7 +97,7 @@ class Pass:
 def current_client() -> Any:
     """The client of a cluster that dask would use now, or None."""
     distributed = sys.modules.get("distributed")
-    if distributed is None or dask_module().config.get("scheduler", None) not in (None, "distributed"):
+    if distributed is None or dask_module().config.get("scheduler", None) not in (None, "distributed", CLUSTER):
         return None
     try:
         return distributed.Client.current()

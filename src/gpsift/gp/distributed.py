@@ -6,6 +6,7 @@ would be as large as the data; they are kept for a sample of the rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -79,6 +80,10 @@ class DistributedGP(FittedGP):
     @cached_property
     def input_moments(self) -> InputMoments:
         return self.inputs
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model, without its rows, to a file that `gpsift.load` reads; `rank` then needs points."""
+        super().save(path) if self.source is None else self.travelling().save(path)
 
     def travelling(self) -> Self:
         """The same model without its rows, light enough to be sent to them."""
