@@ -16,6 +16,7 @@ NEEDS = {
     "adapters/gpjax.md": ("gpjax",),
     "adapters/tinygp.md": ("tinygp",),
     "adapters/pymc.md": ("pymc",),
+    "cluster.md": ("dask",),
 }
 # GPflow needs an older NumPy than the others allow and has an environment of its own.
 APART = {"adapters/gpflow.md"}

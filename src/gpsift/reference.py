@@ -11,11 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from gpsift.families import Family, Gaussian
+from gpsift.inputs import InputMoments
 from gpsift.tables import column_sd
 
 # Central differences of float64 predictions: the step that balances truncation against rounding, about eps^(1/3).
@@ -59,12 +60,15 @@ class Reference(ABC):
         The training inputs in the user's units, where known.
     categorical_columns : tuple of int
         Columns that the model itself takes as categories: it has no slope along them.
+    source : ClusterRows or None
+        The training rows in the user's units, where they are too many to be `X_train`.
     """
 
     feature_names: tuple[str, ...]
     has_given_names: bool
     X_train: np.ndarray | None
     categorical_columns: tuple[int, ...] = ()
+    source: Any = None
 
     @property
     def n_features(self) -> int:
@@ -76,6 +80,17 @@ class Reference(ABC):
         """Standard deviation of each feature in the training data; 0 for one that never varies."""
         assert self.X_train is not None
         return column_sd(self.X_train)
+
+    @property
+    def knows_inputs(self) -> bool:
+        """Whether it has its training inputs, or at least their moments."""
+        return self.X_train is not None
+
+    @cached_property
+    def input_moments(self) -> InputMoments:
+        """Of the training inputs."""
+        assert self.X_train is not None
+        return InputMoments.of(self.X_train)
 
     @property
     def lengthscale(self) -> np.ndarray | None:
@@ -94,6 +109,10 @@ class Reference(ABC):
 
     def fresh(self) -> Self:
         """The same model without what it has computed and kept, where it keeps anything large."""
+        return self
+
+    def travelling(self) -> Self:
+        """The same model as it is sent to rows that are elsewhere."""
         return self
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -23,20 +23,11 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
     tensors.
     """
     _refuse_unreadable(X, name)
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        values, names = _read_frame(X, name)
-    else:
-        values, names = _as_real_array(X, name), None
-        if values.ndim != 2:
-            array = f"np.asarray({name})" if hasattr(X, "to_numpy") else name
-            advice = f" One feature: pass `{array}.reshape(-1, 1)`; one row: `{array}.reshape(1, -1)`."
-            raise ValueError(
-                f"`{name}` must be 2-d (rows, features), got shape {values.shape}.{advice if values.ndim == 1 else ''}"
-            )
+    values, names = feature_values(X, name)
     n, p = values.shape
     if n == 0 or p == 0:
         raise ValueError(f"`{name}` is empty: {n} rows and {p} features.")
-    _refuse_not_finite(values, names, name)
+    refuse_not_finite(np.sum(~np.isfinite(values), axis=0), names, name)
     refuse_extreme(values, name)
     return values, names
 
@@ -44,20 +35,62 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
 def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
     """A target as an (n,) float array with as many entries as there are rows."""
     _refuse_unreadable(y, name)
+    values = target_values(y, name)
+    if values.shape[0] != n_rows:
+        raise ValueError(f"`{name}` has {values.shape[0]} entries but `X` has {n_rows} rows.")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        refuse_missing(int(bad.sum()), int(np.flatnonzero(bad)[0]), name)
+    return values
+
+
+def feature_values(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """What `read_features` reads, whatever the values."""
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        return _read_frame(X, name)
+    values = _as_real_array(X, name)
+    if values.ndim != 2:
+        array = f"np.asarray({name})" if hasattr(X, "to_numpy") else name
+        advice = f" One feature: pass `{array}.reshape(-1, 1)`; one row: `{array}.reshape(1, -1)`."
+        raise ValueError(
+            f"`{name}` must be 2-d (rows, features), got shape {values.shape}.{advice if values.ndim == 1 else ''}"
+        )
+    return values, None
+
+
+def target_values(y: Any, name: str) -> np.ndarray:
+    """What `read_target` reads, whatever the values."""
     values = _read_frame(y, name)[0] if hasattr(y, "columns") else _as_real_array(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"`{name}` must be 1-d, one number a row, got shape {values.shape}.")
-    if values.shape[0] != n_rows:
-        raise ValueError(f"`{name}` has {values.shape[0]} entries but `X` has {n_rows} rows.")
-    bad = ~np.isfinite(values)
-    if bad.any():
-        raise ValueError(
-            f"`{name}` has {int(bad.sum())} missing or infinite value(s), the first in row "
-            f"{int(np.flatnonzero(bad)[0])}. Remove those rows or fill them in first."
-        )
     return values
+
+
+def is_dask(values: Any) -> bool:
+    """Whether this is a collection of dask, whose values are elsewhere; found without importing dask."""
+    return any(cls.__module__.partition(".")[0] in ("dask", "dask_expr") for cls in type(values).__mro__)
+
+
+def refuse_not_finite(counts: np.ndarray, names: Sequence[str] | None, name: str) -> None:
+    """Refuse a table with so many missing or infinite values in each column, unless there are none."""
+    if not counts.any():
+        return
+    labels = names if names is not None else default_names(counts.size)
+    listed = ", ".join(f"{labels[j]} ({counts[j]} rows)" for j in np.flatnonzero(counts)[:8])
+    raise ValueError(
+        f"`{name}` has missing or infinite values in {int((counts > 0).sum())} column(s): {listed}. "
+        "Remove those rows or fill them in first."
+    )
+
+
+def refuse_missing(count: int, first: int, name: str) -> NoReturn:
+    """Refuse a target with so many missing or infinite values."""
+    raise ValueError(
+        f"`{name}` has {count} missing or infinite value(s), the first in row {first}. Remove those rows or fill them "
+        "in first."
+    )
 
 
 def refuse_extreme(values: np.ndarray, name: str) -> None:
@@ -157,18 +190,10 @@ def _is_missing(value: Any) -> bool:
 def _refuse_unreadable(values: Any, name: str) -> None:
     if hasattr(values, "collect"):
         raise TypeError(f"`{name}` is a lazy {type(values).__name__}: pass `{name}.collect()`.")
+    if is_dask(values):
+        raise TypeError(
+            f"`{name}` is a dask {type(values).__name__}, which only `GP.fit` and `rank` visit where it is: pass "
+            f"`{name}.compute()`."
+        )
     if sparse.issparse(values):
         raise TypeError(f"`{name}` is a sparse matrix; a Gaussian process needs a dense one: use `{name}.toarray()`.")
-
-
-def _refuse_not_finite(values: np.ndarray, names: Sequence[str] | None, name: str) -> None:
-    bad = ~np.isfinite(values)
-    if not bad.any():
-        return
-    labels = names if names is not None else default_names(values.shape[1])
-    counts = bad.sum(axis=0)
-    listed = ", ".join(f"{labels[j]} ({counts[j]} rows)" for j in np.flatnonzero(counts)[:8])
-    raise ValueError(
-        f"`{name}` has missing or infinite values in {int((counts > 0).sum())} column(s): {listed}. "
-        "Remove those rows or fill them in first."
-    )

@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 
 import gpsift as gs
 from gpsift.gp import FittedMulticlass
+from gpsift.inputs import InputMoments
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import Softmax
 from gpsift.reference import MissingCapability
@@ -150,7 +151,7 @@ def test_latent_kl_compares_differences_between_classes():
 
 def test_var_matches_a_double_loop_of_predictions(fitted):
     gp, X, _ = fitted
-    conditionals = fit_conditionals(X, "sample")
+    conditionals = fit_conditionals(InputMoments.of(X), "sample")
     t, w = np.polynomial.hermite_e.hermegauss(11)
     w = w / w.sum()
     found = gs.rank(gp, X[:6], gs.VAR(covariance="sample")).pointwise

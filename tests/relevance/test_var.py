@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
+from gpsift.inputs import InputMoments
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.relevance.conditionals import estimate_correlation, fit_conditionals
 from gpsift.relevance.var import gauss_hermite, weighted_variance
@@ -91,7 +92,7 @@ def rank_one_update(L, x):
 def test_conditionals_match_the_rank_one_cholesky_of_the_supplement(rng):
     """Equation 12 of the supplement: the factor of the covariance without feature j from that of the whole."""
     X = rng.normal(size=(40, 5)) @ rng.normal(size=(5, 5))
-    conditionals = fit_conditionals(X, "sample")
+    conditionals = fit_conditionals(InputMoments.of(X), "sample")
     assert conditionals.details["covariance"] == "sample"
     mu, sigma = X.mean(axis=0), np.cov(X.T)
     L = np.linalg.cholesky(sigma)
@@ -108,7 +109,7 @@ def test_conditionals_match_the_rank_one_cholesky_of_the_supplement(rng):
 
 def test_one_feature_has_its_marginal_distribution(rng):
     X = 3.0 + 2.0 * rng.normal(size=(30, 1))
-    conditionals = fit_conditionals(X, "auto")
+    conditionals = fit_conditionals(InputMoments.of(X), "auto")
     assert_allclose(conditionals.sd, X.std(axis=0, ddof=1))
     assert_allclose(conditionals.mean(X), np.full((30, 1), X.mean()))
 
@@ -123,7 +124,7 @@ def test_singular_covariances_are_regularised(method, case, rng):
         X = rng.normal(size=(4, 6))
     else:
         X[:, 3] = X[:, 0]
-    conditionals = fit_conditionals(X, method)
+    conditionals = fit_conditionals(InputMoments.of(X), method)
     assert np.all((conditionals.sd > 0) & np.isfinite(conditionals.sd))
     assert np.all(np.isfinite(conditionals.mean(X)))
     assert conditionals.details["covariance"] == ("ledoit-wolf" if method == "auto" else method)
@@ -136,7 +137,7 @@ def test_shrinkage_matches_scikit_learn_on_standardised_columns(rng):
     standard = rng.normal(size=(20, 6)) @ rng.normal(size=(6, 6))
     standard = (standard - standard.mean(axis=0)) / standard.std(axis=0)
     for method, estimator in (("ledoit-wolf", LedoitWolf), ("oas", OAS)):
-        _, details = estimate_correlation(standard, method)
+        _, details = estimate_correlation(InputMoments.of(standard), method)
         assert_allclose(details["shrinkage"], estimator(assume_centered=True).fit(standard).shrinkage_, rtol=1e-10)
 
 
@@ -144,7 +145,7 @@ def test_ridge_brings_the_condition_number_to_a_hundred(rng):
     standard = rng.normal(size=(50, 3))
     standard = np.column_stack([standard, standard[:, 0] + 1e-4 * rng.normal(size=50)])
     standard = (standard - standard.mean(axis=0)) / standard.std(axis=0, ddof=1)
-    matrix, details = estimate_correlation(standard, "ridge")
+    matrix, details = estimate_correlation(InputMoments.of(standard), "ridge")
     assert_allclose(np.linalg.cond(matrix), 100.0, rtol=1e-8)
     assert details["ridge"] > 0
 

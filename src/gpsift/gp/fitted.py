@@ -56,6 +56,11 @@ class FittedGP(Savable, Reference):
     report: FitReport
 
     @property
+    def n_rows(self) -> int:
+        """Number of training points."""
+        return self.y_train.size
+
+    @property
     def log_marginal_likelihood(self) -> float:
         return self.inferred.log_evidence
 
@@ -96,7 +101,7 @@ class FittedGP(Savable, Reference):
             self._likelihood_in_units,
             y_center + y_scale * self.inferred.cavity_mean,
             y_scale**2 * self.inferred.cavity_var,
-            log_evidence=self.log_marginal_likelihood - self.y_train.size * np.log(y_scale),
+            log_evidence=self.log_marginal_likelihood - self.n_rows * np.log(y_scale),
             n_searched=self.report.n_searched,
         )
 
@@ -132,7 +137,7 @@ class FittedGP(Savable, Reference):
         """
         X = self._read(X_new)
         size = read_size(self.likelihood, X.shape[0], exposure=exposure, trials=trials)
-        with blas_threads_for(self.y_train.size):
+        with blas_threads_for(self.n_rows):
             response = self.at(X)
             mean, var = response.latent_mean, response.latent_var
         return Prediction(self._likelihood_in_units.predictive(mean, var, size), mean, var)
@@ -140,14 +145,14 @@ class FittedGP(Savable, Reference):
     def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of the latent mean and variance along each feature, (n, p) each, in the user's units."""
         X = self._read(X_new)
-        with blas_threads_for(self.y_train.size):
+        with blas_threads_for(self.n_rows):
             return self.at(X).gradients()
 
     def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
         """Draws of the noise-free function at all points jointly, (n_draws, n)."""
         X = self._read(X_new)
         scaled = self._placed(X)
-        with blas_threads_for(max(self.y_train.size, X.shape[0])):
+        with blas_threads_for(max(self.n_rows, X.shape[0])):
             # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
             variances, directions = np.linalg.eigh(to_numpy(self.posterior.covariance(scaled)))
             mean = to_numpy(self.posterior.at(scaled).mean)
@@ -156,7 +161,7 @@ class FittedGP(Savable, Reference):
         return self.scaling.y_center + self.scaling.y_scale * (mean + deviations)
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        with blas_threads_for(self.y_train.size):
+        with blas_threads_for(self.n_rows):
             response = self.at(X)
             return response.latent_mean, response.latent_var, np.full(X.shape[0], np.mean(self.noise_var))
 
@@ -202,10 +207,10 @@ class FittedGP(Savable, Reference):
         return values
 
     def __repr__(self) -> str:
-        n, p = self.X_train.shape
         quality = self.quality
         lines = [
-            f"{type(self).__name__} on {n} rows and {p} features: {_kernel_name(self.kernel)}{self._sparsity}",
+            f"{type(self).__name__} on {self.n_rows} rows and {self.n_features} features: "
+            f"{_kernel_name(self.kernel)}{self._sparsity}",
             f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
             f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
         ]

@@ -50,7 +50,7 @@ from gpsift.likelihoods import (
     read_size,
 )
 from gpsift.notices import notice
-from gpsift.tables import constant_columns, default_names, read_features, read_target, refuse_extreme
+from gpsift.tables import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
 from gpsift.threads import blas_threads_for, one_blas_thread
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
@@ -151,6 +151,7 @@ class GP:
         Parameters
         ----------
         X : array or data frame (n, p)
+            Of dask too, with y of dask: their partitions are visited where they are, and inference is sparse.
         y : array (n,)
         noise_var : array (n,) or float, optional
             Known variance of the noise of each observation, in squared units of y; Gaussian noise only. By default one
@@ -169,8 +170,13 @@ class GP:
         Returns
         -------
         FittedGP
-            A `FittedMulticlass` with ``likelihood="softmax"``, a `DrawnGP` with ``hyper=NUTS()``.
+            A `FittedMulticlass` with ``likelihood="softmax"``, a `DrawnGP` with ``hyper=NUTS()``, a `DistributedGP`
+            with dask collections.
         """
+        if is_dask(X) or is_dask(y):
+            return self._fit_distributed(
+                X, y, noise_var=noise_var, exposure=exposure, trials=trials, start=start, ceiling=ceiling
+            )
         values, names = read_features(X)
         target = read_target(y, values.shape[0])
         likelihood = _read_likelihood(self.likelihood)
@@ -178,10 +184,10 @@ class GP:
         likelihood.check_target(target, size)
         if isinstance(likelihood, Softmax):
             likelihood = likelihood.for_target(target)
-        constant = _check_data(values, target, names, likelihood)
+        constant = check_data(values, target, names, likelihood)
         scaling = _choose_scaling(values, target, likelihood, standardize=self.standardize)
         labels = default_names(values.shape[1]) if names is None else names
-        likelihood = _with_known_noise(likelihood, noise_var, target.size, scaling)
+        likelihood = with_known_noise(likelihood, noise_var, target.size, scaling)
         inputs, standard_target = scaling.inputs(values), scaling.target(target)
         beside = self._place(X)
         kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
@@ -236,6 +242,11 @@ class GP:
         if self.device is not None:
             return on_device(self.device)
         return X if lives_on_device(X) else np.empty(0)
+
+    def _fit_distributed(self, X: Any, y: Any, **options: Any) -> FittedGP:
+        from gpsift.gp.distributed import fit_distributed  # which imports this file
+
+        return fit_distributed(self, X, y, likelihood=_read_likelihood(self.likelihood), **options)
 
 
 def _infer_all(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
@@ -353,12 +364,22 @@ def _choose_scaling(X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, sta
     return Scaling.standardising(X, y if likelihood.standardises_target else None)
 
 
-def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None, likelihood: Likelihood) -> np.ndarray:
-    """Refuse data that no model can be fitted to; returns which columns are constant."""
-    if X.shape[0] < 2:
-        raise ValueError(f"At least 2 rows are needed to fit a model, got {X.shape[0]}.")
+def check_data(
+    X: np.ndarray,
+    y: np.ndarray,
+    names: tuple[str, ...] | None,
+    likelihood: Likelihood,
+    n_rows: int | None = None,
+) -> np.ndarray:
+    """Refuse data that no model can be fitted to; returns which columns are constant.
+
+    Of `n_rows` rows elsewhere, X and y are two with the range of all.
+    """
+    n_rows = X.shape[0] if n_rows is None else n_rows
+    if n_rows < 2:
+        raise ValueError(f"At least 2 rows are needed to fit a model, got {n_rows}.")
     if likelihood.size_name is None and np.ptp(y) <= 4.0 * np.finfo(float).eps * np.max(np.abs(y)):
-        raise ValueError(f"`y` is constant ({y[0]:g} in all {y.size} rows), so there is nothing for inputs to explain.")
+        raise ValueError(f"`y` is constant ({y[0]:g} in all {n_rows} rows), so there is nothing for inputs to explain.")
     refuse_extreme(y, "y")
     constant = constant_columns(X)
     if constant.all():
@@ -372,7 +393,8 @@ def _check_data(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None, lik
     return constant
 
 
-def _with_known_noise(likelihood: Likelihood, noise_var: Any, n: int, scaling: Scaling) -> Likelihood:
+def with_known_noise(likelihood: Likelihood, noise_var: Any, n: int, scaling: Scaling) -> Likelihood:
+    """The likelihood, with the noise of each observation where that was given."""
     if noise_var is None:
         return likelihood
     if not isinstance(likelihood, Gaussian):

@@ -24,13 +24,15 @@ def quality_sheet(
     *,
     log_evidence: float = np.inf,
     n_searched: int = 0,
+    empty: tuple[Likelihood, float] | None = None,
 ) -> Quality:
     """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
 
     Like the model, the empty one keeps what was estimated from all rows, so a model that found nothing scores the same.
+    It is `empty_model(y, ...)` unless these are only some of the rows.
     """
     loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
-    empty_likelihood, level = empty_model(y, size, likelihood)
+    empty_likelihood, level = empty_model(y, size, likelihood) if empty is None else empty
     f = np.full(y.shape, level)
     lpd_empty = empty_likelihood.log_density(y, f, size)
     empty_mean, _ = empty_likelihood.conditional_moments(f, size)

@@ -19,7 +19,6 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.reference import Reference
-from gpsift.relevance.groups import training_inputs
 
 MOST_LEVELS = 200
 
@@ -45,11 +44,15 @@ class Levels:
     @classmethod
     def found(cls, reference: Reference, X: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
         """Those that occur in the training inputs, or in X where the model does not know them."""
-        codes = training_inputs(reference, X)[:, list(columns)]
-        values, counts = np.unique(codes, axis=0, return_counts=True)
+        codes = (X if reference.X_train is None else reference.X_train)[:, list(columns)]
+        return cls.counted(*np.unique(codes, axis=0, return_counts=True), columns, name)
+
+    @classmethod
+    def counted(cls, values: np.ndarray, counts: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
+        """Those that occur so many times each."""
         if len(values) > MOST_LEVELS:
             raise ValueError(
-                f"`categorical` names {name!r}, which has {len(values)} different values in {len(codes)} rows; more "
+                f"`categorical` names {name!r}, which has {len(values)} different values in {counts.sum()} rows; more "
                 f"than {MOST_LEVELS} levels are no category. Leave it out to score it as a number."
             )
         return cls(columns, values, counts / counts.sum())

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gpsift.tables import constant_columns
+from gpsift.inputs import InputMoments, standard_units
 
 Covariance = Literal["auto", "sample", "ledoit-wolf", "oas", "ridge"]
 COVARIANCES: tuple[str, ...] = get_args(Covariance)
@@ -47,13 +47,13 @@ class Conditionals:
 
     def mean(self, X: np.ndarray) -> np.ndarray:
         """m_ij for the rows of X, (n, p)."""
-        standard = np.where(self.scale > 0, (X - self.center) / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        standard = standard_units(X, self.center, self.scale)
         return X - self.scale * (standard @ self.precision) / np.diag(self.precision)
 
     def of_group(self, X: np.ndarray, group: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Mean (n, k) of several features given the others, and a root (k, k) of their covariance S_G = (P_GG)^-1."""
         columns = list(group)
-        standard = np.where(self.scale > 0, (X - self.center) / np.where(self.scale > 0, self.scale, 1.0), 0.0)
+        standard = standard_units(X, self.center, self.scale)
         precisions, axes = np.linalg.eigh(self.precision[np.ix_(columns, columns)])
         inverse = (axes / precisions) @ axes.T
         scale = self.scale[columns]
@@ -61,24 +61,21 @@ class Conditionals:
         return mean, scale[:, None] * axes / np.sqrt(precisions)
 
 
-def fit_conditionals(X: np.ndarray, covariance: Covariance) -> Conditionals:
-    """Estimate the conditionals from the rows of X."""
-    if X.shape[0] < 2:
+def fit_conditionals(moments: InputMoments, covariance: Covariance) -> Conditionals:
+    """Estimate the conditionals from the moments of the inputs."""
+    n, active = moments.n, moments.sd > 0
+    if n < 2:
         raise ValueError("The distribution of the inputs cannot be estimated from one row; VAR needs at least two.")
-    center, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
-    active = ~constant_columns(X)
-    scale = np.where(active, scale, 0.0)
-    standard = (X[:, active] - center[active]) / scale[active]
-    correlation, details = estimate_correlation(standard, covariance)
-    precision = np.eye(X.shape[1])
+    correlation, details = estimate_correlation(moments, covariance)
+    precision = np.eye(active.size)
     precision[np.ix_(active, active)] = np.linalg.inv(correlation)
-    return Conditionals(center, scale, precision, details)
+    return Conditionals(moments.center, moments.sd * np.sqrt(n / (n - 1)), precision, details)
 
 
-def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[np.ndarray, dict[str, Any]]:
-    """A correlation matrix of standardised columns that has an inverse, and how it was made."""
-    n, p = standard.shape
-    sample = standard.T @ standard / (n - 1)
+def estimate_correlation(moments: InputMoments, covariance: Covariance) -> tuple[np.ndarray, dict[str, Any]]:
+    """A correlation matrix of the features that vary, which has an inverse, and how it was made."""
+    active = moments.sd > 0
+    sample, n, p = moments.correlation[np.ix_(active, active)], moments.n, int(active.sum())
     np.fill_diagonal(sample, 1.0)
     eigenvalues = np.linalg.eigvalsh(sample)
     condition = float(eigenvalues[-1] / eigenvalues[0]) if eigenvalues[0] > 0 else np.inf
@@ -94,7 +91,9 @@ def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[
             )
         matrix = sample
     elif method in ("ledoit-wolf", "oas"):
-        shrinkage = shrinkage_intensity(standard, method)
+        intensity = ledoit_wolf(sample, moments.quartic, n) if method == "ledoit-wolf" else oas(sample, n)
+        # Two rows, or copies of one column, can make the estimate 0 although the matrix is singular.
+        shrinkage = float(np.clip(intensity, 1e-8, 1.0))
         matrix = (1.0 - shrinkage) * sample + shrinkage * np.eye(p)
     else:
         ridge = max(0.0, (eigenvalues[-1] - RIDGE_CONDITION * eigenvalues[0]) / (RIDGE_CONDITION - 1.0))
@@ -103,11 +102,17 @@ def estimate_correlation(standard: np.ndarray, covariance: Covariance) -> tuple[
     return matrix, details
 
 
-def shrinkage_intensity(standard: np.ndarray, method: Literal["ledoit-wolf", "oas"]) -> float:
-    """How far towards the identity a correlation matrix is drawn: scikit-learn's Ledoit-Wolf or OAS estimate."""
-    from sklearn.covariance import ledoit_wolf, oas
+def ledoit_wolf(correlation: np.ndarray, quartic: float, n: int) -> float:
+    """How far towards the identity: the noise of the matrix over its distance from there (Ledoit and Wolf 2004)."""
+    distance = np.sum(correlation**2) - len(correlation)
+    noise = (quartic - np.sum(correlation**2)) / n
+    return float(min(noise / distance, 1.0)) if distance > 0 and len(correlation) > 1 else 0.0
 
-    estimator = ledoit_wolf if method == "ledoit-wolf" else oas
-    _, shrinkage = estimator(standard, assume_centered=True)
-    # Two rows, or copies of one column, can make the estimate 0 although the matrix is singular.
-    return float(np.clip(shrinkage, 1e-8, 1.0))
+
+def oas(correlation: np.ndarray, n: int) -> float:
+    """How far towards the identity, for normal rows (Chen, Wiesel, Eldar and Hero 2010, equation 23)."""
+    p, square = len(correlation), np.mean(correlation**2)
+    if p == 1:
+        return 0.0
+    distance = (n + 1.0) * (square - 1.0 / p)
+    return float(min((square + 1.0) / distance, 1.0)) if distance > 0 else 1.0

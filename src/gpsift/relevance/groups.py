@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from gpsift.inputs import standard_units
 from gpsift.reference import Reference
-from gpsift.relevance.measure import Units, feature_scale
+from gpsift.relevance.measure import Units, feature_scale, input_moments
 
 
 def read_groups(
@@ -131,7 +132,7 @@ def group_coordinates(
     points = X if rows is None else X[rows]
     if all(len(group) == 1 for group in groups):
         return points
-    sd, center = feature_scale(reference, X, "sd"), training_inputs(reference, X).mean(axis=0)
+    sd, center = feature_scale(reference, X, "sd"), input_moments(reference, X).center
     coordinates = np.empty((points.shape[0], len(groups)))
     for k, group in enumerate(groups):
         columns = list(group)
@@ -140,22 +141,11 @@ def group_coordinates(
             continue
         axis = _principal_axes(reference, X, group)[1][:, -1]
         axis = axis * np.sign(axis[np.argmax(np.abs(axis))])  # an axis has no sign; this one is as good as any
-        coordinates[:, k] = _standardised(points[:, columns], center[columns], sd[columns]) @ axis
+        coordinates[:, k] = standard_units(points[:, columns], center[columns], sd[columns]) @ axis
     return coordinates
 
 
 def _principal_axes(reference: Reference, X: np.ndarray, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, ascending, and eigenvectors of the correlation matrix; a constant column correlates with nothing."""
-    inputs, columns = training_inputs(reference, X)[:, list(group)], list(group)
-    Z = _standardised(inputs, inputs.mean(axis=0), feature_scale(reference, X, "sd")[columns])
-    variances, axes = np.linalg.eigh(Z.T @ Z / len(Z))
+    variances, axes = np.linalg.eigh(input_moments(reference, X).correlation[np.ix_(group, group)])
     return np.maximum(variances, 0.0), axes
-
-
-def _standardised(X: np.ndarray, center: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    return np.where(sd > 0, (X - center) / np.where(sd > 0, sd, 1.0), 0.0)
-
-
-def training_inputs(reference: Reference, X: np.ndarray) -> np.ndarray:
-    """The inputs whose distribution gives the units of scores: those of the training data, where they are known."""
-    return X if reference.X_train is None else reference.X_train

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from gpsift.inputs import InputMoments
 from gpsift.reference import MissingCapability, Reference
 from gpsift.tables import column_sd
 
@@ -38,7 +39,15 @@ class Relevance:
 
 
 class Measure(ABC):
-    """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices."""
+    """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices.
+
+    Attributes
+    ----------
+    is_joint : bool
+        Whether it looks at all points together. By default the score at a point depends on that point alone.
+    """
+
+    is_joint: ClassVar[bool] = False
 
     @abstractmethod
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
@@ -77,8 +86,13 @@ def feature_scale(reference: Reference, X: np.ndarray, units: Units) -> np.ndarr
 
     It is 0 for a feature that never varies, about which the data say nothing.
     """
-    sd = column_sd(X) if reference.X_train is None else reference.feature_sd
+    sd = reference.feature_sd if reference.knows_inputs else column_sd(X)
     return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
+
+
+def input_moments(reference: Reference, X: np.ndarray) -> InputMoments:
+    """Of the training inputs, or of X where the model does not know them."""
+    return reference.input_moments if reference.knows_inputs else InputMoments.of(X)
 
 
 def check_units(units: str) -> None:

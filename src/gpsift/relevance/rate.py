@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -76,6 +77,8 @@ class RATE(Measure):
     Crawford, Flaxman, Runcie and West (2019), "Variable prioritization in nonlinear black box methods: a genetic
     association case study", Annals of Applied Statistics 13(2), 958-989.
     """
+
+    is_joint: ClassVar[bool] = True
 
     def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
         return self.group_relevance(reference, X, rows, tuple((j,) for j in range(X.shape[1])))

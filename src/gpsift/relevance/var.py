@@ -22,8 +22,7 @@ from scipy.special import ndtri
 from gpsift.reference import Reference
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals
-from gpsift.relevance.groups import training_inputs
-from gpsift.relevance.measure import Measure, Relevance
+from gpsift.relevance.measure import Measure, Relevance, input_moments
 from gpsift.threads import threaded_map
 
 # A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
@@ -78,7 +77,7 @@ class VAR(Measure):
     def group_relevance(
         self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
     ) -> Relevance:
-        conditionals = fit_conditionals(training_inputs(reference, X), self.covariance)
+        conditionals = fit_conditionals(input_moments(reference, X), self.covariance)
         where = np.arange(len(X)) if rows is None else rows
         blocks = reference.blocks(len(where))
         if len(blocks) == 1:

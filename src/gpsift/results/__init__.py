@@ -3,7 +3,7 @@
 from gpsift.results.path import Path
 from gpsift.results.prediction import Prediction
 from gpsift.results.projection import Projection, ProjectionPath
-from gpsift.results.quality import Quality
+from gpsift.results.quality import Quality, SampledQuality
 from gpsift.results.ranking import Ranking
 from gpsift.results.stability import Stability
 from gpsift.results.suggestion import Suggestion, Verdict
@@ -15,6 +15,7 @@ __all__ = [
     "ProjectionPath",
     "Quality",
     "Ranking",
+    "SampledQuality",
     "Stability",
     "Suggestion",
     "Verdict",

@@ -87,3 +87,34 @@ class Quality:
             f"Quality(loo_r2={self.loo_r2:.3f}, elpd={self.elpd:.1f}, elpd_empty={self.elpd_empty:.1f}, "
             f"elpd_diff={self.elpd_diff:.1f} +- {self.diff_se:.1f})"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SampledQuality(Quality):
+    """The sheet of more rows than are kept: numbers are those of all rows, arrays those of a sample of them.
+
+    Attributes
+    ----------
+    rows : array
+        Which rows the arrays belong to.
+    n_rows : int
+        How many there are in all.
+    """
+
+    rows: np.ndarray
+    n_rows: int
+    total_elpd: float
+    total_elpd_empty: float
+    total_diff_se: float
+
+    @property
+    def elpd(self) -> float:
+        return self.total_elpd
+
+    @property
+    def elpd_empty(self) -> float:
+        return self.total_elpd_empty
+
+    @property
+    def diff_se(self) -> float:
+        return self.total_diff_se

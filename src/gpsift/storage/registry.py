@@ -13,6 +13,7 @@ from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import CoupledPosterior, Inferred, Sparse
+from gpsift.inputs import InputMoments
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -25,6 +26,7 @@ CLASSES: Mapping[str, type] = {
     "FittedGP": gp.FittedGP,
     "FittedMulticlass": gp.FittedMulticlass,
     "DrawnGP": gp.DrawnGP,
+    "DistributedGP": gp.DistributedGP,
     # answers
     "Ranking": results.Ranking,
     "Path": results.Path,
@@ -35,6 +37,7 @@ CLASSES: Mapping[str, type] = {
     "ProjectionPath": results.ProjectionPath,
     "Prediction": results.Prediction,
     "Quality": results.Quality,
+    "SampledQuality": results.SampledQuality,
     # what models consist of
     "Posterior": Posterior,
     "CoupledPosterior": CoupledPosterior,
@@ -42,6 +45,7 @@ CLASSES: Mapping[str, type] = {
     "DenseFactor": DenseFactor,
     "Inferred": Inferred,
     "Scaling": Scaling,
+    "InputMoments": InputMoments,
     "FitReport": FitReport,
     "Trace": Trace,
     "Group": Group,

@@ -13,13 +13,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 
-class TaskBar(AbstractContextManager[Callable[[], None]]):
-    """A bar of tasks that are counted; entering it gives the function that moves it on."""
+def is_shown(progress: bool | None) -> bool:
+    """Whether to show a bar: as asked for, or where standard error is a terminal."""
+    return sys.stderr.isatty() if progress is None else progress
 
-    def __init__(self, title: str, total: int):
+
+class TaskBar(AbstractContextManager[Callable[[], None]]):
+    """A bar of tasks that are counted; entering it gives the function that moves it on.
+
+    Parameters
+    ----------
+    title : str
+    total : int
+        How often it will be moved on.
+    transient : bool
+        Whether it goes when it is done.
+    """
+
+    def __init__(self, title: str, total: int, *, transient: bool = False):
         from rich.progress import MofNCompleteColumn
 
-        self._progress = _progress(MofNCompleteColumn())
+        self._progress = _progress(MofNCompleteColumn(), transient=transient)
         self._task = self._progress.add_task(title, total=total)
 
     def __enter__(self) -> Callable[[], None]:
@@ -42,7 +56,7 @@ class FitBar(AbstractContextManager[None]):
     """
 
     def __init__(self, shows: bool | None = None):
-        self._shows = sys.stderr.isatty() if shows is None else shows
+        self._shows = is_shown(shows)
         self._stack = ExitStack()
 
     def __enter__(self) -> None:
@@ -78,7 +92,7 @@ class WaitingBar(AbstractContextManager[None]):
     """
 
     def __init__(self, title: str, shows: bool | None = None):
-        self._title, self._shows = title, sys.stderr.isatty() if shows is None else shows
+        self._title, self._shows = title, is_shown(shows)
         self._stack = ExitStack()
 
     def __enter__(self) -> None:

@@ -6,13 +6,12 @@ joblib's own backends decide where: ``joblib.parallel_config("dask")`` around a 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpsift.work.bars import TaskBar
+from gpsift.work.bars import TaskBar, is_shown
 from gpsift.work.checkpoint import Checkpoint, as_json
 
 
@@ -43,7 +42,7 @@ class Bench(AbstractContextManager["Bench"]):
         self, *, jobs: int | None, checkpoint: Checkpoint | None, progress: bool | None, title: str, total: int
     ):
         self._jobs, self._checkpoint = jobs, checkpoint
-        self._shows = sys.stderr.isatty() if progress is None else progress
+        self._shows = is_shown(progress)
         self._title, self._total = title, total
         self._stack = ExitStack()
         self._advance: Callable[[], None] = lambda: None

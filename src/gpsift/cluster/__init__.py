@@ -1,0 +1,12 @@
+"""Rows in dask collections, visited where they are: arrays and data frames in, a source of rows out.
+
+`collections.py` reads what users have, `rows.py` is the source, `passes.py` runs one pass over all partitions on a
+cluster or in this process, `summary.py` holds the sums that a fit begins with. dask is imported when a collection comes
+in, and not before.
+"""
+
+from gpsift.cluster.collections import read_collections
+from gpsift.cluster.rows import ClusterRows
+from gpsift.cluster.summary import Cloud, Spread, Summary, cloud, missing, summarise
+
+__all__ = ["Cloud", "ClusterRows", "Spread", "Summary", "cloud", "missing", "read_collections", "summarise"]

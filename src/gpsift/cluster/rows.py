@@ -1,0 +1,180 @@
+"""Rows in the partitions of dask collections, visited by whoever has them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from gpsift.chunks import CHUNK_BYTES, row_chunks
+from gpsift.cluster.passes import Pass
+from gpsift.inference.rows import Rows, Totals
+from gpsift.tables import feature_values, target_values
+
+T = TypeVar("T", bound=Totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A partition of at least one row: its size, and the delayed tables of which Rows are made."""
+
+    n: int
+    tables: tuple[Any, ...]  # X, y or None, noise_var or None
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How a partition is read where it is: in chunks, each made what visits expect.
+
+    Parameters
+    ----------
+    n_columns, chunk_bytes : int
+        Of the matrices that a visit makes, and what one of them may take.
+    transform : callable from Rows to Rows, optional
+        Such as standardisation: done to each chunk when it is visited, so that there is no second copy of the data.
+    """
+
+    n_columns: int
+    chunk_bytes: int = CHUNK_BYTES
+    transform: Callable[[Rows], Rows] | None = None
+
+    @property
+    def chunking(self) -> dict[str, int]:
+        return {"n_columns": self.n_columns, "chunk_bytes": self.chunk_bytes}
+
+    def chunks(self, rows: Rows) -> Iterator[Rows]:
+        for chunk in row_chunks(rows.n, self.n_columns, self.chunk_bytes):
+            yield self.made(rows.chunk(chunk))
+
+    def made(self, rows: Rows) -> Rows:
+        return rows if self.transform is None else self.transform(rows)
+
+
+class ClusterRows:
+    """A source of rows: what `inference.rows.LocalRows` is for rows in this process.
+
+    Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
+    scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a
+    lost worker are made again by the others. Collections that were persisted are read from memory.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    names : tuple of str or None
+        Of the columns, where they have any.
+    reading : Reading
+    held : object
+        The collections. The graphs of their partitions do not keep what was persisted on a cluster; they do.
+    """
+
+    def __init__(self, blocks: Sequence[Block], names: tuple[str, ...] | None, reading: Reading, held: Any = None):
+        self.blocks, self.names, self.reading, self.held = tuple(blocks), names, reading, held
+        self._starts = np.cumsum([0, *(block.n for block in self.blocks)])
+
+    @property
+    def n(self) -> int:
+        return int(self._starts[-1])
+
+    def read_as(self, **changes: Any) -> Self:
+        """The same rows, read in another way: the fields of `Reading`."""
+        return type(self)(self.blocks, self.names, replace(self.reading, **changes), self.held)
+
+    def total(self, visit: Callable[[Rows], T]) -> T:
+        one_pass = Pass(_name(visit), (visit, self.reading))
+        for block in self.blocks:
+            one_pass.add(_total_of_block, *block.tables)
+        return one_pass.total()
+
+    def joined(self, visit: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
+        one_pass = Pass(_name(visit), (visit, self.reading))
+        for block in self.blocks:
+            one_pass.add(_joined_in_block, *block.tables)
+        return tuple(np.concatenate(pieces) for pieces in zip(*one_pass.results(), strict=True))
+
+    def sample(self, size: int, seed: int) -> Rows:
+        # The rows that `LocalRows` would draw: a model is the same wherever its rows are.
+        if size >= self.n:
+            return self.take(np.arange(self.n))
+        drawn = np.random.default_rng(seed).choice(self.n, size=size, replace=False)
+        return self.take(np.union1d(drawn, self._extremes))
+
+    def take(self, which: np.ndarray) -> Rows:
+        """The rows with these ascending numbers, in this process."""
+        one_pass = Pass("rows", self.reading)
+        edges = np.searchsorted(which, self._starts)
+        for block, start, first, last in zip(self.blocks, self._starts, edges, edges[1:], strict=False):
+            if last > first:
+                one_pass.add(_rows_of_block, which[first:last] - start, *block.tables)
+        return _stacked(one_pass.results())
+
+    @functools.cached_property
+    def _extremes(self) -> np.ndarray:
+        """The numbers of the rows with the smallest and the largest target."""
+        found = self.total(target_extremes)
+        return np.array([found.smallest[1], found.largest[1]])
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes(Totals):
+    """The smallest and the largest target, each with its row; the first of equal ones."""
+
+    n: int
+    smallest: tuple[float, int]
+    largest: tuple[float, int]
+
+    def __add__(self, other: Self) -> Self:
+        low, high = ((value, self.n + row) for value, row in (other.smallest, other.largest))
+        return type(self)(
+            self.n + other.n,
+            low if low[0] < self.smallest[0] else self.smallest,
+            high if high[0] > self.largest[0] else self.largest,
+        )
+
+
+def target_extremes(rows: Rows) -> Extremes:
+    """Of a chunk of rows."""
+    low, high = int(np.argmin(rows.y)), int(np.argmax(rows.y))
+    return Extremes(rows.n, (float(rows.y[low]), low), (float(rows.y[high]), high))
+
+
+def read_block(X: Any, y: Any = None, noise_var: Any = None) -> Rows:
+    """A partition as rows in the user's units."""
+    values, _ = feature_values(X, "X")
+    return Rows(
+        values,
+        None if y is None else target_values(y, "y"),
+        None if noise_var is None else target_values(noise_var, "noise_var"),
+    )
+
+
+def _total_of_block(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
+    visit, reading = carried
+    return functools.reduce(operator.add, map(visit, reading.chunks(read_block(*tables))))
+
+
+def _joined_in_block(
+    carried: tuple[Callable[[Rows], tuple[Any, ...]], Reading], *tables: Any
+) -> tuple[np.ndarray, ...]:
+    visit, reading = carried
+    found = [visit(chunk) for chunk in reading.chunks(read_block(*tables))]
+    return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
+
+
+def _rows_of_block(reading: Reading, which: np.ndarray, *tables: Any) -> Rows:
+    return reading.made(read_block(*tables).take(which))
+
+
+def _stacked(parts: Sequence[Rows]) -> Rows:
+    def stacked(name: str) -> np.ndarray | None:
+        pieces = [getattr(part, name) for part in parts]
+        return None if pieces[0] is None else np.concatenate(pieces)
+
+    return Rows(stacked("X"), stacked("y"), stacked("noise_var"))
+
+
+def _name(visit: Callable[..., Any]) -> str:
+    return str(getattr(visit, "func", visit).__name__).strip("_")

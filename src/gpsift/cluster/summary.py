@@ -1,0 +1,157 @@
+"""Sums over rows with which a fit begins: extremes, means, spreads, and what must be refused.
+
+Means and squared deviations of two sets of rows are joined by the formulas of Chan, Golub and LeVeque (1983), which
+lose no digits where the mean is large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from gpsift.inference.rows import Rows, Totals
+from gpsift.inputs import InputMoments, standard_units
+
+# Values that are not finite, or too large to be squared, are refused when all rows have been seen.
+UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Totals):
+    """Mean of n numbers, or of n rows, and the sum of the squared deviations from it."""
+
+    n: int
+    mean: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        mean = values.mean(axis=0)
+        return cls(len(values), mean, np.sum((values - mean) ** 2, axis=0))
+
+    def __add__(self, other: Self) -> Self:
+        n = self.n + other.n
+        with np.errstate(**UNCHECKED):
+            step = other.mean - self.mean
+            mean = self.mean + step * (other.n / n)
+            squares = self.squares + other.squares + step**2 * (self.n * other.n / n)
+        return type(self)(n, mean, squares)
+
+    @property
+    def sd(self) -> np.ndarray:
+        return np.sqrt(self.squares / self.n)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds(Totals):
+    """Smallest and largest value of each column."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Two rows with the range of all."""
+        return np.stack([self.low, self.high])
+
+
+@dataclass(frozen=True, eq=False)
+class Missing(Totals):
+    """How many values are not finite in each column, and the first row with one."""
+
+    n: int
+    counts: np.ndarray
+    first: int | None
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        bad = ~np.isfinite(values)
+        rows = np.flatnonzero(bad.any(axis=1))
+        return cls(len(values), bad.sum(axis=0), int(rows[0]) if rows.size else None)
+
+    def __add__(self, other: Self) -> Self:
+        later = None if other.first is None else self.n + other.first
+        return type(self)(self.n + other.n, self.counts + other.counts, later if self.first is None else self.first)
+
+
+def missing(rows: Rows) -> Missing:
+    """Of the features of a chunk of rows."""
+    return Missing.of(rows.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Totals):
+    """The values of each column while they are few, None for a column with more than `most`."""
+
+    most: int
+    columns: tuple[np.ndarray | None, ...]
+
+    @classmethod
+    def of(cls, X: np.ndarray, most: int) -> Self:
+        # A look at some rows first: sorting all of them for nothing is what would take long.
+        few = (len(np.unique(column[: 10 * most])) <= most for column in X.T)
+        columns = zip(X.T, few, strict=True)
+        return cls(most, tuple(_few(np.unique(column), most) if is_few else None for column, is_few in columns))
+
+    def __add__(self, other: Self) -> Self:
+        both = zip(self.columns, other.columns, strict=True)
+        return type(self)(
+            self.most, tuple(None if a is None or b is None else _few(np.union1d(a, b), self.most) for a, b in both)
+        )
+
+    @property
+    def table(self) -> np.ndarray:
+        """A table with these values in its columns, (most + 1, p); for many values others, as many as it has rows."""
+        size = self.most + 1
+        columns = [np.arange(size, dtype=float) if c is None else np.resize(c, size) for c in self.columns]
+        return np.column_stack(columns)
+
+
+def _few(values: np.ndarray, most: int) -> np.ndarray | None:
+    return values if len(values) <= most else None
+
+
+@dataclass(frozen=True, eq=False)
+class Summary(Totals):
+    """All that a fit asks of the rows before it has a model; columns are those of X, then y, then any known noise."""
+
+    missing: Missing
+    bounds: Bounds
+    spread: Spread
+    values: Values
+
+
+def summarise(most_values: int, rows: Rows) -> Summary:
+    """A chunk of rows in the user's units."""
+    columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var) if a is not None])
+    with np.errstate(**UNCHECKED):
+        return Summary(
+            Missing.of(columns),
+            Bounds(columns.min(axis=0), columns.max(axis=0)),
+            Spread.of(columns),
+            Values.of(rows.X, most_values),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud(Totals):
+    """Sums of products, and of fourth powers of lengths, of rows in standard units."""
+
+    n: int
+    products: np.ndarray
+    quartic: float
+
+    def moments(self, center: np.ndarray, sd: np.ndarray) -> InputMoments:
+        """Of inputs with this center and spread."""
+        return InputMoments(self.n, center, sd, self.products / self.n, self.quartic / self.n)
+
+
+def cloud(center: np.ndarray, sd: np.ndarray, X: np.ndarray) -> Cloud:
+    """Of rows whose columns have this center and spread."""
+    Z = standard_units(X, center, sd)
+    return Cloud(len(Z), Z.T @ Z, float(np.sum(np.sum(Z**2, axis=1) ** 2)))

@@ -1,0 +1,333 @@
+"""Fits to rows in dask collections: the same sparse model, found by passes over the partitions.
+
+Whatever is asked of all rows is a sum over them. Arrays with an entry for each row, such as the left-out predictions,
+would be as large as the data; they are kept for a sample of the rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from gpsift.chunks import CHUNK_BYTES
+from gpsift.cluster import Cloud, ClusterRows, Spread, Summary, cloud, read_collections, summarise
+from gpsift.gp.fitreport import FEW_VALUES, FitReport, stepped_features
+from gpsift.gp.fitted import FittedGP
+from gpsift.gp.nuts import NUTS
+from gpsift.gp.problem import Problem
+from gpsift.gp.quality import quality_sheet
+from gpsift.gp.related import related_start
+from gpsift.gp.rounds import estimate_in_rounds
+from gpsift.gp.scaling import Scaling
+from gpsift.inference import Inferred, Sparse, SparseEngine
+from gpsift.inference.rows import Rows, Totals
+from gpsift.inference.sparse import Model, Passes, Solution, left_out, sparse_model
+from gpsift.inputs import InputMoments
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
+from gpsift.notices import notice
+from gpsift.results import Quality, SampledQuality
+from gpsift.tables import default_names, refuse_extreme, refuse_missing, refuse_not_finite
+
+if TYPE_CHECKING:
+    from gpsift.gp.model import GP
+
+# Of so many rows, drawn with the seed of `Sparse`, left-out predictions are kept.
+KEPT_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DistributedGP(FittedGP):
+    """A Gaussian process after `GP.fit` with dask collections; it does what a `FittedGP` does.
+
+    `X_train`, `y_train` and `size_train` are not here: the rows are where they were. `rank` visits them there. The
+    numbers of `quality` are those of all rows, its arrays those of a sample of 10,000, named by ``quality.rows``. Where
+    the noise of each row was given, `noise_var` is its mean.
+
+    Attributes
+    ----------
+    sheet : SampledQuality
+        What `quality` is.
+    inputs : InputMoments
+        Of the training inputs, in the user's units.
+    source : ClusterRows or None
+        The training rows in the user's units; None in a copy that travels to them.
+    """
+
+    sheet: SampledQuality
+    inputs: InputMoments
+    source: ClusterRows | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self.inputs.n
+
+    @cached_property
+    def quality(self) -> Quality:
+        return self.sheet
+
+    @property
+    def knows_inputs(self) -> bool:
+        return True
+
+    @cached_property
+    def feature_sd(self) -> np.ndarray:
+        return self.inputs.sd
+
+    @cached_property
+    def input_moments(self) -> InputMoments:
+        return self.inputs
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model, without its rows, to a file that `gpsift.load` reads; `rank` then needs points."""
+        super().save(path) if self.source is None else self.travelling().save(path)
+
+    def travelling(self) -> Self:
+        """The same model without its rows, light enough to be sent to them."""
+        return replace(self, source=None)
+
+
+def fit_distributed(
+    gp: GP,
+    X: Any,
+    y: Any,
+    *,
+    likelihood: Likelihood,
+    noise_var: Any,
+    start: FittedGP | Mapping[str, float] | None,
+    ceiling: float | None,
+    **sizes: Any,
+) -> DistributedGP:
+    """What `GP.fit` does, with rows in partitions."""
+    from gpsift.gp.model import check_data
+
+    choice = _sparse(gp, likelihood)
+    read_size(likelihood, 1, **sizes)  # refuses what a Gaussian likelihood does not have
+    same_noise = None if noise_var is None or np.ndim(noise_var) else float(noise_var)
+    raw = read_collections(X, y, noise_var if same_noise is None else None)
+    summary = _checked(raw, raw.total(partial(summarise, FEW_VALUES)))
+    p = summary.values.table.shape[1]
+    bounds, spread = summary.bounds.rows, summary.spread
+    names = default_names(p) if raw.names is None else raw.names
+    constant = check_data(bounds[:, :p], bounds[:, p], raw.names, likelihood, n_rows=raw.n)
+    sd = np.where(constant, 0.0, spread.sd[:p])
+    scaling = _scaling(spread, constant, p, standardize=gp.standardize)
+    if noise_var is not None:
+        likelihood = _known_noise(likelihood, same_noise, summary, scaling, p)
+    kernel, likelihood = gp.hyper.prepare(gp.kernel, likelihood)
+    kernel = kernel.for_features(p)
+    source = raw.read_as(
+        n_columns=max(choice.m, p),
+        chunk_bytes=choice.chunk_bytes or CHUNK_BYTES,
+        transform=partial(standardised, scaling, same_noise),
+    )
+    problem = Problem(
+        kernel=kernel,
+        likelihood=likelihood,
+        X=scaling.inputs(_two_rows(spread.mean[:p], sd)),
+        y=scaling.target(_two_rows(spread.mean[p], spread.sd[p])),
+        engine=SparseEngine.picking(source, kernel, choice),
+        names=names,
+    )
+    if ceiling is not None:
+        problem = replace(problem, ceiling=ceiling)
+    if start is not None:
+        known = start.hyperparameters if isinstance(start, FittedGP) else start
+        problem = replace(problem, start=related_start(problem, known))
+    estimate, problem = estimate_in_rounds(gp.hyper, problem)
+    kernel, likelihood = problem.split(estimate.log_params)
+    engine = problem.engine
+    assert isinstance(engine, SparseEngine)
+    shared = float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
+    model = sparse_model(kernel, engine.Z, shared, power=choice.power)
+    passes = Passes(model, source)
+    inferred = Inferred(
+        posterior=passes.posterior(),
+        log_evidence=passes.solution.value,
+        cavity_mean=np.empty(0),
+        cavity_var=np.empty(0),
+        jitter=model.inducing.added,
+        n_inducing=engine.Z.shape[0],
+    )
+    inert = tuple(name for name, is_constant in zip(names, constant, strict=True) if is_constant)
+    stepped = stepped_features(scaling.inputs(summary.values.table), kernel, names)
+    report = FitReport.of(estimate, inferred, inert, stepped)
+    report.warn()
+    closing = Closing(model, passes.solution, likelihood, scaling, spread.mean[: p + 1], np.append(sd, spread.sd[p]))
+    sheet, inputs = closing.sheet(source, choice.seed, inferred.log_evidence, report.n_searched)
+    return DistributedGP(
+        posterior=inferred.posterior,  # type: ignore[arg-type]
+        likelihood=likelihood,
+        inferred=inferred,
+        inference=engine.name,
+        scaling=scaling,
+        X_train=None,  # type: ignore[arg-type]
+        y_train=np.empty(0),
+        size_train=np.empty(0),
+        feature_names=names,
+        has_given_names=raw.names is not None,
+        report=report,
+        source=raw.read_as(n_columns=max(choice.m, p), chunk_bytes=choice.chunk_bytes or CHUNK_BYTES),
+        sheet=sheet,
+        inputs=inputs,
+    )
+
+
+def standardised(scaling: Scaling, noise_var: float | None, rows: Rows) -> Rows:
+    """Rows in the units of the model; `noise_var` where all have the same known one."""
+    noise = np.full(rows.n, noise_var) if noise_var is not None else rows.noise_var
+    return Rows(scaling.inputs(rows.X), scaling.target(rows.y), None if noise is None else noise / scaling.y_scale**2)
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The last visit of a fit: what leaving each row out makes of its prediction, and the moments of the inputs.
+
+    Parameters
+    ----------
+    model, solution, likelihood
+        Of the fit, in the units of the model.
+    scaling : Scaling
+    mean, sd : array (p + 1,)
+        Of each feature, 0 for the spread of a constant one, and of the target, in the user's units.
+    """
+
+    model: Model
+    solution: Solution
+    likelihood: Likelihood
+    scaling: Scaling
+    mean: np.ndarray
+    sd: np.ndarray
+
+    def sheet(
+        self, source: ClusterRows, seed: int, log_evidence: float, n_searched: int
+    ) -> tuple[SampledQuality, InputMoments]:
+        """The leave-one-out sheet in the user's units, and the moments."""
+        n = source.n
+        _ = self.solution.L_B_inverse  # made once, not by every task
+        found = source.total(partial(closing_sums, self))
+        drawn = np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False)
+        kept = np.sort(drawn)
+        arrays = self.left_out(source.take(kept))
+        evidence = log_evidence - n * np.log(self.scaling.y_scale)
+        sheet = SampledQuality(
+            loo_mean=arrays.loo_mean,
+            loo_var=arrays.loo_var,
+            loo_r2=float(1.0 - found.squared_error / (n * self.sd[-1] ** 2)),
+            lpd=arrays.lpd,
+            lpd_empty=arrays.lpd_empty,
+            pit=arrays.pit,
+            evidence_gain=float(evidence - found.lpd_empty),
+            n_searched=n_searched,
+            rows=kept,
+            n_rows=n,
+            total_elpd=found.lpd,
+            total_elpd_empty=found.lpd_empty,
+            total_diff_se=float(np.sqrt(found.difference.squares / (n - 1) * n)),
+        )
+        return sheet, found.cloud.moments(self.mean[:-1], self.sd[:-1])
+
+    def left_out(self, rows: Rows) -> Quality:
+        """The sheet of some rows."""
+        scaling, noise = self.scaling, rows.noise_var
+        mean, var = left_out(self.model, self.solution, rows)
+        likelihood = self.likelihood if noise is None else KnownNoise(noise)
+        y = scaling.y_center + scaling.y_scale * rows.y
+        return quality_sheet(
+            y,
+            np.ones(rows.n),
+            likelihood.in_units(scaling.y_scale),
+            scaling.y_center + scaling.y_scale * mean,
+            scaling.y_scale**2 * var,
+            empty=(Gaussian(float(self.sd[-1]) ** 2), float(self.mean[-1])),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClosingSums(Totals):
+    """What the last visit finds."""
+
+    squared_error: float
+    lpd: float
+    lpd_empty: float
+    difference: Spread
+    cloud: Cloud
+
+
+def closing_sums(closing: Closing, rows: Rows) -> ClosingSums:
+    """The last visit of a chunk."""
+    found, scaling = closing.left_out(rows), closing.scaling
+    y = scaling.y_center + scaling.y_scale * rows.y
+    # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
+    center = scaling.inputs(closing.mean[None, :-1])[0]
+    return ClosingSums(
+        squared_error=float(np.sum((y - found.loo_mean) ** 2)),
+        lpd=found.elpd,
+        lpd_empty=found.elpd_empty,
+        difference=Spread.of(found.lpd - found.lpd_empty),
+        cloud=cloud(center, closing.sd[:-1] / scaling.x_scale, rows.X),
+    )
+
+
+def _sparse(gp: GP, likelihood: Likelihood) -> Sparse:
+    from gpsift.gp.model import choose_inference
+
+    if gp.inference not in ("auto", "sparse") and not isinstance(gp.inference, Sparse):
+        raise ValueError(
+            f'Rows of dask collections need sparse inference, got inference="{gp.inference}". Use '
+            "`GP(inference=Sparse(m=...))`, or fit rows that fit into memory as `fit(X.compute(), y.compute())`."
+        )
+    asked = "sparse" if gp.inference == "auto" else gp.inference
+    if not isinstance(likelihood, Gaussian):
+        raise ValueError(
+            f"Rows of dask collections need Gaussian noise, not {type(likelihood).__name__}. Fit rows that fit into "
+            "memory as `fit(X.compute(), y.compute())`."
+        )
+    if gp.device is not None:
+        raise ValueError("Rows of dask collections are visited where they are; leave `device` out.")
+    chosen = choose_inference(asked, likelihood, 0, samples=isinstance(gp.hyper, NUTS), beside=np.empty(0))
+    assert isinstance(chosen, Sparse)
+    if gp.inference == "auto":
+        notice(
+            f"Inference on dask collections is sparse: {chosen.m} inducing points stand for the rows. "
+            "`GP(inference=Sparse(m=...))` takes more of them."
+        )
+    return chosen
+
+
+def _checked(raw: ClusterRows, summary: Summary) -> Summary:
+    """Refuse what `tables.read_features` and `tables.read_target` refuse."""
+    p = summary.values.table.shape[1]
+    missing, bounds = summary.missing, summary.bounds.rows
+    refuse_not_finite(missing.counts[:p], raw.names, "X")
+    refuse_extreme(bounds[:, :p], "X")
+    for name, count in zip(("y", "noise_var"), missing.counts[p:], strict=False):
+        if count:
+            assert missing.first is not None
+            refuse_missing(int(count), missing.first, name)
+    return summary
+
+
+def _scaling(spread: Spread, constant: np.ndarray, p: int, *, standardize: bool) -> Scaling:
+    if not standardize:
+        return Scaling(np.zeros(p), np.where(constant, np.inf, 1.0), 0.0, 1.0)
+    x_scale = np.where(constant, np.inf, spread.sd[:p])
+    return Scaling(spread.mean[:p], x_scale, float(spread.mean[p]), float(spread.sd[p]))
+
+
+def _known_noise(likelihood: Likelihood, same: float | None, summary: Summary, scaling: Scaling, p: int) -> Likelihood:
+    """The likelihood of rows whose noise is known; new ones have the mean noise, and visits find each row's own."""
+    from gpsift.gp.model import with_known_noise
+
+    least, mean = (same, same) if same is not None else (summary.bounds.low[p + 1], summary.spread.mean[p + 1])
+    with_known_noise(likelihood, np.array([least]), 1, scaling)  # refuses what is not positive
+    return with_known_noise(likelihood, np.array([mean]), 1, scaling)
+
+
+def _two_rows(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """Two rows with these moments: the units of hyperparameters, which a `Problem` finds from its data, are theirs."""
+    return np.stack([mean - sd, mean + sd])

@@ -1,0 +1,118 @@
+"""Where a model is looked at: points in memory, or rows that are elsewhere and a sample of them here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from gpsift.cluster import ClusterRows, missing, read_collections
+from gpsift.reference import Reference
+from gpsift.relevance.measure import Measure
+from gpsift.tables import is_dask, read_features, refuse_not_finite
+
+# Of so many rows that are elsewhere scores are told point by point.
+KEPT_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The points of a ranking.
+
+    Attributes
+    ----------
+    values : array (n, p)
+        Points in this process.
+    rows : array or None
+        Which of them are looked at, None for all.
+    numbers : array
+        The numbers that these have among the rows that were given.
+    drawn : bool
+        Whether they were drawn at random.
+    everywhere : ClusterRows or None
+        The rows that scores are made of, where they are more than the points.
+    """
+
+    values: np.ndarray
+    rows: np.ndarray | None
+    numbers: np.ndarray
+    drawn: bool
+    everywhere: ClusterRows | None = None
+
+    @classmethod
+    def read(cls, model: Reference, X: Any, points: Any, seed: int, measure: Measure) -> Self:
+        """From the arguments of `rank`."""
+        source = _source(model, X)
+        is_count = np.ndim(points) == 0
+        if source is None:
+            values = _read_points(model, X)
+            rows = _choose_rows(points, values.shape[0], seed)
+            numbers = np.arange(values.shape[0]) if rows is None else rows
+            return cls(values, rows, numbers, drawn=rows is not None and is_count)
+        chosen = _choose_rows(points, source.n, seed)
+        everywhere = source if chosen is None else None
+        if chosen is None and measure.is_joint:
+            raise ValueError(
+                f"{measure.label} looks at all points together, and these are rows of a dask collection. Take some of "
+                "them: `rank(..., points=2000)`."
+            )
+        kept = _choose_rows(KEPT_ROWS, source.n, seed) if chosen is None else chosen
+        numbers = np.arange(source.n) if kept is None else kept
+        ascending, back = np.unique(numbers, return_inverse=True)
+        values = source.take(ascending).X[back]
+        return cls(values, None, numbers, drawn=kept is not None and is_count, everywhere=everywhere)
+
+    @property
+    def n_scored(self) -> int:
+        """How many rows the scores are made of."""
+        return len(self.numbers) if self.everywhere is None else self.everywhere.n
+
+
+def _source(model: Reference, X: Any) -> ClusterRows | None:
+    """Rows that are elsewhere, if those are meant."""
+    if not is_dask(X):
+        return model.source if X is None else None
+    if not model.knows_inputs:
+        raise ValueError(
+            "This model does not know its training inputs, which give the units of scores, and the rows of a dask "
+            "collection do not come here all at once. Pass points in memory, such as `X.head(1000)`."
+        )
+    source = read_collections(X)
+    model.check_features(source.names, source.reading.n_columns)
+    refuse_not_finite(source.total(missing).counts, source.names, "X")
+    if model.source is not None:
+        return source.read_as(**model.source.reading.chunking)
+    n_train = 1 if model.X_train is None else model.X_train.shape[0]
+    return source.read_as(n_columns=max(n_train, source.reading.n_columns))
+
+
+def _read_points(model: Reference, X: Any) -> np.ndarray:
+    if X is None:
+        if model.X_train is None:
+            raise ValueError("This model does not know its training inputs; pass the points to look at as `X`.")
+        return model.X_train
+    if type(X) is np.ndarray and model.X_train is not None and np.array_equal(X, model.X_train):
+        return model.X_train  # the same array from here on, checked when the model was fitted
+    values, names = read_features(X)
+    model.check_features(names, values.shape[1])
+    return values
+
+
+def _choose_rows(points: Any, n: int, seed: int) -> np.ndarray | None:
+    if points is None:
+        return None
+    if isinstance(points, int | np.integer) and not isinstance(points, bool):
+        if points < 1:
+            raise ValueError(f"`points` must be at least 1, got {points}.")
+        if points >= n:
+            return None
+        return np.sort(np.random.default_rng(seed).choice(n, size=int(points), replace=False))
+    rows = np.asarray(points)
+    if rows.dtype == bool and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError("`points` must be a number of rows, or a 1-d array of row indices or of n booleans.")
+    if rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"`points` names row {rows.max() if rows.max() >= n else rows.min()} but `X` has {n} rows.")
+    return rows
