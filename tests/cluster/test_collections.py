@@ -110,7 +110,6 @@ def changed(table, row, column, value):
         lambda t: (t[0][:0], t[1][:0]),
         lambda t: (t[0], t[1] * 1e120),
     ],
-    ids=str,
 )
 def test_bad_data_are_refused_as_in_memory(table, change):
     X, y = change(table)

@@ -66,6 +66,7 @@ def block_of(_, block_info=None):
     return np.resize(block, place["chunk-shape"])  # the same again and again: drawing all would take long
 
 
+@pytest.mark.filterwarnings("ignore:The model does not predict better:gpsift.GPSiftWarning")  # eight points see little
 def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
     rows = 40_000
     n_blocks = -(-4 * MEMORY // (rows * 8 * (WIDTH + 1)))
