@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
+from gpsift.analysis import Caution
 from gpsift.analysis import analyse as module_level_analyse
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.local import explain
@@ -45,6 +46,15 @@ def test_the_answer_speaks_of_the_users_columns(answer):
     assert set(answer.selected) == {"bend", "colour"}
     assert answer.stability.names == answer.leading.names
     assert answer.stability.n_splits == 3
+
+
+def test_the_answer_shows_itself(answer):
+    words = repr(replace(answer, cautions=(Caution("Odd", "but true."),)))
+    assert words.startswith("Analysis of y (regression): 60 rows, 4 columns, from a data frame")
+    assert "most relevant by KL(): " in words
+    assert f"enough: {', '.join(answer.selected)}" in words
+    assert "Odd: but true." in words
+    assert "enough" not in repr(replace(answer, path=None))
 
 
 def test_scores_are_those_of_rank(answer):

@@ -12,6 +12,8 @@ from gpsift.gp import DrawnGP, FittedGP
 from gpsift.results import Path, Ranking, Stability
 from gpsift.tabular.prepare import Task
 
+MOST_NAMED = 5
+
 
 @dataclass(frozen=True)
 class Caution:
@@ -75,6 +77,22 @@ class Analysis:
     command: str | None = None
     seed: int = 0
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        ranking = self.leading
+        first = ", ".join(ranking.names[j] for j in ranking.order[:MOST_NAMED])
+        lines = [
+            f"Analysis of {self.target} ({self.task}): {len(self.y)} rows, {len(ranking.names)} columns, from "
+            f"{self.source}",
+            f"  most relevant by {ranking.measure}: {first}{', ...' if len(ranking.names) > MOST_NAMED else ''}",
+        ]
+        if self.path is not None:
+            chosen = self.selected
+            lines.append(
+                f"  enough: {'no size qualifies' if chosen is None else ', '.join(chosen) or 'no column at all'}"
+            )
+        lines += [f"  {caution.title}: {caution.detail}" for caution in self.cautions]
+        return "\n".join(lines)
 
     @property
     def leading(self) -> Ranking:

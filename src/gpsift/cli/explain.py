@@ -63,7 +63,7 @@ def explain(
 
 
 def _places(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
-    """Positions in the prepared table, whose index counts the rows of the file; a condition may name any column."""
+    """Positions in the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
     n_read = len(frame)
     if where is not None:
         places = np.flatnonzero(matching_rows(frame.loc[table.rows.index], where))
