@@ -58,25 +58,27 @@ def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, monkeyp
     assert_allclose(scores, gs.rank(expected).scores, rtol=1e-6)
 
 
-def block_of(_, block_info=None):
-    """Rows made where they are visited: uniform inputs, then the target, which the first input decides."""
-    place = block_info[None]
-    block = np.random.default_rng(place["chunk-location"][0]).random((1000, WIDTH + 1))
-    block[:, -1] = np.sin(3.0 * block[:, 0]) + 0.1 * block[:, -1]
-    return np.resize(block, place["chunk-shape"])  # the same again and again: drawing all would take long
+def inputs(seeds, rows):
+    """Rows that are made where they are visited, the same again and again: drawing all would take long."""
+    return np.resize(np.random.default_rng(seeds).random((1000, WIDTH)), (rows, WIDTH))
+
+
+def target(seeds, rows):
+    return np.sin(3.0 * inputs(seeds, rows)[:, 0])
 
 
 def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
-    rows = 40_000
+    rows = 20_000
     n_blocks = -(-4 * MEMORY // (rows * 8 * (WIDTH + 1)))
-    chunks = ((rows,) * n_blocks, (WIDTH + 1,))
-    data = array.zeros((rows * n_blocks, 1), chunks=(rows, 1)).map_blocks(block_of, chunks=chunks, dtype=float)
-    assert data.nbytes >= 4 * MEMORY
+    seeds = array.arange(n_blocks, chunks=1)
+    X = seeds[:, None].map_blocks(inputs, rows, chunks=((rows,) * n_blocks, (WIDTH,)), dtype=float)
+    y = seeds.map_blocks(target, rows, chunks=((rows,) * n_blocks,), dtype=float)
+    assert X.nbytes + y.nbytes >= 4 * MEMORY
     client = cluster_of(2, MEMORY)
     hyper = gs.Fixed(lengthscale=np.full(WIDTH, 10.0), noise_var=0.1)
     with client.as_current():
         before = client.run(os.getpid)
-        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=8, chunk_bytes=2**20)).fit(data[:, :-1], data[:, -1])
+        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=8, chunk_bytes=2**20)).fit(X, y)
         ranking = gs.rank(gp)
         assert client.run(os.getpid) == before  # none was restarted for its memory
     assert gp.n_rows == rows * n_blocks
