@@ -18,7 +18,7 @@ from gpsift.cluster.passes import Pass
 from gpsift.cluster.rows import ClusterRows
 
 need("distributed")
-array = need("dask.array")
+dask, array = need("dask"), need("dask.array")
 
 MEMORY = 400_000_000  # of which a worker needs half before it has seen any data
 WIDTH = 30
@@ -58,21 +58,21 @@ def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, monkeyp
     assert_allclose(scores, gs.rank(expected).scores, rtol=1e-6)
 
 
-def inputs(seeds, rows):
+def inputs(seed, rows):
     """Rows that are made where they are visited, the same again and again: drawing all would take long."""
-    return np.resize(np.random.default_rng(seeds).random((1000, WIDTH)), (rows, WIDTH))
+    return np.resize(np.random.default_rng(seed).random((1000, WIDTH)), (rows, WIDTH))
 
 
-def target(seeds, rows):
-    return np.sin(3.0 * inputs(seeds, rows)[:, 0])
+def target(seed, rows):
+    return np.sin(3.0 * inputs(seed, rows)[:, 0])
 
 
 def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
-    rows = 20_000
+    rows = 60_000
     n_blocks = -(-4 * MEMORY // (rows * 8 * (WIDTH + 1)))
-    seeds = array.arange(n_blocks, chunks=1)
-    X = seeds[:, None].map_blocks(inputs, rows, chunks=((rows,) * n_blocks, (WIDTH,)), dtype=float)
-    y = seeds.map_blocks(target, rows, chunks=((rows,) * n_blocks,), dtype=float)
+    made_X, made_y = ([dask.delayed(make)(k, rows) for k in range(n_blocks)] for make in (inputs, target))
+    X = array.concatenate([array.from_delayed(block, (rows, WIDTH), float) for block in made_X])
+    y = array.concatenate([array.from_delayed(block, (rows,), float) for block in made_y])
     assert X.nbytes + y.nbytes >= 4 * MEMORY
     client = cluster_of(2, MEMORY)
     hyper = gs.Fixed(lengthscale=np.full(WIDTH, 10.0), noise_var=0.1)
