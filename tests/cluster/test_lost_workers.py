@@ -21,7 +21,7 @@ need("distributed")
 dask, array = need("dask"), need("dask.array")
 
 MEMORY = 400_000_000  # of which a worker needs half before it has seen any data
-WIDTH = 30
+WIDTH = 80
 
 
 def slowly(block):
@@ -68,17 +68,17 @@ def target(seed, rows):
 
 
 def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
-    rows = 60_000
+    rows = 20_000
     n_blocks = -(-4 * MEMORY // (rows * 8 * (WIDTH + 1)))
     made_X, made_y = ([dask.delayed(make)(k, rows) for k in range(n_blocks)] for make in (inputs, target))
     X = array.concatenate([array.from_delayed(block, (rows, WIDTH), float) for block in made_X])
     y = array.concatenate([array.from_delayed(block, (rows,), float) for block in made_y])
     assert X.nbytes + y.nbytes >= 4 * MEMORY
     client = cluster_of(2, MEMORY)
-    hyper = gs.Fixed(lengthscale=np.full(WIDTH, 10.0), noise_var=0.1)
+    hyper = gs.Fixed(lengthscale=np.append(1.0, np.full(WIDTH - 1, 100.0)), noise_var=0.1)
     with client.as_current():
         before = client.run(os.getpid)
-        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=8, chunk_bytes=2**20)).fit(X, y)
+        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=6, chunk_bytes=2**20)).fit(X, y)
         ranking = gs.rank(gp)
         assert client.run(os.getpid) == before  # none was restarted for its memory
     assert gp.n_rows == rows * n_blocks
