@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gpsift.cluster.rows import target_extremes
-from gpsift.cluster.summary import Missing, Spread, Values, cloud, summarise
+from gpsift.cluster.summary import Bounds, Missing, Spread, Values, cloud, summarise
 from gpsift.inference.rows import Rows
 from gpsift.inputs import InputMoments
 
@@ -59,8 +58,8 @@ def test_values_are_kept_while_they_are_few(rows):
 def test_extremes_are_the_first_of_their_rows(rows):
     y = rows.y.copy()
     y[[5, 300]], y[[20, 380]] = y.min() - 1.0, y.max() + 1.0
-    found = in_parts(target_extremes, Rows(rows.X, y))
-    assert (found.smallest[1], found.largest[1], found.n) == (5, 20, 400)
+    found = in_parts(lambda chunk: Bounds.of(chunk.y[:, None]), Rows(rows.X, y))
+    assert (found.lowest[0], found.highest[0], found.n) == (5, 20, 400)
 
 
 def test_cloud_in_parts_has_the_moments_of_all_rows(rows):

@@ -64,8 +64,10 @@ def test_frames_with_filtered_partitions(table):
 def test_rows_are_drawn_as_in_memory(table, divided):
     from gpsift.inference.rows import LocalRows, Rows
 
+    extremes = table[1].argmin(), table[1].argmax()
     for size in (50, 2000):
-        here, there = LocalRows(Rows(*table), 5).sample(size, 3), read_collections(*divided(*table)).sample(size, 3)
+        here = LocalRows(Rows(*table), 5).sample(size, 3)
+        there = read_collections(*divided(*table)).read_as(extremes=extremes).sample(size, 3)
         assert_array_equal(here.X, there.X)
         assert_array_equal(here.noise_var, there.noise_var)
 
@@ -87,32 +89,32 @@ def test_parquet_files_fit_as_frames_do(table, tmp_path):
     assert there.predict(frame[names][:5]).mean == pytest.approx(here.predict(frame[names][:5]).mean, rel=1e-10)
 
 
-def changed(table, row, column, value):
-    X = table[0].copy()
+def changed(X, row, column, value):
+    X = X.copy()
     X[row, column] = value
-    return X, table[1]
+    return X
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda t: changed(t, [110, 390], 1, np.nan),
-        lambda t: changed(t, 3, 2, np.inf),
-        lambda t: changed(t, 3, 2, 1e200),
-        lambda t: (t[0], np.where(np.arange(400) == 300, np.nan, t[1])),
-        lambda t: (t[0], np.full(400, 2.5)),
-        lambda t: (np.ones((400, 4)), t[1]),
-        lambda t: (t[0], t[1][:-1]),
-        lambda t: (t[0][:, 0], t[1]),
-        lambda t: (t[0].astype(str), t[1]),
-        lambda t: (t[0], np.column_stack([t[1], t[1]])),
-        lambda t: (t[0][:1], t[1][:1]),
-        lambda t: (t[0][:0], t[1][:0]),
-        lambda t: (t[0], t[1] * 1e120),
-    ],
-)
+BAD = {
+    "missing": lambda X, y: (changed(X, [110, 390], 1, np.nan), y),
+    "infinite": lambda X, y: (changed(X, 3, 2, np.inf), y),
+    "extreme": lambda X, y: (changed(X, 3, 2, 1e200), y),
+    "missing target": lambda X, y: (X, np.where(np.arange(400) == 300, np.nan, y)),
+    "constant target": lambda X, _: (X, np.full(400, 2.5)),
+    "constant columns": lambda _, y: (np.ones((400, 4)), y),
+    "short target": lambda X, y: (X, y[:-1]),
+    "one dimension": lambda X, y: (X[:, 0], y),
+    "text": lambda X, y: (X.astype(str), y),
+    "two targets": lambda X, y: (X, np.column_stack([y, y])),
+    "one row": lambda X, y: (X[:1], y[:1]),
+    "no rows": lambda X, y: (X[:0], y[:0]),
+    "extreme target": lambda X, y: (X, y * 1e120),
+}
+
+
+@pytest.mark.parametrize("change", BAD.values(), ids=BAD)
 def test_bad_data_are_refused_as_in_memory(table, change):
-    X, y = change(table)
+    X, y = change(*table[:2])
     with pytest.raises((ValueError, TypeError)) as here:
         MODEL.fit(X, y)
     with pytest.raises(here.type) as there:

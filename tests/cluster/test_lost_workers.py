@@ -18,10 +18,10 @@ from gpsift.cluster.passes import Pass
 from gpsift.cluster.rows import ClusterRows
 
 need("distributed")
-array = need("dask.array")
+dask, array = need("dask"), need("dask.array")
 
 MEMORY = 400_000_000  # of which a worker needs half before it has seen any data
-WIDTH = 30
+WIDTH = 80
 
 
 def slowly(block):
@@ -58,26 +58,28 @@ def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, monkeyp
     assert_allclose(scores, gs.rank(expected).scores, rtol=1e-6)
 
 
-def block_of(_, block_info=None):
-    """Rows made where they are visited: uniform inputs, then the target, which the first input decides."""
-    place = block_info[None]
-    block = np.random.default_rng(place["chunk-location"][0]).random((1000, WIDTH + 1))
-    block[:, -1] = np.sin(3.0 * block[:, 0]) + 0.1 * block[:, -1]
-    return np.resize(block, place["chunk-shape"])  # the same again and again: drawing all would take long
+def inputs(seed, rows):
+    """Rows that are made where they are visited, the same again and again: drawing all would take long."""
+    return np.resize(np.random.default_rng(seed).random((1000, WIDTH)), (rows, WIDTH))
+
+
+def target(seed, rows):
+    return np.sin(3.0 * inputs(seed, rows)[:, 0])
 
 
 @pytest.mark.filterwarnings("ignore:The model does not predict better:gpsift.GPSiftWarning")  # eight points see little
 def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
-    rows = 40_000
+    rows = 20_000
     n_blocks = -(-4 * MEMORY // (rows * 8 * (WIDTH + 1)))
-    chunks = ((rows,) * n_blocks, (WIDTH + 1,))
-    data = array.zeros((rows * n_blocks, 1), chunks=(rows, 1)).map_blocks(block_of, chunks=chunks, dtype=float)
-    assert data.nbytes >= 4 * MEMORY
+    made_X, made_y = ([dask.delayed(make)(k, rows) for k in range(n_blocks)] for make in (inputs, target))
+    X = array.concatenate([array.from_delayed(block, (rows, WIDTH), float) for block in made_X])
+    y = array.concatenate([array.from_delayed(block, (rows,), float) for block in made_y])
+    assert X.nbytes + y.nbytes >= 4 * MEMORY
     client = cluster_of(2, MEMORY)
-    hyper = gs.Fixed(lengthscale=np.full(WIDTH, 10.0), noise_var=0.1)
+    hyper = gs.Fixed(lengthscale=np.append(1.0, np.full(WIDTH - 1, 100.0)), noise_var=0.1)
     with client.as_current():
         before = client.run(os.getpid)
-        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=8, chunk_bytes=2**20)).fit(data[:, :-1], data[:, -1])
+        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=6, chunk_bytes=2**20)).fit(X, y)
         ranking = gs.rank(gp)
         assert client.run(os.getpid) == before  # none was restarted for its memory
     assert gp.n_rows == rows * n_blocks

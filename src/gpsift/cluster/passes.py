@@ -72,7 +72,7 @@ class Pass:
         while len(sums) > 1:
             level += 1
             groups = [sums[start : start + FAN_IN] for start in range(0, len(sums), FAN_IN)]
-            sums = [add(group, dask_key_name=f"{self._name}-sum-{level}-{k}") for k, group in enumerate(groups)]
+            sums = [add(*group, dask_key_name=f"{self._name}-sum-{level}-{k}") for k, group in enumerate(groups)]
         (found,) = self._computed(sums)
         return found
 
@@ -105,7 +105,7 @@ def current_client() -> Any:
         return None
 
 
-def _sum(found: Sequence[Any]) -> Any:
+def _sum(*found: Any) -> Any:
     return functools.reduce(operator.add, found)
 
 

@@ -69,19 +69,29 @@ class ClusterRows:
     reading : Reading
     held : object
         The collections. The graphs of their partitions do not keep what was persisted on a cluster; they do.
+    extremes : array
+        The numbers of the rows with the smallest and the largest target, where they are known.
     """
 
-    def __init__(self, blocks: Sequence[Block], names: tuple[str, ...] | None, reading: Reading, held: Any = None):
-        self.blocks, self.names, self.reading, self.held = tuple(blocks), names, reading, held
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        names: tuple[str, ...] | None,
+        reading: Reading,
+        held: Any = None,
+        extremes: Sequence[int] = (),
+    ):
+        self.blocks, self.names, self.reading = tuple(blocks), names, reading
+        self.held, self.extremes = held, np.array(extremes, dtype=int)
         self._starts = np.cumsum([0, *(block.n for block in self.blocks)])
 
     @property
     def n(self) -> int:
         return int(self._starts[-1])
 
-    def read_as(self, **changes: Any) -> Self:
+    def read_as(self, *, extremes: Sequence[int] = (), **changes: Any) -> Self:
         """The same rows, read in another way: the fields of `Reading`."""
-        return type(self)(self.blocks, self.names, replace(self.reading, **changes), self.held)
+        return type(self)(self.blocks, self.names, replace(self.reading, **changes), self.held, extremes)
 
     def total(self, visit: Callable[[Rows], T]) -> T:
         one_pass = Pass(_name(visit), (visit, self.reading))
@@ -100,7 +110,7 @@ class ClusterRows:
         if size >= self.n:
             return self.take(np.arange(self.n))
         drawn = np.random.default_rng(seed).choice(self.n, size=size, replace=False)
-        return self.take(np.union1d(drawn, self._extremes))
+        return self.take(np.union1d(drawn, self.extremes))
 
     def take(self, which: np.ndarray) -> Rows:
         """The rows with these ascending numbers, in this process."""
@@ -110,35 +120,6 @@ class ClusterRows:
             if last > first:
                 one_pass.add(_rows_of_block, which[first:last] - start, *block.tables)
         return _stacked(one_pass.results())
-
-    @functools.cached_property
-    def _extremes(self) -> np.ndarray:
-        """The numbers of the rows with the smallest and the largest target."""
-        found = self.total(target_extremes)
-        return np.array([found.smallest[1], found.largest[1]])
-
-
-@dataclass(frozen=True, eq=False)
-class Extremes(Totals):
-    """The smallest and the largest target, each with its row; the first of equal ones."""
-
-    n: int
-    smallest: tuple[float, int]
-    largest: tuple[float, int]
-
-    def __add__(self, other: Self) -> Self:
-        low, high = ((value, self.n + row) for value, row in (other.smallest, other.largest))
-        return type(self)(
-            self.n + other.n,
-            low if low[0] < self.smallest[0] else self.smallest,
-            high if high[0] > self.largest[0] else self.largest,
-        )
-
-
-def target_extremes(rows: Rows) -> Extremes:
-    """Of a chunk of rows."""
-    low, high = int(np.argmin(rows.y)), int(np.argmax(rows.y))
-    return Extremes(rows.n, (float(rows.y[low]), low), (float(rows.y[high]), high))
 
 
 def read_block(X: Any, y: Any = None, noise_var: Any = None) -> Rows:

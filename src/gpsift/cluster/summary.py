@@ -46,13 +46,28 @@ class Spread(Totals):
 
 @dataclass(frozen=True, eq=False)
 class Bounds(Totals):
-    """Smallest and largest value of each column."""
+    """Smallest and largest value of each column, and the first rows that have them."""
 
+    n: int
     low: np.ndarray
     high: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        lowest, highest = values.argmin(axis=0), values.argmax(axis=0)
+        columns = np.arange(values.shape[1])
+        return cls(len(values), values[lowest, columns], values[highest, columns], lowest, highest)
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        return type(self)(
+            self.n + other.n,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.where(other.low < self.low, self.n + other.lowest, self.lowest),
+            np.where(other.high > self.high, self.n + other.highest, self.highest),
+        )
 
     @property
     def rows(self) -> np.ndarray:
@@ -132,7 +147,7 @@ def summarise(most_values: int, rows: Rows) -> Summary:
     with np.errstate(**UNCHECKED):
         return Summary(
             Missing.of(columns),
-            Bounds(columns.min(axis=0), columns.max(axis=0)),
+            Bounds.of(columns),
             Spread.of(columns),
             Values.of(rows.X, most_values),
         )

@@ -121,6 +121,7 @@ def fit_distributed(
     kernel, likelihood = gp.hyper.prepare(gp.kernel, likelihood)
     kernel = kernel.for_features(p)
     source = raw.read_as(
+        extremes=(int(summary.bounds.lowest[p]), int(summary.bounds.highest[p])),
         n_columns=max(choice.m, p),
         chunk_bytes=choice.chunk_bytes or CHUNK_BYTES,
         transform=partial(standardised, scaling, same_noise),
