@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gpsift as gs
 from gpsift.gp.hyper import Hyper
-from gpsift.threads import PARALLEL_SIZE, blas_threads_for
+from gpsift.threads import PARALLEL_SIZE, blas_threads_for, one_blas_thread, threaded_map, usable_threads
 
 
 def blas_threads():
@@ -81,4 +82,27 @@ def test_fit_and_rank_use_one_thread_and_give_it_back():
     counting.seen.clear()
     gs.rank(gp, measure=counting)
     assert set(counting.seen) == {1}
+    assert set(blas_threads()) == {2}
+
+
+def test_threads_of_a_map_are_those_that_blas_had_and_leave_it_one():
+    seen = threaded_map(lambda _: (threading.get_ident(), usable_threads(), set(blas_threads())), range(8))
+    assert threading.get_ident() not in {thread for thread, _, _ in seen}
+    assert all(usable == 1 and blas == {1} for _, usable, blas in seen)
+    with one_blas_thread():
+        assert usable_threads() == 2
+        nested = threaded_map(lambda _: threading.get_ident(), range(8))
+    assert threading.get_ident() not in nested
+    assert usable_threads() == 2
+
+
+def test_one_thread_is_no_pool():
+    with threadpool_limits(1, user_api="blas"):
+        assert set(threaded_map(lambda _: threading.get_ident(), range(3))) == {threading.get_ident()}
+
+
+def test_a_map_keeps_the_order_and_hands_errors_on():
+    assert threaded_map(lambda i: i * i, range(5)) == [0, 1, 4, 9, 16]
+    with pytest.raises(ZeroDivisionError):
+        threaded_map(lambda i: 1 / i, range(3))
     assert set(blas_threads()) == {2}

@@ -42,3 +42,35 @@ def to_numpy(a: Array) -> np.ndarray:
     if array_api_compat.is_cupy_array(a):
         return a.get()
     return np.from_dlpack(a)
+
+
+def is_foreign_array(a: Any) -> bool:
+    """Whether this is an array of torch or CuPy."""
+    return bool(array_api_compat.is_torch_array(a) or array_api_compat.is_cupy_array(a))
+
+
+def rows_of(a: Array, which: np.ndarray) -> Array:
+    """Some rows of a matrix, or entries of a vector, by their numbers."""
+    if isinstance(a, np.ndarray):
+        return a[which]
+    xp = namespace(a)
+    return xp.take(a, xp.asarray(which, device=array_api_compat.device(a)), axis=0)
+
+
+def lives_on_device(a: Any) -> bool:
+    """Whether this is an array in the memory of a device, such as a CUDA tensor."""
+    if array_api_compat.is_torch_array(a):
+        return str(a.device) != "cpu"
+    return array_api_compat.is_cupy_array(a)
+
+
+def on_device(device: str) -> Array:
+    """An empty array of doubles on a device of torch: what `like` places others beside."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f'`device="{device}"` needs torch: pip install torch.') from error
+    try:
+        return torch.empty(0, dtype=torch.float64, device=device)
+    except (RuntimeError, AssertionError) as error:  # no such device, or a torch that was built without it
+        raise ValueError(f'`device="{device}"` cannot be used here: {str(error).splitlines()[0]}') from error

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 # What one matrix of a chunk may take; a computation holds about ten of them. Larger ones are no faster: at this size
 # the matrix products are long enough for BLAS.
 CHUNK_BYTES = 2**24
+# On a device a chunk has to be long enough for thousands of cores.
+DEVICE_CHUNK_BYTES = 2**30
 DOUBLE = 8
+
+
+def chunk_bytes_for(X: Any) -> int:
+    """What one matrix of a chunk may take where this array lives."""
+    return CHUNK_BYTES if isinstance(X, np.ndarray) else DEVICE_CHUNK_BYTES
 
 
 def row_chunks(n_rows: int, n_columns: int, chunk_bytes: int = CHUNK_BYTES) -> list[slice]:

@@ -95,7 +95,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         `ML2()` by default; `MAP()`, `NUTS()`, `Fixed(...)`.
     likelihood : {"gaussian", "student-t", "poisson", "negative-binomial", "gamma"} or Likelihood
         How observations depend on the latent function.
-    inference : {"auto", "exact", "ep", "laplace"}
+    inference : {"auto", "exact", "sparse", "ep", "laplace"} or Sparse
         As in `GP`.
     standardize : bool
         As in `GP`.
@@ -207,8 +207,9 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         likelihood of the hyperparameters has no maximum; a prior keeps the search where probabilities mean something.
     link : {"probit", "logit"}
         Of two classes: how the probability of the second one depends on the latent function.
-    inference : {"auto", "ep", "laplace"}
-        "auto" is expectation propagation for probit and Laplace's method for logit and for more than two classes.
+    inference : {"auto", "sparse", "ep", "laplace"} or Sparse
+        "auto" is expectation propagation for probit and Laplace's method for logit and for more than two classes; with
+        two classes and more than 2000 rows it is sparse.
     standardize : bool
         Fit on inputs of mean 0 and standard deviation 1.
     random_state : int, RandomState or None

@@ -171,6 +171,10 @@ def add_diagonal(A: Array, d: Array | float) -> Array:
         A = A.copy()
         A.flat[:: A.shape[0] + 1] += d
         return A
+    if array_api_compat.is_torch_array(A):
+        A = A.clone()
+        A.diagonal().add_(d)
+        return A
     return A + eye_like(A, A.shape[0]) * (d if isinstance(d, float) else d[:, None])
 
 
@@ -180,6 +184,8 @@ def zero_diagonal(A: Array) -> Array:
         A = A.copy()
         A.flat[:: A.shape[0] + 1] = 0.0
         return A
+    if array_api_compat.is_torch_array(A):
+        return A.clone().fill_diagonal_(0.0)
     xp = namespace(A)
     return xp.where(eye_like(A, A.shape[0]) == 1.0, xp.zeros_like(A), A)
 

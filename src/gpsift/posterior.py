@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.arrays import Array, eye_like, namespace
-from gpsift.chunks import CHUNK_BYTES, DOUBLE, row_chunks
+from gpsift.arrays import Array, eye_like, namespace, rows_of
+from gpsift.chunks import DOUBLE, chunk_bytes_for, row_chunks
 from gpsift.kernels import Kernel, Pairs
 from gpsift.linalg import inverse_from_cholesky, row_products, solve_lower
 from gpsift.threads import threaded_map
@@ -122,12 +122,12 @@ class Posterior:
         """Parts of n points at which it is evaluated one after another, so that memory does not grow with n."""
         m = self.Z.shape[0]
         # Never fewer rows than support points: matrices of that size the posterior holds anyway.
-        return row_chunks(n, m, max(CHUNK_BYTES, DOUBLE * m * m))
+        return row_chunks(n, m, max(chunk_bytes_for(self.Z), DOUBLE * m * m))
 
     def at_support(self, rows: Array | None = None) -> LatentAt:
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
         if self.site_var is None:
-            return self.at(self.Z if rows is None else namespace(self.Z).take(self.Z, rows, axis=0))
+            return self.at(self.Z if rows is None else rows_of(self.Z, rows))
         return LatentAtSupport(self, rows)
 
     def covariance(self, X: Array) -> Array:
@@ -317,10 +317,9 @@ class LatentAtSupport(LatentAt):
         if rows is None:
             super().__init__(posterior, posterior.Z, posterior.support_pairs)
         else:
-            xp = namespace(posterior.Z)
-            X = xp.take(posterior.Z, rows, axis=0)
+            X = rows_of(posterior.Z, rows)
             super().__init__(posterior, X, posterior.kernel.between(X, posterior.Z))
-            self.M, self.D = xp.take(self.M, rows, axis=0), xp.take(self.D, rows, axis=0)
+            self.M, self.D = rows_of(self.M, rows), rows_of(self.D, rows)
         self.rows = rows
 
     @cached_property
@@ -347,4 +346,4 @@ class LatentAtSupport(LatentAt):
 
     def _identity(self) -> Array:
         eye = eye_like(self.X, self.posterior.Z.shape[0])
-        return eye if self.rows is None else self.xp.take(eye, self.rows, axis=0)
+        return eye if self.rows is None else rows_of(eye, self.rows)

@@ -1,16 +1,17 @@
 """The response of a latent posterior in closed form: what `gpsift.reference.Response` asks for, in the user's units.
 
 Our own fitted models and those of other libraries whose kernel we have answer with the same class. The posterior sees
-x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f.
+x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f, in NumPy, wherever it lives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gpsift.arrays import Array, like, to_numpy
 from gpsift.families import Family, Gaussian
 from gpsift.posterior import LatentAt, LatentAtSupport
 
@@ -30,6 +31,8 @@ class GPResponse:
         From latent mean and variance, in the user's units, to the distribution of a new observation.
     x_center, x_scale : arrays (p,)
     y_center, y_scale : float
+    bring : callable
+        From arrays of the posterior to those that are handed out: NumPy's by default.
     """
 
     latent: LatentAt
@@ -38,24 +41,30 @@ class GPResponse:
     x_scale: np.ndarray
     y_center: float
     y_scale: float
+    bring: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
+
+    @property
+    def there(self) -> GPResponse:
+        """The same with moments and slopes left where the posterior lives, for those who go on computing."""
+        return replace(self, bring=_as_it_is)
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self.y_center + self.y_scale * self.latent.mean
+        return self.y_center + self.y_scale * self.bring(self.latent.mean)
 
     @property
     def latent_var(self) -> np.ndarray:
-        return self.y_scale**2 * self.latent.var
+        return self.y_scale**2 * self.bring(self.latent.var)
 
     @property
     def latent_cov(self) -> np.ndarray:
         """Between all points, (n, n)."""
         posterior = self.latent.posterior
         if not isinstance(self.latent, LatentAtSupport):
-            return self.y_scale**2 * posterior.covariance(self.latent.X)
+            return self.y_scale**2 * to_numpy(posterior.covariance(self.latent.X))
         # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
-        D, rows = posterior.site_var, self.latent.rows
-        covariance = np.diag(D) - D[:, None] * posterior.M * D
+        D, M, rows = to_numpy(posterior.site_var), to_numpy(posterior.M), self.latent.rows
+        covariance = np.diag(D) - D[:, None] * M * D
         return self.y_scale**2 * (covariance if rows is None else covariance[np.ix_(rows, rows)])
 
     def distribution(self, *, latent: bool) -> Family:
@@ -63,18 +72,28 @@ class GPResponse:
         return Gaussian(mean, var) if latent else self.predictive(mean, var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        y_scale, x_scale = self.y_scale, self.x_scale
-        return self.latent.mean_gradient * (y_scale / x_scale), self.latent.var_gradient * (y_scale**2 / x_scale)
+        mean_gradient, var_gradient = self.bring(self.latent.mean_gradient), self.bring(self.latent.var_gradient)
+        unit = like(mean_gradient, self.y_scale / self.x_scale)
+        return mean_gradient * unit, var_gradient * (self.y_scale * unit)
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of mean and variance, (n, p, p) each."""
         y_scale, x_scale = self.y_scale, np.multiply.outer(self.x_scale, self.x_scale)
-        return self.latent.mean_hessian * (y_scale / x_scale), self.latent.var_hessian * (y_scale**2 / x_scale)
+        latent = self.latent
+        return (
+            to_numpy(latent.mean_hessian) * (y_scale / x_scale),
+            to_numpy(latent.var_hessian) * (y_scale**2 / x_scale),
+        )
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
         mean_change, var_change = self.latent.step(j, delta / self.x_scale[j])
-        return self.y_scale * mean_change, self.y_scale**2 * var_change
+        return self.y_scale * to_numpy(mean_change), self.y_scale**2 * to_numpy(var_change)
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         x_center, x_scale = self.x_center[j], self.x_scale[j]
-        return self.y_scale * self.latent.section(j, (base - x_center) / x_scale, offset / x_scale)
+        base, offset = (like(self.latent.X, values) for values in ((base - x_center) / x_scale, offset / x_scale))
+        return self.y_scale * to_numpy(self.latent.section(j, base, offset))
+
+
+def _as_it_is(array: Array) -> Array:
+    return array

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
+from gpsift.arrays import lives_on_device, to_numpy
+
 # Numbers beyond this, whose squares leave the range of floating point, are refused.
 LARGEST_NUMBER = 1e100
 # Objects that float() would take although they are no numbers, or not real ones.
@@ -18,7 +20,7 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
     """The values of a table as an (n, p) float array, and its column names where it has any.
 
     Accepts anything with two dimensions and real numbers: NumPy arrays, nested lists, pandas and polars data frames,
-    CPU tensors.
+    tensors.
     """
     _refuse_unreadable(X, name)
     values, names = feature_values(X, name)
@@ -150,12 +152,14 @@ def _as_real_array(values: Any, name: str) -> np.ndarray:
         values = _series_values(values, name)
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(values.astype(float), np.nan)
+    if lives_on_device(values):
+        values = to_numpy(values)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"`{name}` cannot be read as an array of numbers ({error}). Rows of unequal length, or a tensor on a "
-            "device or with gradients? Move it to the CPU and detach it first."
+            f"`{name}` cannot be read as an array of numbers ({error}). Rows of unequal length, or a tensor with "
+            "gradients? Detach it first."
         ) from error
     if array.dtype.kind == "c":
         raise TypeError(f"`{name}` holds complex numbers; only real numbers can be used.")

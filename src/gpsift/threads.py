@@ -6,9 +6,10 @@ was ten times slower than with one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ Result = TypeVar("Result")
 
 # Matrices of at least this size gain from several threads.
 PARALLEL_SIZE = 800
+# What BLAS had outside of `one_blas_thread`; threads that `threaded_map` starts do not see it, and start no others.
+_outer_threads: ContextVar[int | None] = ContextVar("outer threads", default=None)
 
 
 def blas_threads_for(n: int) -> AbstractContextManager[Any]:
@@ -26,20 +29,29 @@ def blas_threads_for(n: int) -> AbstractContextManager[Any]:
     return nullcontext() if n >= PARALLEL_SIZE else one_blas_thread()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """A context in which BLAS uses one thread: its caller has threads of its own."""
-    return _controller().limit(limits=1, user_api="blas")
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """A context in which BLAS uses one thread; `threaded_map` still has as many as BLAS had before."""
+    outer = _outer_threads.set(usable_threads())
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _outer_threads.reset(outer)
 
 
 def usable_threads() -> int:
     """How many threads BLAS may have, which is what a user sets who wants fewer than there are cores."""
-    return max((pool.num_threads for pool in _controller().select(user_api="blas").lib_controllers), default=1)
+    return _outer_threads.get() or max(
+        (pool.num_threads for pool in _controller().select(user_api="blas").lib_controllers), default=1
+    )
 
 
 def threaded_map(of: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """`of` for each item, in as many threads as BLAS may have, each of which has one for BLAS.
 
-    For work in NumPy on matrices large enough that Python's lock is seldom held.
+    For work in NumPy on matrices large enough that Python's lock is seldom held. Where other work is on the machine
+    this goes on at the share that is left, while a product that BLAS divides waits for its slowest thread each time.
     """
     workers = min(usable_threads(), len(items))
     if workers <= 1:

@@ -1,6 +1,7 @@
 """The whole way from a table to an answer."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,9 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.analysis import analyse as module_level_analyse
+from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.local import explain
+from gpsift.tabular import prepare
 
 analysis_run = importlib.import_module("gpsift.analysis.run")
 
@@ -93,13 +96,75 @@ def test_a_target_is_needed(frame):
 
 def test_many_columns_shorten_the_search(monkeypatch, frame):
     monkeypatch.setattr(analysis_run, "LARGEST_PATH", 2)
+    monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 4)  # of the user's columns, not of indicators
     answer = gs.analyse(frame, "y")
     assert list(answer.path.sizes) == [0, 1, 2]
     assert any("up to size 2 of 4" in caution.detail for caution in answer.cautions)
     monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
     answer = gs.analyse(frame, "y")
     assert answer.path is None
-    assert any("No submodels were searched" in caution.detail for caution in answer.cautions)
+    assert answer.unsearched == "No submodels were searched: there are 4 columns, more than 3."
+    assert any(answer.unsearched in caution.detail for caution in answer.cautions)
+
+
+def test_the_full_model_is_fitted_once(monkeypatch, frame):
+    fits = []
+    fit = gs.GP.fit
+    monkeypatch.setattr(
+        gs.GP, "fit", lambda self, X, *args, **options: fits.append(list(X)) or fit(self, X, *args, **options)
+    )
+    answer = gs.analyse(frame, "y")
+    assert fits.count(list(answer.X)) == 1
+    assert len(fits) == len(answer.path.sizes)
+    assert_allclose(
+        answer.path.reference_lpd,
+        gs.search(
+            answer.X, answer.y, model=gs.GP(hyper=gs.MAP()), groups=answer.groups, categorical=list(answer.groups)
+        ).reference_lpd,
+    )
+
+
+def rows_and_inference(answer):
+    return len(answer.y), answer.model.inference
+
+
+@pytest.mark.filterwarnings("ignore:The model does not predict better")
+def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monkeypatch, frame):
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_RANKING", 40)
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SPARSE_RANKING", 50)
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SEARCH", 30)
+    ranked = gs.analyse(frame, "y", select=False)
+    assert rows_and_inference(ranked) == (50, "sparse")
+    said = " ".join(caution.detail for caution in ranked.cautions)
+    assert "50 of 60 rows were used, drawn with seed 0" in said
+    assert "256 inducing points stand for them" in said
+    assert rows_and_inference(gs.analyse(frame, "y", select=False, most_rows=40)) == (40, "exact")
+    assert rows_and_inference(gs.analyse(frame, "y")) == (30, "exact")
+    assert rows_and_inference(gs.analyse(frame, "sex", select=False, hyper=gs.MAP(starts=1))) == (40, "ep")
+    assert rows_and_inference(gs.analyse(frame, "y", select=False, likelihood="student-t")) == (40, "laplace")
+
+
+def test_ard_gives_a_category_the_score_of_its_best_indicator(frame):
+    answer = gs.analyse(frame, "y", measure="ard", select=False)
+    scores = dict(zip(answer.X, gs.rank(answer.model, measure=gs.ARD()).scores, strict=True))
+    assert answer.leading.names == ("bend", "colour", "sex", "idle")
+    best = [scores["bend"], max(scores[column] for column in answer.groups["colour"]), scores["sex=m"], scores["idle"]]
+    assert list(answer.leading.scores) == best
+    assert answer.leading.points.shape == (60, 4)
+
+
+@pytest.mark.parametrize("measure", [gs.RATE(), gs.Derivative()])
+def test_a_measure_of_groups_but_not_of_categories_takes_indicators_as_a_group(frame, measure):
+    answer = gs.analyse(frame, "y", measure=measure, select=False)
+    expected = gs.rank(answer.model, measure=measure, groups=answer.groups)
+    assert answer.leading.names == expected.names == ("bend", "colour", "sex", "idle")
+    assert_allclose(answer.leading.scores, expected.scores)
+
+
+def test_a_checkpoint_must_be_a_folder(frame, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="must be a folder"):
+        gs.analyse(frame, "y", checkpoint=tmp_path / "file")
 
 
 def test_the_same_seed_gives_the_same_answer(frame):
@@ -148,6 +213,27 @@ def test_a_model_that_explains_nothing_is_the_first_caution():
     with pytest.warns(gs.GPSiftWarning, match="does not predict better"):
         answer = gs.analyse(noise, "y", select=False)
     assert titles(answer)[0] == "The model explains nothing"
+
+
+def test_trouble_is_told_of_the_users_columns(answer):
+    moving = ("colour=red", "colour=blue", "bend")
+    report = replace(
+        answer.model.report, starts_agree=False, moving_features=moving, constant_columns=("colour=green",)
+    )
+    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), ["This.", "That."])
+    assert [caution.title for caution in found] == [
+        "Several fits describe the data equally well",
+        "What was done with the table",
+    ]
+    assert "length-scales of colour, bend." in found[0].detail
+    assert found[1].detail == "This. That."
+
+
+def test_trouble_of_inference_and_steps_is_told(answer):
+    report = replace(answer.model.report, inference_converged=False, n_iterations=7, stepped_features=("sex=m", "idle"))
+    unsettled, stepped = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), [])
+    assert "After 7 iterations" in unsettled.detail
+    assert stepped.detail.startswith("idle: ")
 
 
 def test_constant_columns_and_few_rows(frame):

@@ -1,6 +1,8 @@
 """The commands on tables, as a user types them."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 import gpsift as gs
 from gpsift.cli import app
+from gpsift.notices import notice
 
 runner = CliRunner()
 
@@ -24,6 +27,7 @@ def folder(tmp_path_factory):
             "sample": [f"S{i}" for i in range(n)],
             "temperature": rng.normal(20, 5, n).round(2),
             "colour": rng.choice(["red", "green", "blue"], n),
+            "sex": rng.choice(["f", "m"], n),
             "noise": rng.normal(size=n).round(3),
         }
     )
@@ -57,7 +61,7 @@ def answer(folder, *words, code=0):
 
 def test_rank_prints_columns_in_their_order(folder):
     out = run(folder, "rank", "measurements.csv", "--target", "yield").stdout
-    assert "60 rows, 3 columns to explain yield (regression)" in " ".join(out.split())
+    assert "60 rows, 4 columns to explain yield (regression)" in " ".join(out.split())
     assert out.index("temperature") < out.index("noise")
     assert out.index("colour") < out.index("noise")
     assert "'sample' was left out" in " ".join(out.split())
@@ -70,7 +74,7 @@ def test_rank_as_json(folder):
     assert set(found["rankings"]) == {"KL", "VAR", "ARD"}
     columns = found["rankings"]["KL"]["columns"]
     assert {column["feature"] for column in columns[:2]} == {"temperature", "colour"}
-    assert [column["rank"] for column in columns] == [1, 2, 3]
+    assert [column["rank"] for column in columns] == [1, 2, 3, 4]
     assert found["quality"]["explains"] is True
     assert "path" not in found
 
@@ -79,7 +83,7 @@ def test_select_names_what_is_enough(folder):
     found = answer(folder, "select", "measurements.csv", "-t", "yield")
     assert set(found["selected"]) == {"temperature", "colour"}
     assert found["path"]["suggestion"]["size"] == 2
-    assert [row["size"] for row in found["path"]["sizes"]] == [0, 1, 2, 3]
+    assert [row["size"] for row in found["path"]["sizes"]] == [0, 1, 2, 3, 4]
     out = run(folder, "select", "measurements.csv", "-t", "yield", "-q").stdout
     assert "Enough: " in out
     assert "Submodels, leave-one-out" in out
@@ -106,14 +110,14 @@ def test_classes_with_a_decimal_comma(folder):
 def test_counts(folder):
     found = answer(folder, "rank", "events.csv", "-t", "events", "--task", "counts")
     assert found["task"] == "counts"
-    assert found["rankings"]["KL"]["columns"][-1]["feature"] == "noise"
+    assert found["rankings"]["KL"]["columns"][-1]["feature"] in ("noise", "sex")
 
 
 def test_stability(folder):
     found = answer(folder, "stability", "measurements.csv", "-t", "yield", "--samples", "4")
     assert found["stability"]["samples"] == 4
     out = run(folder, "stability", "measurements.csv", "-t", "yield", "--samples", "2", "-q").stdout
-    assert "2 random samples of 48 rows" in out
+    assert "2 random samples of 48 rows:" in out
 
 
 def test_explain_a_row(folder):
@@ -122,7 +126,7 @@ def test_explain_a_row(folder):
     assert found["rows"] == "row 17"
     assert found["observed"] == [frame["yield"][16]]
     assert abs(found["prediction"][0] - found["observed"][0]) < 1.0
-    assert {each["column"] for each in found["relevance"]} == {"temperature", "colour", "noise"}
+    assert {each["column"] for each in found["relevance"]} == {"temperature", "colour", "sex", "noise"}
     out = run(folder, "explain", "measurements.csv", "-t", "yield", "--row", "17", "-q").stdout
     assert f"observed {frame['yield'][16]:.4g}" in out
 
@@ -134,6 +138,11 @@ def test_explain_some_rows(folder):
     out = run(folder, "explain", "measurements.csv", "-t", "yield", "--where", "temperature > 20", "-q").stdout
     assert "mostly" in out
     assert "mean " in out
+
+
+def test_rows_can_be_named_by_a_column_that_is_left_out(folder):
+    found = answer(folder, "explain", "measurements.csv", "-t", "yield", "--where", "sample == 'S16'")
+    assert found["observed"] == answer(folder, "explain", "measurements.csv", "-t", "yield", "--row", "17")["observed"]
 
 
 def test_explain_a_row_of_classes(folder):
@@ -179,6 +188,47 @@ def test_a_wrong_call_ends_with_code_2(folder, words):
 def test_a_model_that_explains_nothing_ends_with_code_3(folder):
     result = run(folder, "rank", "nothing.csv", "-t", "y", code=3)
     assert "The model explains nothing" in result.stdout
+    assert result.stderr.count("gpsift: The model does not predict better") == 1
+    assert run(folder, "rank", "nothing.csv", "-t", "y", "-q", code=3).stderr == ""
+
+
+def test_an_error_says_all_in_one_line(folder, monkeypatch):
+    def failing(*_args, **_kwargs):
+        notice("something odd")
+        raise ValueError("of no\nuse")
+
+    monkeypatch.setattr("gpsift.cli.work.analyse", failing)
+    assert run(folder, "rank", "measurements.csv", "-t", "yield", code=1).stderr == "gpsift: of no use\n"
+
+
+@pytest.mark.parametrize("measure", ["ard", "rate", "derivative", "var"])
+def test_any_measure_leads_where_there_are_categories(folder, measure):
+    found = answer(folder, "select", "measurements.csv", "-t", "yield", "--measure", measure)
+    first, *_ = found["rankings"].values()
+    assert {column["feature"] for column in first["columns"]} == {"temperature", "colour", "sex", "noise"}
+    assert first["columns"][0]["feature"] in ("temperature", "colour")
+    assert (
+        run(folder, "rank", "measurements.csv", "-t", "yield", "--measure", measure, "-q").stdout.count("colour") == 1
+    )
+
+
+@pytest.mark.parametrize("words", [("select",), ("stability", "--samples", "4")], ids=["select", "stability"])
+def test_a_checkpoint_saves_fits(folder, tmp_path, monkeypatch, words):
+    command, *rest = words
+    call = (command, "measurements.csv", "-t", "yield", *rest, "--checkpoint", str(tmp_path / "kept"))
+    first = answer(folder, *call)
+    fits = []
+    fit = gs.GP.fit
+    monkeypatch.setattr(
+        gs.GP, "fit", lambda self, X, *args, **options: fits.append(X) or fit(self, X, *args, **options)
+    )
+    again = answer(folder, *call)
+    assert len(fits) == 1  # the full model, which the page shows
+    assert again["rankings"] == first["rankings"]
+    assert again.get("path") == first.get("path")
+    assert again.get("stability") == first.get("stability")
+    other = run(folder, *call, "--seed", "5", code=1)
+    assert "belongs to other work" in other.stderr
 
 
 def test_missing_rows_can_be_dropped(folder):
@@ -208,7 +258,7 @@ def test_an_interrupt_ends_with_code_130(folder, monkeypatch):
 
     monkeypatch.setattr("gpsift.cli.work.analyse", interrupted)
     result = run(folder, "rank", "measurements.csv", "-t", "yield", code=130)
-    assert "interrupted. Nothing was written." in result.stderr
+    assert "interrupted. No half-written file is left." in result.stderr
 
 
 @pytest.mark.parametrize("command", ["rank", "select", "explain", "stability", "reproduce", "demo"])
@@ -217,29 +267,32 @@ def test_every_help_has_an_example(command):
     assert f"Example: gpsift {command}" in out
 
 
-def test_a_model_is_kept_and_ranked_again(folder, tmp_path):
+@pytest.mark.parametrize("measure", ["kl", "ard"])
+def test_a_model_is_kept_and_ranked_again(folder, tmp_path, measure):
     kept = tmp_path / "model.gpsift"
-    first = answer(folder, "rank", "measurements.csv", "-t", "yield", "--save", str(kept))
-    result = runner.invoke(app, ["rank", "--model", str(kept), "--json", "-q"])
-    assert result.exit_code == 0, result.output
-    scores = {c["feature"]: c["score"] for c in json.loads(result.stdout)["rankings"]["KL"]["columns"]}
-    by_column = {c["feature"]: c["score"] for c in first["rankings"]["KL"]["columns"]}
-    assert scores["temperature"] == pytest.approx(by_column["temperature"])
-    assert "colour=green" in scores
-    table = runner.invoke(app, ["rank", str(folder / "measurements.csv"), "--model", str(kept), "--json", "-q"])
-    again = {c["feature"]: c["score"] for c in json.loads(table.stdout)["rankings"]["KL"]["columns"]}
-    assert again == pytest.approx(scores, rel=1e-6)
+    first = answer(folder, "rank", "measurements.csv", "-t", "yield", "--save", str(kept), "--measure", measure)
+    expected = scores(first, measure)
+    for table in ([], [str(folder / "measurements.csv")]):
+        result = runner.invoke(app, ["rank", *table, "--model", str(kept), "--measure", measure, "--json", "-q"])
+        assert result.exit_code == 0, result.output
+        assert scores(json.loads(result.stdout), measure) == pytest.approx(expected, rel=1e-6)
     shown = runner.invoke(app, ["rank", "--model", str(kept), "-q"])
-    assert "temperature" in shown.output
+    assert "colour" in shown.output
+    assert "colour=green" not in shown.output
+
+
+def scores(found, measure):
+    return {column["feature"]: column["score"] for column in found["rankings"][measure.upper()]["columns"]}
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--model", "nowhere.gpsift"], 1, "nowhere.gpsift"),
+        (["--model", "nowhere.gpsift"], 1, "There is no file nowhere.gpsift"),
         (["--model", "measurements.csv"], 1, "gpsift: "),
         (["passed.csv", "--model", "kept.gpsift"], 1, None),
         (["--model", "kept.gpsift", "--target", "yield"], 2, "takes no --target"),
+        (["--model", "kept.gpsift", "--drop", "noise", "--seed", "3"], 2, "takes no --drop, --seed"),
         ([], 2, "are needed"),
     ],
 )
@@ -256,3 +309,27 @@ def test_a_model_that_cannot_be_ranked(folder, monkeypatch, words, code, message
         assert message in " ".join(result.output.replace("│", " ").split())
     else:
         assert "fitted on the column 'yield', which the table lacks" in result.output
+
+
+def names_in(answer):
+    if isinstance(answer, list):
+        return set().union(*map(names_in, answer))
+    if not isinstance(answer, dict):
+        return set()
+    return set(answer).union(*map(names_in, answer.values()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("select", "measurements.csv", "-t", "yield", "--samples", "2"),
+        ("select", "passed.csv", "-t", "passed"),
+        ("explain", "measurements.csv", "-t", "yield", "--row", "3"),
+    ],
+)
+def test_every_name_of_the_json_is_documented(folder, words):
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`(\w+)`", page))
+    found = answer(folder, *words)
+    del found["versions"]
+    assert names_in(found) - documented == set()

@@ -1,5 +1,7 @@
 """The command line as a user types it."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -12,10 +14,20 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path):
     out = tmp_path / "picture.svg"
     result = runner.invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
-    for word in ("bmi", "s5", "VAR", "ARD", "442 patients"):
+    for word in ("bmi", "s5", "VAR", "ARD", "442 rows"):
         assert word in result.output
     assert result.output.index("s5") < result.output.index("s4")
     assert out.read_text().startswith("<?xml")
+
+
+def test_demo_writes_the_page_and_answers_machines(tmp_path):
+    words = ["demo", "--out", str(tmp_path / "p.png"), "--html", str(tmp_path / "demo.html"), "--json", "-q"]
+    result = runner.invoke(app, words)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert {"bmi", "s5"} <= set(found["selected"])
+    assert "What matters for" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert {path.name for path in tmp_path.iterdir()} == {"p.png", "demo.html"}
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,12 @@ def test_sparse_rejects_bad_choices(options, message):
 
 
 def test_sparse_inference_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match="Sparse inference needs Gaussian noise, not Probit"):
-        gs.GP(inference="sparse", likelihood="probit").fit(X, (Y > 0) * 1.0)
+    with pytest.raises(ValueError, match=r"a log-concave likelihood, which StudentT is not"):
+        gs.GP(inference="sparse", likelihood="student-t").fit(X, Y)
+    with pytest.raises(ValueError, match=r"needs one latent function .* which Softmax is not"):
+        gs.GP(inference=gs.Sparse(m=20), likelihood="softmax").fit(X, (Y > 0) * 1.0)
+    with pytest.raises(ValueError, match=r"A Probit likelihood has the variational bound only, .* got power 0.5"):
+        gs.GP(inference=gs.Sparse(power=0.5), likelihood="probit").fit(X, (Y > 0) * 1.0)
     with pytest.raises(ValueError, match=r"`NUTS\(\)`, need `inference=\"exact\"`"):
         gs.GP(inference="sparse", hyper=gs.NUTS()).fit(X, Y)
     with pytest.raises(ValueError, match=r'"exact", "sparse", "ep", "laplace" or Sparse'):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
 
 from gpsift.inference.engine import LEAST_PRECISION, EPEngine, ExactEngine, LaplaceEngine
@@ -216,3 +216,22 @@ def test_observations_pull_the_posterior_in():
             inferred = make().infer(KERNEL, likelihood)
             assert np.all(inferred.posterior.at(X).var < inferred.cavity_var)
             assert np.all(inferred.cavity_var <= KERNEL.diag(X) * (1 + 1e-9))
+
+
+def test_a_fresh_ep_engine_starts_always_from_the_same_sites_and_keeps_the_evidence():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 2))
+    y, kernel = (X[:, 0] > 0.2) * 1.0, SquaredExponential(np.array([1.0, 2.0]), 1.5)
+    engine = EPEngine(X, y, np.ones(40))
+    engine.evidence(kernel, Probit())
+    fresh = engine.fresh()
+    one, other = SquaredExponential(np.array([0.8, 1.5]), 2.0), SquaredExponential(np.array([3.0, 1.0]), 0.5)
+    first = fresh.evidence(one, Probit())
+    fresh.evidence(other, Probit())
+    again = fresh.evidence(one, Probit())
+    assert again.value == first.value
+    assert_array_equal(again.gradient, first.gradient)
+    truth = EPEngine(X, y, np.ones(40)).evidence(one, Probit())
+    assert first.value == pytest.approx(truth.value, abs=1e-6)
+    assert_allclose(first.gradient, truth.gradient, rtol=1e-3)
+    assert fresh.infer(one, Probit()).n_iterations < EPEngine(X, y, np.ones(40)).infer(one, Probit()).n_iterations

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from gpsift.inference import inducing
 from gpsift.inference.inducing import inducing_rows
 from gpsift.kernels import Constant, Linear, SquaredExponential
 
@@ -16,11 +17,33 @@ def conditional_var(kernel, points):
     return kernel.diag(X) - np.sum(K_zx * np.linalg.solve(K_zz, K_zx), axis=0)
 
 
-def test_each_point_is_the_row_that_the_ones_before_explain_least():
+def test_each_point_lowers_the_trace_most_of_all_rows_that_compete(monkeypatch):
+    monkeypatch.setattr(inducing, "COMPETITORS", len(X))
     rows = inducing_rows(KERNEL, X, 8)
-    assert rows[0] == np.argmax(KERNEL.diag(X))
-    for k in range(1, 8):
-        assert rows[k] == np.argmax(conditional_var(KERNEL, X[rows[:k]]))
+    for k in range(8):
+        traces = [conditional_var(KERNEL, X[[*rows[:k], i]]).sum() for i in range(len(X)) if i not in rows[:k]]
+        assert_allclose(conditional_var(KERNEL, X[rows[: k + 1]]).sum(), min(traces), rtol=1e-8)
+
+
+def test_the_seed_decides_which_rows_compete():
+    assert_array_equal(inducing_rows(KERNEL, X, 8, seed=1), inducing_rows(KERNEL, X, 8, seed=1))
+    assert list(inducing_rows(KERNEL, X, 8, seed=1)) != list(inducing_rows(KERNEL, X, 8, seed=2))
+
+
+def test_points_leave_less_than_those_of_largest_variance():
+    """A dense middle and a few outliers, which the largest variance would take first."""
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(size=(300, 2)), 8.0 * rng.normal(size=(30, 2))])
+    kernel = SquaredExponential(np.array([0.7, 0.7]), 1.0)
+    rows, unexplained = [], kernel.diag(points)
+    for _ in range(25):
+        rows.append(int(np.argmax(unexplained)))
+        K = kernel.between(points, points[rows]).K
+        unexplained = 1.0 - np.sum(K * np.linalg.solve(K[rows] + 1e-10 * np.eye(len(rows)), K.T).T, axis=1)
+    picked = kernel.between(points, points[inducing_rows(kernel, points, 25)]).K
+    inner = picked[inducing_rows(kernel, points, 25)]
+    left = 1.0 - np.sum(picked * np.linalg.solve(inner + 1e-10 * np.eye(25), picked.T).T, axis=1)
+    assert left.sum() < 0.9 * unexplained.sum()
 
 
 def test_more_points_begin_with_the_same():

@@ -339,3 +339,18 @@ def test_status_says_when_newton_did_not_arrive(monkeypatch):
     assert not engine.infer(KERNEL, likelihood).converged
     # A state that did not settle is no place to start from.
     assert engine._weights is None
+
+
+def test_a_last_mode_that_is_far_off_is_forgotten():
+    """Weights of a smooth function are rates of e^48 for a rougher one, from where Newton's method finds no way."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(300, 4))
+    exposure = rng.uniform(0.5, 4.0, 300)
+    rate = np.exp(1.5 * np.sin(1.5 * inputs[:, 0]) + 0.8 * inputs[:, 1] + 0.4 * inputs[:, 2])
+    engine = LaplaceEngine(inputs, rng.poisson(exposure * rate).astype(float), exposure)
+    smooth = SquaredExponential(np.full(4, 2.0), 1.0) + Constant(1.0)
+    rough = SquaredExponential(np.array([0.8, 2.1, 2.2, 2.3]), 2.2) + Constant(1.0)
+    engine.evidence(smooth, Poisson())
+    found, expected = engine.evidence(rough, Poisson()), engine.fresh().evidence(rough, Poisson())
+    assert_allclose(found.value, expected.value, rtol=1e-8)
+    assert_allclose(found.gradient, expected.gradient, rtol=1e-5)

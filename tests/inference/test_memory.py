@@ -66,5 +66,7 @@ def test_exact_fit_that_cannot_fit_names_the_sparse_call(monkeypatch):
     X = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.raises(MemoryError, match=r"Use `GP\(inference=Sparse\(m=256\)\)`"):
         gs.GP(inference="exact").fit(X, X[:, 0])
-    with pytest.raises(MemoryError, match=r"Fit fewer rows"):
+    with pytest.raises(MemoryError, match=r"Use `GP\(inference=Sparse\(m=256\)\)`"):
         gs.GP(likelihood="probit").fit(X, (X[:, 0] > 0) * 1.0)
+    with pytest.raises(MemoryError, match=r"Fit fewer rows"):
+        gs.GP(likelihood="student-t").fit(X, X[:, 0])

@@ -17,6 +17,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr
 
 from gpsift.inference.engine import EPEngine, LaplaceEngine
+from gpsift.inference.rows import Rows
+from gpsift.inference.sparse_engine import Sparse, local_rows
+from gpsift.inference.variational_engine import VariationalEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Likelihood, Logit, NegativeBinomial, Poisson, Probit, StudentT
 
@@ -86,7 +89,12 @@ CASES = {
     "student-t, outlier": Case(StudentT(4.0, 0.5), lambda f, _: stats.t(4.0, f, 0.5), ODD, ONES, *real_numbers()),
 }
 WITH_EP = ("probit", "logit", "binomial", "poisson")
-METHODS = [(name, "ep") for name in WITH_EP] + [(name, "laplace") for name in CASES]
+LOG_CONCAVE = [name for name in CASES if CASES[name].likelihood.is_log_concave]
+METHODS = [
+    *((name, "ep") for name in WITH_EP),
+    *((name, "laplace") for name in CASES),
+    *((name, "variational") for name in LOG_CONCAVE),
+]
 
 
 class Quality(NamedTuple):
@@ -103,6 +111,7 @@ class Quality(NamedTuple):
 QUALITY = {
     "ep": Quality(2.5e-3, 1.2e-3, 8e-3, 1.3e-2, 1.2e-2, 0.08),
     "laplace": Quality(0.05, 0.4, 0.06, 0.09, 0.2, 0.25),
+    "variational": Quality(0.03, 0.03, 0.05, 0.05, 0.05, 0.15),
     # The mode of a Student-t says less of its mass; with an outlier there are two modes.
     "laplace, student-t": Quality(0.4, 0.45, 0.5, 0.1, 0.25, 0.1),
 }
@@ -160,11 +169,20 @@ def truth(name, n, spacing=0.2):
     return Posterior(log_evidence, mean, var, new)
 
 
+def variational_engine(X, y, size, points=None):
+    """With these inducing points, or one in every row."""
+    choice, points = Sparse(), X if points is None else points
+    return VariationalEngine(local_rows(Rows(X, y, size=size), choice), X, points, choice)
+
+
+ENGINES = {"ep": EPEngine, "laplace": LaplaceEngine, "variational": variational_engine}
+
+
 @cache
 def inferred(name, method, n):
     """The package's answer, and its latent mean and variance at the new point."""
-    case, engine = CASES[name], {"ep": EPEngine, "laplace": LaplaceEngine}[method]
-    result = engine(X[:n], case.y[:n], case.size[:n]).infer(KERNEL, case.likelihood)
+    case = CASES[name]
+    result = ENGINES[method](X[:n], case.y[:n], case.size[:n]).infer(KERNEL, case.likelihood)
     assert result.converged
     here, new = result.posterior.at(X[:n]), result.posterior.at(X_NEW)
     return Posterior(result.log_evidence, here.mean, here.var, normal_at_new(new.mean, new.var)), new.mean, new.var
@@ -198,6 +216,15 @@ def test_the_lattice_is_fine_enough(name, n):
 def test_evidence_is_near_the_integral(name, method, n):
     found, expected = inferred(name, method, n)[0].log_evidence, truth(name, n).log_evidence
     assert_allclose(found, expected, atol=quality(name, method).log_evidence)
+
+
+@pytest.mark.parametrize("points", [X[:1], X_NEW, X[:2], X], ids=["a row", "no row", "two rows", "all rows"])
+@each_size
+@pytest.mark.parametrize("name", LOG_CONCAVE)
+def test_variational_bound_stays_below_the_integral(name, n, points):
+    case = CASES[name]
+    engine = variational_engine(X[:n], case.y[:n], case.size[:n], points)
+    assert engine.evidence(KERNEL, case.likelihood).value < truth(name, n).log_evidence
 
 
 @each_size

@@ -22,6 +22,7 @@ from gpsift.likelihoods import (
     Poisson,
     Probit,
     StudentT,
+    expectations,
     read_size,
 )
 
@@ -237,6 +238,71 @@ def test_tilted_moments_match_quadrature(name, mean, var):
         assert_allclose(found.log_normaliser[0], expected[0], rtol=1e-8, atol=1e-8)
         assert_allclose(found.mean[0], expected[1], rtol=1e-8, atol=1e-8 * np.sqrt(var))
         assert_allclose(found.var[0], expected[2], rtol=1e-7)
+
+
+LOG_CONCAVE = [name for name in CASES if CASES[name][0].is_log_concave]
+EXPONENTIAL = ("poisson", "gamma")
+each_log_concave = pytest.mark.parametrize("name", LOG_CONCAVE)
+
+
+def normal_average(of, mean, sd):
+    """Over f ~ N(mean, sd^2), by sums with steps of 0.002 standard deviations."""
+    t = np.linspace(-9.0, 9.0, 9001)
+    return of(mean[:, None] + sd * t) @ stats.norm.pdf(t) * (t[1] - t[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "sd"),
+    # With a rate exp(f) and more than that, the average lies beyond the sum's 9 standard deviations.
+    [
+        (name, sd)
+        for name in LOG_CONCAVE
+        for sd in (0.0, 1e-11, 1e-7, 1e-3, 0.02, 0.7, 1.0, 1.4, 3.0, 12.0)
+        if sd <= 1.4 or name not in EXPONENTIAL
+    ],
+)
+def test_expected_log_density_and_its_slopes_match_sums(name, sd):
+    likelihood, y, size, _ = CASES[name]
+    column, sizes = y[:, None], size[:, None]
+    found = likelihood.expected(y, F, np.full(5, sd**2), size)
+    expected = normal_average(lambda f: likelihood.log_density(column, f, sizes), F, sd)
+    assert_allclose(found.log_density, expected, rtol=1e-8, atol=1e-8)
+    derivatives = [normal_average(lambda f, k=k: likelihood.derivatives(column, f, sizes)[k], F, sd) for k in range(2)]
+    assert_allclose(found.first, derivatives[0], rtol=1e-8, atol=1e-8)
+    assert_allclose(found.bend, -derivatives[1], rtol=1e-8, atol=1e-8)
+    slopes = likelihood.expected_param_slopes(y, F, np.full(5, sd**2), size)
+    assert len(slopes) == len(likelihood.PARAMS)
+    for k, slope in enumerate(slopes):
+        expected = normal_average(
+            lambda f, k=k: likelihood.log_param_derivatives(column, f, sizes)[k].log_density, F, sd
+        )
+        assert_allclose(slope, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "sd"),
+    [(name, sd) for name in LOG_CONCAVE for sd in (0.3, 5.0, 300.0) if sd < 9 or name not in EXPONENTIAL],
+)
+def test_slopes_of_expected_log_density_are_those_of_its_values(name, sd):
+    """By the mean and by the variance, also where the nodes are too far apart to be accurate."""
+    likelihood, y, size, _ = CASES[name]
+    var, step = np.full(5, sd**2), 1e-4 * sd**2
+    found = likelihood.expected(y, F, var, size)
+    by_mean = difference(lambda mean: likelihood.expected(y, mean, var, size).log_density, F)
+    assert_allclose(found.first, by_mean, rtol=1e-5, atol=1e-7)
+    by_var = difference(lambda v: likelihood.expected(y, F, v, size).log_density, var, step)
+    assert_allclose(-0.5 * found.bend, by_var, rtol=1e-5, atol=1e-9)
+
+
+@each_log_concave
+def test_expectations_of_a_row_do_not_depend_on_the_others(name, monkeypatch):
+    likelihood, y, size, _ = CASES[name]
+    var = np.array([0.1, 3.0, 0.5, 9.0, 1.7])
+    whole = likelihood.expected(y, F, var, size)
+    monkeypatch.setattr(expectations, "BLOCK", 100)
+    for i in range(5):
+        alone = likelihood.expected(y[i : i + 1], F[i : i + 1], var[i : i + 1], size[i : i + 1])
+        assert_allclose([part[0] for part in alone], [part[i] for part in whole], rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("v", [0.01, 1.0, 9.0])

@@ -242,6 +242,13 @@ def test_search_and_stability_are_shown_or_explained(page):
     assert "was not searched" in bare.words("answer")
 
 
+def test_a_search_that_was_not_made_says_why():
+    analysis = replace(page_cases.regression(), path=None, unsearched="No submodels were searched: too <many>.")
+    words = Outline(page_text(analysis)).words("sizes")
+    assert "No submodels were searched: too <many>." in words
+    assert "gpsift select" not in words
+
+
 def test_sizes_that_are_no_number_of_columns():
     analysis = page_cases.regression()
     suggestion = analysis.path.suggestion

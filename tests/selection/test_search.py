@@ -434,3 +434,32 @@ def test_categories_are_scored_by_their_levels(rng, refit):
         expected = gs.rank(model.fit(X, y), groups=groups, categorical=["colour"]).scores
         assert path.details["scores"] == pytest.approx(expected)
         assert path.details["scores"] != pytest.approx(gs.rank(model.fit(X, y), groups=groups).scores)
+
+
+def test_a_model_that_is_fitted_already_is_not_fitted_again(monkeypatch, regression):
+    X, y = regression
+    model = gs.GP()
+    fitted = model.fit(X, y)
+    expected = (
+        gs.search(X, y, model=model),
+        gs.search(X, y, model=model, refit=True),
+        gs.search(X, y, model=model, cv=3),
+    )
+    fits = []
+    fit = gs.GP.fit
+    monkeypatch.setattr(
+        gs.GP, "fit", lambda self, X, *args, **options: fits.append(X.shape) or fit(self, X, *args, **options)
+    )
+    found = [gs.search(X, y, model=model, fitted=fitted, **options) for options in ({}, {"refit": True}, {"cv": 3})]
+    assert fits.count((40, 3)) == 0
+    for one, other in zip(found, expected, strict=True):
+        assert list(one.order) == list(other.order)
+        np.testing.assert_allclose(one.lpd, other.lpd, rtol=1e-9)
+
+
+def test_search_rejects_a_model_of_other_rows(regression):
+    X, y = regression
+    with pytest.raises(ValueError, match="`fitted` was fitted to other rows"):
+        gs.search(X, y, fitted=gs.GP().fit(X[1:], y[1:]))
+    with pytest.raises(ValueError, match="`fitted` was fitted to other rows"):
+        gs.search(X, y, fitted=gs.GP().fit(X, -y))

@@ -24,10 +24,10 @@ def frame():
 
 def test_text_becomes_indicators_and_two_levels_one_column(frame):
     table = prepare(frame, "y")
-    assert list(table.X) == ["size", "colour=blue", "colour=green", "colour=red", "sex", "code"]
-    assert table.groups == {"colour": ["colour=blue", "colour=green", "colour=red"], "sex": ["sex"]}
+    assert list(table.X) == ["size", "colour=blue", "colour=green", "colour=red", "sex=m", "code"]
+    assert table.groups == {"colour": ["colour=blue", "colour=green", "colour=red"], "sex": ["sex=m"]}
     assert_array_equal(table.X["colour=red"], frame["colour"] == "red")
-    assert_array_equal(table.X["sex"], frame["sex"] == "m")
+    assert_array_equal(table.X["sex=m"], frame["sex"] == "m")
     assert_array_equal(table.y, frame["y"])
     assert (table.target, table.task, table.classes, table.notes) == ("y", "regression", (), ())
 
@@ -36,7 +36,7 @@ def test_codes_are_categories_when_said(frame):
     table = prepare(frame, "y", categorical=["code"])
     assert table.groups["code"] == ["code=0", "code=1", "code=2", "code=3"]
     frame["flag"] = frame["size"] > 0
-    assert prepare(frame, "y").groups["flag"] == ["flag"]
+    assert prepare(frame, "y").groups["flag"] == ["flag=True"]
 
 
 def test_names_of_indicators_do_not_collide(frame):

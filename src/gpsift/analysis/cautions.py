@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gpsift.analysis.record import Caution
 from gpsift.gp import DrawnGP, FittedGP
+from gpsift.gp.nuts import advice
 from gpsift.tabular import Prepared
 
 CORRELATED = 0.9
@@ -20,10 +21,10 @@ def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[str]
     """All cautions, the gravest first."""
     found = [
         *_explains_nothing(model),
-        *_trouble_of_the_fit(model),
+        *_trouble_of_the_fit(model, table),
         *_correlated(table),
         *_few_rows(table),
-        *(Caution("The table was changed", note) for note in notes),
+        *([Caution("What was done with the table", " ".join(notes))] if notes else []),
     ]
     return tuple(found)
 
@@ -40,30 +41,42 @@ def _explains_nothing(model: FittedGP | DrawnGP) -> list[Caution]:
     ]
 
 
-def _trouble_of_the_fit(model: FittedGP | DrawnGP) -> list[Caution]:
+def _trouble_of_the_fit(model: FittedGP | DrawnGP, table: Prepared) -> list[Caution]:
     report = model.report
+    owner = table.owner
     found = []
     if not report.converged:
         found.append(Caution("The fit did not converge", report.message))
+    if not report.inference_converged:
+        found.append(
+            Caution("Inference did not settle", f"After {report.n_iterations} iterations the posterior is approximate.")
+        )
     if not report.starts_agree and report.moving_features:
         found.append(
             Caution(
                 "Several fits describe the data equally well",
                 "Starts of the search ended at different optima; they disagree on the length-scales of "
-                f"{_listed(report.moving_features)}. KL and VAR suffer less from this than ARD.",
+                f"{_listed(_owners(report.moving_features, owner))}. KL and VAR suffer less from this than ARD.",
             )
         )
     if report.at_limit:
         found.append(Caution("A parameter ended at its limit", f"{'; '.join(report.at_limit)}."))
-    if report.constant_columns:
-        found.append(Caution("Constant columns", f"{_listed(report.constant_columns)}: always the same, relevance 0."))
-    if isinstance(model, DrawnGP) and model.diagnostics.get("r_hat", 1.0) > 1.05:
+    stepped = [name for name in _owners(report.stepped_features, owner) if name not in table.groups]
+    if stepped:
         found.append(
             Caution(
-                "The sampler did not settle",
-                f"r-hat is {model.diagnostics['r_hat']:.2f}, above 1.05: intervals and rank probabilities may be off.",
+                "Few values, taken for levels",
+                f"{_listed(stepped)}: the length-scale is far shorter than the gaps between the values, and slopes "
+                "miss the jumps. Say that it is a category (--categorical), or keep the default --hyper map.",
             )
         )
+    # A level that no row has is no news; a column without any variation is.
+    varying = {name for column, name in owner.items() if column not in report.constant_columns}
+    constant = [name for name in _owners(report.constant_columns, owner) if name not in varying]
+    if constant:
+        found.append(Caution("Constant columns", f"{_listed(constant)}: always the same, relevance 0."))
+    if isinstance(model, DrawnGP):
+        found += [Caution("The sampler is in trouble", trouble) for trouble in advice(model.diagnostics)]
     return found
 
 
@@ -104,6 +117,11 @@ def _few_rows(table: Prepared) -> list[Caution]:
             f"{n_rows} rows and {n_columns} columns: look at the stability of the order before acting on it.",
         )
     ]
+
+
+def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> list[str]:
+    """The user's columns that these stand for, each once."""
+    return list(dict.fromkeys(owner[column] for column in columns))
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:

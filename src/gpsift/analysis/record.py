@@ -48,6 +48,8 @@ class Analysis:
         the user's columns.
     path : Path or None
         Submodels by size, where they were searched.
+    unsearched : str or None
+        Why there is no path although it was asked for.
     stability : Stability or None
     cautions : tuple of Caution
     command : str or None
@@ -67,6 +69,7 @@ class Analysis:
     classes: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     path: Path | None = None
+    unsearched: str | None = None
     stability: Stability | None = None
     cautions: tuple[Caution, ...] = ()
     command: str | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -13,23 +15,30 @@ import pandas as pd
 
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.record import Analysis
-from gpsift.gp import GP, MAP
+from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
 from gpsift.gp.hyper import Hyper
+from gpsift.inference import Sparse
 from gpsift.reference import MissingCapability
-from gpsift.relevance import ARD, VAR, Measure, rank
-from gpsift.results import Ranking
-from gpsift.selection.orders import read_measure
+from gpsift.relevance import ARD, KL, VAR, Measure
+from gpsift.results import Path, Ranking, Stability
+from gpsift.selection.orders import read_measure, unit_ranking
 from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.stability import stability
+from gpsift.selection.units import Units
 from gpsift.tabular import Prepared, prepare, read_file
 from gpsift.tabular.prepare import Missing, Task
+from gpsift.work import FitBar, WaitingBar
 
 # Exact inference takes a third power of the rows, and a search as many fits as sizes.
 MOST_ROWS_OF_A_RANKING = 2000
 MOST_ROWS_OF_A_SEARCH = 1000
+# Sparse inference takes about a minute on so many.
+MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
 MOST_COLUMNS_OF_A_SEARCH = 300
+# VAR conditions every column on all others: a third power of the columns, half a minute at 5000.
+MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
 
@@ -51,6 +60,7 @@ def analyse(
     most_rows: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     command: str | None = None,
 ) -> Analysis:
@@ -79,9 +89,14 @@ def analyse(
     rule : str
         Of `suggest_size`.
     most_rows : int, optional
-        A larger table is cut to so many rows, drawn with `seed`: by default 2000, or 1000 if submodels are searched.
+        A larger table is cut to so many rows, drawn with `seed`. By default these are 1000 if submodels are searched or
+        samples ranked. For a ranking alone they are 20,000 with Gaussian noise, where inference is sparse beyond 2000,
+        and 2000 otherwise.
     seed, jobs, progress
         As in `search`.
+    checkpoint : path, optional
+        A folder that keeps the finished fits of search and samples. The same call after an interruption goes on from
+        there.
     command : str, optional
         How the user asked for this, for the record.
 
@@ -99,63 +114,25 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    source = str(data) if isinstance(data, str | FilePath) else "a data frame"
-    if isinstance(data, Prepared):
-        table = data
-    elif target is None:
-        raise TypeError("`target` is missing: which column is to be explained?")
-    else:
-        frame = read_file(data) if isinstance(data, str | FilePath) else pd.DataFrame(data)
-        table = prepare(frame, target, drop=drop, categorical=categorical, task=task, missing=missing)
+    with WaitingBar("reading", progress):
+        table = _read_table(data, target, drop=drop, categorical=categorical, task=task, missing=missing)
     notes = list(table.notes)
-    limit = most_rows or (MOST_ROWS_OF_A_SEARCH if select or samples else MOST_ROWS_OF_A_RANKING)
-    if len(table.y) > limit:
-        notes.append(
-            f"{limit} of {len(table.y)} rows were used, drawn with seed {seed}; --rows takes more, and longer."
-        )
-        table = table.take(np.sort(np.random.default_rng(seed).choice(len(table.y), limit, replace=False)))
-    model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
-    fitted = model.fit(table.X, table.y)
     chosen = read_measure(measure)
-    categories = list(table.groups)
-    path = None
-    if select and len(table.groups) + table.X.shape[1] > MOST_COLUMNS_OF_A_SEARCH:
-        notes.append(f"No submodels were searched: there are more than {MOST_COLUMNS_OF_A_SEARCH} columns.")
-    elif select:
-        n_columns = len(table.columns)
-        largest = min(LARGEST_PATH, n_columns)
-        if largest < n_columns:
-            notes.append(f"Submodels were searched up to size {largest} of {n_columns}.")
-        path = search(
-            table.X,
-            table.y,
-            chosen,
-            sizes=largest,
-            cv=cv,
-            model=model,
-            groups=table.groups,
-            categorical=categories,
-            seed=seed,
-            jobs=jobs,
-            progress=progress,
-        )
-        path = replace(path, suggestion=suggest_size(path, rule))
-    steady = None
-    if samples:
-        steady = stability(
-            table.X,
-            table.y,
-            chosen if isinstance(chosen, Measure) else None,
-            n_splits=samples,
-            model=model,
-            groups=table.groups,
-            categorical=categories,
-            seed=seed,
-            jobs=jobs,
-            progress=progress,
-        )
+    model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
+    ranks_only = not (select or samples)
+    table, model = _within_reach(table, model, most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
+    has_own_bar = isinstance(model.hyper, NUTS)
+    with FitBar(False if has_own_bar else progress):
+        fitted = model.fit(table.X, table.y)
+    work = _Work(table, model, chosen, seed=seed, jobs=jobs, progress=progress, folder=_folder(checkpoint))
+    unsearched = work.too_many_columns if select else None
+    notes += [unsearched] if unsearched else []
+    path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select and not unsearched else None
+    steady = work.stability(samples) if samples else None
+    with WaitingBar("ranking", progress):
+        rankings = _rankings(fitted, chosen, table, notes)
     return Analysis(
-        source=source,
+        source=_source(data),
         target=table.target,
         task=table.task,
         rows=table.rows,
@@ -164,8 +141,9 @@ def analyse(
         classes=table.classes,
         groups=table.groups,
         model=fitted,
-        rankings=_rankings(fitted, chosen if isinstance(chosen, Measure) else None, table),
+        rankings=rankings,
         path=path,
+        unsearched=unsearched,
         stability=steady,
         cautions=cautions_of(fitted, table, notes),
         command=command,
@@ -174,38 +152,121 @@ def analyse(
     )
 
 
+def _source(data: Any) -> str:
+    if not isinstance(data, str | FilePath):
+        return "a data frame"
+    return "standard input" if str(data) == "-" else str(data)
+
+
+def _read_table(data: Any, target: str | int | None, **options: Any) -> Prepared:
+    if isinstance(data, Prepared):
+        return data
+    if target is None:
+        raise TypeError("`target` is missing: which column is to be explained?")
+    frame = read_file(data) if isinstance(data, str | FilePath) else pd.DataFrame(data)
+    return prepare(frame, target, **options)
+
+
 def _likelihood(table: Prepared) -> str:
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
     return LIKELIHOOD_OF_TASK[table.task]
 
 
-def _rankings(fitted: Any, measure: Measure | None, table: Prepared) -> dict[str, Ranking]:
+def _within_reach(
+    table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[str]
+) -> tuple[Prepared, GP]:
+    """So many rows, and an inference, that the work ends while one waits; what was done about it is noted."""
+    n = len(table.y)
+    may_be_sparse = ranks_only and model.likelihood == "gaussian" and not isinstance(model.hyper, NUTS)
+    if not ranks_only:
+        limit = most_rows or MOST_ROWS_OF_A_SEARCH
+    else:
+        limit = most_rows or (MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else MOST_ROWS_OF_A_RANKING)
+    if n > limit:
+        notes.append(f"{limit} of {n} rows were used, drawn with seed {seed}; --rows takes more, and longer.")
+        table = table.take(np.sort(np.random.default_rng(seed).choice(n, limit, replace=False)))
+    used = len(table.y)
+    if may_be_sparse and used > MOST_ROWS_OF_A_RANKING:
+        model = replace(model, inference=Sparse())
+        notes.append(
+            f"Inference is sparse, because there are {used} rows: {Sparse().m} inducing points stand for them. --rows "
+            f"{MOST_ROWS_OF_A_RANKING} takes a sample of the rows, and exact inference."
+        )
+    return table, model
+
+
+def _folder(checkpoint: str | os.PathLike[str] | None) -> FilePath | None:
+    if checkpoint is None:
+        return None
+    folder = FilePath(checkpoint)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"The checkpoint {folder} must be a folder, and is a file.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """The long part: many fits of one model to one table."""
+
+    table: Prepared
+    model: GP
+    measure: Measure | str
+    seed: int
+    jobs: int | None
+    progress: bool | None
+    folder: FilePath | None
+
+    @property
+    def too_many_columns(self) -> str | None:
+        """Why no submodels are searched, where they are not."""
+        n_columns = len(self.table.columns)
+        if n_columns <= MOST_COLUMNS_OF_A_SEARCH:
+            return None
+        return f"No submodels were searched: there are {n_columns} columns, more than {MOST_COLUMNS_OF_A_SEARCH}."
+
+    def path(self, fitted: FittedGP | DrawnGP, *, cv: int | None, rule: Rule, notes: list[str]) -> Path:
+        """Submodels of growing size, as far as that is feasible; where it ends is noted."""
+        n_columns = len(self.table.columns)
+        largest = min(LARGEST_PATH, n_columns)
+        if largest < n_columns:
+            notes.append(f"Submodels were searched up to size {largest} of {n_columns}.")
+        found = search(
+            self.table.X, self.table.y, self.measure, sizes=largest, cv=cv, fitted=fitted, **self._options("submodels")
+        )
+        return replace(found, suggestion=suggest_size(found, rule))
+
+    def stability(self, samples: int) -> Stability:
+        """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""
+        measure = self.measure if isinstance(self.measure, Measure) else None
+        return stability(self.table.X, self.table.y, measure, n_splits=samples, **self._options("samples"))
+
+    def _options(self, what: str) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "groups": self.table.groups,
+            "categorical": list(self.table.groups),
+            "seed": self.seed,
+            "jobs": self.jobs,
+            "progress": self.progress,
+            "checkpoint": None if self.folder is None else self.folder / f"{what}.sqlite",
+        }
+
+
+def _rankings(
+    fitted: FittedGP | DrawnGP, measure: Measure | str, table: Prepared, notes: list[str]
+) -> dict[str, Ranking]:
     """The leading measure, and the others beside it, as far as the model has them."""
-    first = read_measure(measure)
-    assert isinstance(first, Measure)
-    measures = {type(first).__name__: first}
-    measures |= {name: other for name, other in (("VAR", VAR()), ("ARD", ARD())) if name not in measures}
-    found = {}
-    for name, each in measures.items():
-        try:
-            found[name] = rank(fitted, measure=each, groups=table.groups, categorical=_scored(each, table.groups))
-        except MissingCapability:
-            if each is first:
-                raise
-            if isinstance(each, ARD):
-                found[name] = _best_column(rank(fitted, measure=each), fitted.feature_names, table)
+    first = measure if isinstance(measure, Measure) else KL()
+    beside: list[Measure] = [ARD()]
+    if table.X.shape[1] <= MOST_COLUMNS_OF_VAR:
+        beside.insert(0, VAR())
+    elif not isinstance(first, VAR):
+        notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
+    units = Units.read(fitted.feature_names, table.groups, (), list(table.groups))
+    found = {type(first).__name__: unit_ranking(fitted, units, first)}
+    for each in (each for each in beside if type(each) is not type(first)):
+        with suppress(MissingCapability):
+            found[type(each).__name__] = unit_ranking(fitted, units, each)
     return found
-
-
-def _scored(measure: Measure, groups: Iterable[str]) -> list[str]:
-    return [] if isinstance(measure, ARD) else list(groups)
-
-
-def _best_column(ranking: Ranking, features: Sequence[str], table: Prepared) -> Ranking:
-    """A measure without groups gives a category the score of its best indicator."""
-    owner, units = table.owner, table.columns
-    scores = np.array(
-        [max(s for s, name in zip(ranking.scores, features, strict=True) if owner[name] == u) for u in units]
-    )
-    return replace(ranking, names=tuple(units), scores=scores, points=ranking.points[:, : len(units)])

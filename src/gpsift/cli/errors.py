@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,16 +13,26 @@ import typer
 BAD_INPUT = 1
 NO_ANSWER = 3
 INTERRUPTED = 130
+# As a shell has it for a program that a closed pipe ended.
+NOBODY_READS = 141
+KEPT = "Finished fits are kept; the same command goes on from there."
 
 
 @contextmanager
-def clear_errors(when_interrupted: str = "Nothing was written.") -> Iterator[None]:
+def clear_errors(when_interrupted: str = "No half-written file is left.") -> Iterator[None]:
     """One line on standard error in place of a traceback."""
     try:
         yield
     except KeyboardInterrupt:
         typer.echo(f"gpsift: interrupted. {when_interrupted}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        typer.echo(f"gpsift: {error}", err=True)
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(NOBODY_READS) from None
+    except MemoryError:
+        typer.echo("gpsift: there is not enough memory for so many rows; --rows takes fewer.", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
+        typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import typer
-from rich.console import Console
 
 from gpsift.analysis.local import explain as explain_rows
 from gpsift.cli import options as o
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import local_as_json
 from gpsift.cli.shown import show_local
+from gpsift.cli.terminal import Output
 from gpsift.cli.work import analysed, remarks
 from gpsift.tabular import Prepared, matching_rows, prepare, read_file
 
@@ -42,14 +43,14 @@ def explain(
     with clear_errors(), remarks(quiet):
         frame = read_file(file)
         table = prepare(frame, target, drop=drop, categorical=categorical, task=task.value, missing=missing.value)
-        places = _places(table, frame.shape[0], row, where)
+        places = _places(table, frame, row, where)
         analysis = analysed(
             quiet,
             table,
             None,
             select=False,
             likelihood=likelihood,
-            hyper=hyper.made(seed),
+            hyper=hyper.made(seed, quiet=quiet),
             most_rows=rows,
             seed=seed,
         )
@@ -58,13 +59,14 @@ def explain(
         if json:
             typer.echo(local_as_json(analysis, local, what))
         else:
-            show_local(analysis, local, what, table.rows.iloc[places], Console())
+            show_local(analysis, local, what, table.rows.iloc[places], Output())
 
 
-def _places(table: Prepared, n_read: int, row: int | None, where: str | None) -> np.ndarray:
-    """Positions in the prepared table; its index still counts the rows of the file."""
+def _places(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
+    """Positions in the prepared table, whose index counts the rows of the file; a condition may name any column."""
+    n_read = len(frame)
     if where is not None:
-        places = np.flatnonzero(matching_rows(table.rows, where))
+        places = np.flatnonzero(matching_rows(frame.loc[table.rows.index], where))
         if places.size == 0:
             raise ValueError(f"No row satisfies {where!r}.")
         return places

@@ -103,7 +103,8 @@ def _records(columns: dict[str, Any], order: np.ndarray) -> list[dict[str, Any]]
 
 
 def _dumped(record: dict[str, Any]) -> str:
-    return json.dumps(_plain(record), ensure_ascii=False, indent=2, allow_nan=False)
+    # Escaped, so that it is the same in every terminal and pipe.
+    return json.dumps(_plain(record), ensure_ascii=True, indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

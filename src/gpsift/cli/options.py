@@ -48,10 +48,11 @@ class HyperChoice(StrEnum):
     ML2 = "ml2"
     NUTS = "nuts"
 
-    def made(self, seed: int) -> Hyper:
-        """The object of that name."""
-        kinds: dict[str, type[MAP | ML2 | NUTS]] = {"map": MAP, "ml2": ML2, "nuts": NUTS}
-        return kinds[self.value](seed=seed)
+    def made(self, seed: int, *, quiet: bool) -> Hyper:
+        """The object of that name; the sampler shows its progress where someone sees it."""
+        if self is HyperChoice.NUTS:
+            return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
+        return MAP(seed=seed) if self is HyperChoice.MAP else ML2(seed=seed)
 
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")]
@@ -65,17 +66,40 @@ OptionalTarget = Annotated[
 ]
 Model = Annotated[Path | None, typer.Option(help="A saved model to rank, in place of fitting one.")]
 Drop = Annotated[list[str], typer.Option(help="A column to leave out; may be given several times.")]
-Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; several times.")]
-TaskOption = Annotated[TaskChoice, typer.Option(help="What kind of target.")]
-MissingOption = Annotated[MissingChoice, typer.Option(help="What to do with missing values.")]
-MeasureOption = Annotated[MeasureChoice, typer.Option(help="What decides the order.")]
+Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; may be given several times.")]
+TaskOption = Annotated[
+    TaskChoice,
+    typer.Option(help="What kind of target; by default classes for text and for two values, numbers otherwise."),
+]
+MissingOption = Annotated[
+    MissingChoice,
+    typer.Option(help="What to do with missing values: refuse and list them, drop the rows, or fill in means."),
+]
+MeasureOption = Annotated[
+    MeasureChoice,
+    typer.Option(
+        help="What decides the order: kl, how the prediction reacts; var, how its mean varies; derivative, its slope; "
+        "rate, linear effects; ard, length-scales."
+    ),
+]
 Likelihood = Annotated[
     str | None, typer.Option(help="Such as student-t or negative-binomial; by the task if not said.")
 ]
-HyperOption = Annotated[HyperChoice, typer.Option("--hyper", help="How hyperparameters are found.")]
+HyperOption = Annotated[
+    HyperChoice,
+    typer.Option(
+        "--hyper",
+        help="How hyperparameters are found: map, the most probable; ml2, maximum likelihood; nuts, sampled, which "
+        "gives intervals.",
+    ),
+]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most so many rows, drawn with the seed.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(help="A folder that keeps finished fits; the same command after an interruption goes on from there."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]

@@ -8,10 +8,14 @@ from gpsift.cli import options as o
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
-from gpsift.cli.work import analysed, answered, check_page, remarks
+from gpsift.cli.work import analysed, answered, check_writable, remarks
+
+# What can be said of a saved model; the rest is about reading a table and fitting.
+BESIDE_A_MODEL = ("file", "model", "measure", "json", "quiet")
 
 
 def rank(
+    context: typer.Context,
     file: o.OptionalFile = None,
     target: o.OptionalTarget = None,
     drop: o.Drop = [],  # noqa: B006  # typer reads it and makes a new one
@@ -33,10 +37,10 @@ def rank(
 
     Example: gpsift rank measurements.csv --target yield
     """
-    check_page(html)
+    check_writable("--html", html)
+    check_writable("--save", save)
     if model is not None:
-        if html is not None or save is not None or target is not None:
-            raise typer.BadParameter("a saved model takes no --target, --html or --save", param_hint="--model")
+        _refuse_beside_a_model(context)
         with clear_errors(), remarks(quiet):
             rank_saved(model, file, measure.value, json=json)
         return
@@ -54,9 +58,16 @@ def rank(
             missing=missing.value,
             measure=measure.value,
             likelihood=likelihood,
-            hyper=hyper.made(seed),
+            hyper=hyper.made(seed, quiet=quiet),
             most_rows=rows,
             seed=seed,
             command=o.typed_command(),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
+
+
+def _refuse_beside_a_model(context: typer.Context) -> None:
+    sources = {name: context.get_parameter_source(name) for name in context.params if name not in BESIDE_A_MODEL}
+    useless = ", ".join(f"--{name}" for name, source in sources.items() if source and source.name == "COMMANDLINE")
+    if useless:
+        raise typer.BadParameter(f"a saved model takes no {useless}", param_hint="--model")

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from gpsift.cli import options as o
 from gpsift.cli.errors import clear_errors
+from gpsift.cli.terminal import Output
 
 
 class Experiment(StrEnum):
@@ -61,6 +62,7 @@ def reproduce(
     log_crime: Annotated[bool, typer.Option(help="Log the target of Crime.")] = True,
     coding: Annotated[str, typer.Option(help="Coding of Automobile: default, A, B or C.")] = "default",
     seed: Annotated[int, typer.Option(min=0, help="Of splits, toys and starts.")] = 0,
+    quiet: o.Quiet = False,
 ) -> None:
     """Make the paper's experiments again: tables, pictures, and each claim decided by its rule.
 
@@ -83,7 +85,8 @@ def reproduce(
         extra_splits=extra,
         seed=seed,
         folder=data,
+        progress=False if quiet else None,
     )
-    console = Console()
+    console = Output(quiet=quiet)
     with clear_errors("Finished parts are kept; the same command with --resume goes on."):
         run(experiment.value, settings, say=console.print)

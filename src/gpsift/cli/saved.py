@@ -8,29 +8,47 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import typer
-from rich.console import Console
 
 from gpsift.cli.machine import ranking_as_json
 from gpsift.cli.shown import show_one_ranking
+from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
-from gpsift.relevance import rank
-from gpsift.selection.orders import read_measure
+from gpsift.relevance import Measure
+from gpsift.selection.orders import read_measure, unit_ranking
+from gpsift.selection.units import Units
 from gpsift.storage import load
 from gpsift.tabular import read_file
 
 
 def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> None:
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
+    if not model.is_file():
+        raise FileNotFoundError(f"There is no file {model}.")
     loaded = load(model)
     if not isinstance(loaded, Reference):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
     X = None if file is None else inputs_of(read_file(file), loaded.feature_names)
+    groups = categories_of(loaded)
+    units = Units.read(loaded.feature_names, groups, (), list(groups))
     chosen = read_measure(measure)
-    ranking = rank(loaded, X, chosen)  # type: ignore[arg-type]  # the command line offers no projection
+    assert isinstance(chosen, Measure)  # the command line offers no projection
+    ranking = unit_ranking(loaded, units, chosen, X)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:
-        show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Console())
+        show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Output())
+
+
+def categories_of(model: Reference) -> dict[str, list[str]]:
+    """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
+    groups: dict[str, list[str]] = {}
+    inputs = model.X_train
+    assert inputs is not None  # a fitted model of ours has them
+    for feature, values in zip(model.feature_names, inputs.T, strict=True):
+        name, sign, _ = feature.partition("=")
+        if sign and np.isin(values, (0.0, 1.0)).all():
+            groups.setdefault(name, []).append(feature)
+    return groups
 
 
 def inputs_of(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:

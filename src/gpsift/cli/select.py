@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from gpsift.cli import options as o
-from gpsift.cli.errors import clear_errors
+from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_selection
-from gpsift.cli.work import analysed, answered, check_page, remarks
+from gpsift.cli.work import analysed, answered, check_writable, remarks
 
 
 class RuleChoice(StrEnum):
@@ -29,7 +29,13 @@ def select(
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = o.MeasureChoice.KL,
-    rule: Annotated[RuleChoice, typer.Option(help="What is enough.")] = RuleChoice.ONE_SE,
+    rule: Annotated[
+        RuleChoice,
+        typer.Option(
+            help="What is enough: elpd within one standard error of all columns, a negligible loss, or most of what "
+            "all explain."
+        ),
+    ] = RuleChoice.ONE_SE,
     folds: Annotated[
         int | None, typer.Option(min=2, help="Folds that judge submodels; leave-one-out if not said.")
     ] = None,
@@ -41,6 +47,7 @@ def select(
     save: o.Save = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    checkpoint: o.Checkpoint = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -48,8 +55,9 @@ def select(
 
     Example: gpsift select measurements.csv --target yield --html report.html
     """
-    check_page(html)
-    with clear_errors(), remarks(quiet):
+    check_writable("--html", html)
+    check_writable("--save", save)
+    with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
             quiet,
             file,
@@ -64,10 +72,11 @@ def select(
             rule=rule.value,
             cv=folds,
             likelihood=likelihood,
-            hyper=hyper.made(seed),
+            hyper=hyper.made(seed, quiet=quiet),
             most_rows=rows,
             seed=seed,
             jobs=jobs,
+            checkpoint=checkpoint,
             command=o.typed_command(),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_selection)

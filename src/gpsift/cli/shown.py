@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -12,176 +12,216 @@ from rich.table import Table
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.local import Local
-from gpsift.results import Ranking
+from gpsift.cli.terminal import new_table, print_first_that_fits
+from gpsift.results import Path, Ranking, Stability
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
 LONGEST_NAME = 40
 
+# A column of a table: its heading, and its cell for each feature by number.
+Cells = tuple[str, Callable[[int], str]]
+
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """The columns in their order, one measure beside the other."""
     _say_what(analysis, console)
-    console.print(_ranking_table(analysis.rankings))
+    _show_rankings(analysis.rankings, console)
     _say_cautions(analysis, console)
 
 
 def show_one_ranking(ranking: Ranking, what: str, console: Console) -> None:
     """A ranking by itself."""
     console.print(f"{escape(what)}.")
-    console.print(_ranking_table({ranking.measure.split("(")[0]: ranking}))
+    _show_rankings({ranking.measure.split("(")[0]: ranking}, console)
 
 
 def show_selection(analysis: Analysis, console: Console) -> None:
     """The same, and how many are enough."""
     _say_what(analysis, console)
-    console.print(_ranking_table(analysis.rankings))
+    _show_rankings(analysis.rankings, console)
     if analysis.path is not None:
-        console.print(_path_table(analysis))
+        _show_path(analysis.path, console)
         suggestion = analysis.path.suggestion
         assert suggestion is not None
         chosen = analysis.selected
         answer = (
             "No size qualifies" if chosen is None else f"Enough: {', '.join(map(_short, chosen)) or 'no column at all'}"
         )
-        console.print(f"[bold]{escape(answer)}[/bold]: {escape(suggestion.reason)}.")
+        reason = suggestion.reason.replace("+-", "±")
+        console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
-        console.print(_stability_table(analysis))
+        _show_stability(analysis.stability, console)
     _say_cautions(analysis, console)
 
 
 def show_stability(analysis: Analysis, console: Console) -> None:
     """How often each column is among the first."""
     _say_what(analysis, console)
-    console.print(_stability_table(analysis))
+    assert analysis.stability is not None
+    _show_stability(analysis.stability, console)
     _say_cautions(analysis, console)
 
 
 def show_local(analysis: Analysis, local: Local, what: str, rows: pd.DataFrame, console: Console) -> None:
     """What moves the prediction of some rows."""
-    if local.n_rows == 1:
-        console.print(f"{escape(what)}: {escape(_predicted(analysis, local))}")
-    table = Table(title=f"What moves the prediction of {escape(what)}")
-    for heading in ("column", "value", "here", "average", "moves the mean", "moves the variance"):
-        table.add_column(heading, justify="left" if heading in ("column", "value") else "right")
+    console.print(f"{escape(what)}: {escape(_predicted(analysis, local))}.")
+    print_first_that_fits(
+        console,
+        [
+            _local_table(local, rows, with_parts=with_parts, with_values=with_values)
+            for with_parts, with_values in ((True, True), (True, False), (False, False))
+        ],
+    )
+
+
+def _local_table(local: Local, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
+    table = new_table()
+    table.add_column("column", overflow="fold")
+    if with_values:
+        table.add_column("value", overflow="fold")
+    columns: dict[str, Callable[[int], str]] = {
+        "here": lambda j: f"{local.scores[j]:.3g}",
+        "average": lambda j: f"{local.average[j]:.3g}",
+    }
+    if with_parts and local.moves_mean is not None and local.moves_variance is not None:
+        mean, variance = local.moves_mean, local.moves_variance
+        columns |= {
+            "moves mean": lambda j: f"{100 * mean[j]:.0f} %",
+            "moves variance": lambda j: f"{100 * variance[j]:.0f} %",
+        }
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
     for j in local.order[:MOST_ROWS_SHOWN]:
-        parts = (
-            ("", "")
-            if local.moves_mean is None or local.moves_variance is None
-            else (
-                f"{100 * local.moves_mean[j]:.0f} %",
-                f"{100 * local.moves_variance[j]:.0f} %",
-            )
-        )
-        table.add_row(
-            escape(_short(local.names[j])),
-            escape(_value(rows[local.names[j]])),
-            f"{local.scores[j]:.3g}",
-            f"{local.average[j]:.3g}",
-            *parts,
-        )
-    console.print(table)
+        name = local.names[j]
+        values = [escape(_value(rows[name]))] if with_values else []
+        table.add_row(escape(_short(name)), *values, *(cell(int(j)) for cell in columns.values()))
+    return table
 
 
 def _predicted(analysis: Analysis, local: Local) -> str:
     if analysis.classes:
-        p = np.atleast_2d(local.prediction)
-        p = np.column_stack([1.0 - p.ravel(), p.ravel()])[0] if p.shape[1] == 1 else p[0]
-        shown = ", ".join(f"{label} {value:.0%}" for label, value in zip(analysis.classes, p, strict=True))
-        return f"predicted {shown}; observed {analysis.classes[int(local.observed[0])]}"
-    return f"predicted {local.prediction[0]:.4g} ± {local.sd[0]:.2g}, observed {local.observed[0]:.4g}"
+        p = local.prediction
+        p = p if p.ndim == 2 else np.column_stack([1 - p, p])
+        seen = np.bincount(local.observed.astype(int), minlength=len(analysis.classes)) / local.n_rows
+        predicted = _shares(analysis.classes, p.mean(axis=0))
+        if local.n_rows == 1:
+            return f"predicted {predicted}; observed {analysis.classes[int(local.observed[0])]}"
+        return f"predicted on average {predicted}; observed {_shares(analysis.classes, seen)}"
+    if local.n_rows == 1:
+        return f"predicted {local.prediction[0]:.4g} ± {local.sd[0]:.2g}, observed {local.observed[0]:.4g}"
+    return f"predicted on average {local.prediction.mean():.4g}, observed {local.observed.mean():.4g}"
+
+
+def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
+    return ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares, strict=True))
 
 
 def _say_what(analysis: Analysis, console: Console) -> None:
     quality = analysis.model.quality
     n_columns = len(analysis.leading.names)
     console.print(
-        f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns} columns to explain "
-        f"[bold]{escape(analysis.target)}[/bold] ({analysis.task})."
+        f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns} {'column' if n_columns == 1 else 'columns'} "
+        f"to explain [bold]{escape(analysis.target)}[/bold] ({analysis.task})."
     )
-    explained = (
-        f"explains {100 * quality.loo_r2:.0f} % of the variance; its" if analysis.task == "regression" else "has a"
-    )
-    tail = "log predictive density" if analysis.task == "regression" else "log predictive density that is"
-    verb = "is" if analysis.task == "regression" else ""
+    explained = f"explains {100 * quality.loo_r2:.0f} % of the variance; " if analysis.task == "regression" else ""
+    where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
-        f"Leaving out one row at a time, the model {explained} {tail} {verb} {quality.elpd_diff:.0f} ± "
-        f"{quality.diff_se:.0f} above that of a model without inputs.".replace("  ", " ")
+        f"Leaving out one row at a time, the model {explained}{'its' if explained else 'has a'} log predictive density "
+        f"{'is ' if explained else ''}{abs(quality.elpd_diff):.0f} ± {quality.diff_se:.0f} {where} that of a model "
+        "without inputs."
     )
 
 
-def _ranking_table(rankings: Mapping[str, Ranking]) -> Table:
+def _show_rankings(rankings: Mapping[str, Ranking], console: Console) -> None:
+    """One table, with as much in it as the terminal has room for."""
     name, leading = next(iter(rankings.items()))
-    split = (
-        " Beside it how much of it moves the mean of the prediction, and how much its variance."
-        if leading.terms
-        else ""
-    )
-    table = Table(caption=escape(f"{name} {leading.units}.{split}"))
-    table.add_column("rank", justify="right")
-    table.add_column("column", min_width=min(LONGEST_NAME, max(map(len, leading.names))))
-    table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, width=BAR_WIDTH)
-    parts = leading.shares
-    for part in parts:
-        table.add_column(part, justify="right")
-    if leading.draws is not None:
-        table.add_column("95 % interval", justify="right")
-    others = {key: ranking for key, ranking in rankings.items() if key != name}
-    for key in others:
-        table.add_column({"VAR": "√VAR", "ARD": "ARD, rank"}.get(key, key), justify="right")
+    parts = _parts_of(rankings)
+    # What goes first where there is little room.
+    keeps = [set(parts), set(parts) - {"bar"}, set(parts) - {"bar", "shares"}, set(parts) & {"interval"}, set()]
+    beside = ([cells for part in parts if part in kept for cells in parts[part]] for kept in keeps)
+    kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
+    split = ", beside it how much of that moves mean and variance of the prediction"
+    split = split if "shares" in kept and leading.terms else ""
+    console.print(f"[dim]{escape(name)}: {escape(leading.units.replace('feature', 'column'))}{split}.[/dim]")
+
+
+def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
+    """What can stand beside the score of the leading measure."""
+    (_, leading), *others = rankings.items()
     largest = float(leading.scores.max()) or 1.0
-    interval = None if leading.draws is None else leading.interval()
+    parts: dict[str, list[Cells]] = {
+        "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)))],
+        "shares": [(part, lambda j, share=share: f"{100 * share[j]:.0f} %") for part, share in leading.shares.items()],  # type: ignore[misc]
+    }
+    if leading.draws is not None:
+        low, high = leading.interval().T
+        parts["interval"] = [("95 % interval", lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
+    parts["others"] = [_beside(label, ranking, leading) for label, ranking in others]
+    return parts
+
+
+def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
+    places = [ranking.names.index(name) for name in leading.names]
+    scores, ranks = ranking.scores[places], ranking.ranks[places]
+    if label == "VAR":
+        return "√VAR", lambda j: f"{scores[j] ** 0.5:.3g}"
+    return f"{label}, rank", lambda j: f"{scores[j]:.2g}, {ranks[j]}"
+
+
+def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
+    table = new_table()
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("column", overflow="fold")
+    table.add_column(name, justify="right", no_wrap=True)
+    for heading, _ in beside:
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for position, j in enumerate(leading.order[:MOST_ROWS_SHOWN], start=1):
-        cells = [
-            str(position),
-            escape(_short(leading.names[j])),
-            f"{leading.scores[j]:.3g}",
-            "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)),
-            *(f"{100 * share[j]:.0f} %" for share in parts.values()),
-        ]
-        if interval is not None:
-            cells.append(f"{interval[j, 0]:.3g} to {interval[j, 1]:.3g}")
-        for key, ranking in others.items():
-            k = ranking.names.index(leading.names[j])
-            score = ranking.scores[k] ** 0.5 if key == "VAR" else ranking.scores[k]
-            cells.append(f"{score:.2g}, {ranking.ranks[k]}" if key == "ARD" else f"{score:.3g}")
-        table.add_row(*cells)
+        cells = [cell(int(j)) for _, cell in beside]
+        table.add_row(str(position), escape(_short(leading.names[j])), f"{leading.scores[j]:.3g}", *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:
         table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")
     return table
 
 
-def _path_table(analysis: Analysis) -> Table:
-    path = analysis.path
-    assert path is not None
+def _show_path(path: Path, console: Console) -> None:
+    console.print(f"Submodels, {escape(path.scheme)}; elpd beside that of the model with all columns.")
+    print_first_that_fits(console, list(_path_tables(path)))
+
+
+def _path_tables(path: Path) -> Iterator[Table]:
     metric = next(iter(path.metrics))
-    table = Table(title=f"Submodels, {path.scheme}", caption="elpd against the model with all columns.")
-    for heading in ("size", "added", "elpd", "difference", metric):
-        table.add_column(heading, justify="left" if heading == "added" else "right")
     chosen = None if path.suggestion is None else path.suggestion.size
-    for place, size in enumerate(path.sizes):
-        added = path.names[path.order[size - 1]] if size else "no column"
-        table.add_row(
-            str(size),
-            escape(_short(added)),
-            f"{path.elpd[place]:.1f}",
-            f"{path.diff[place]:.1f} ± {path.diff_se[place]:.1f}",
-            f"{path.metrics[metric][place]:.4g}",
-            style="bold" if size == chosen else None,
-        )
-    return table
+    columns: dict[str, Callable[[int], str]] = {
+        "elpd": lambda k: f"{path.elpd[k]:.1f}",
+        "difference": lambda k: f"{path.diff[k]:.1f} ± {path.diff_se[k]:.1f}",
+        metric: lambda k: f"{path.metrics[metric][k]:.4g}",
+    }
+    for kept in (["elpd", "difference", metric], ["elpd", "difference"], ["difference"]):
+        table = new_table()
+        table.add_column("size", justify="right", no_wrap=True)
+        table.add_column("added", overflow="fold")
+        for heading in kept:
+            table.add_column(heading, justify="right", no_wrap=True)
+        for place, size in enumerate(path.sizes):
+            added = path.names[path.order[size - 1]] if size else "no column"
+            cells = [columns[heading](place) for heading in kept]
+            table.add_row(str(size), escape(_short(added)), *cells, style="bold" if size == chosen else None)
+        yield table
 
 
-def _stability_table(analysis: Analysis) -> Table:
-    found = analysis.stability
-    assert found is not None
-    table = Table(title=f"{len(found.scores)} random samples of {found.n_rows} rows")
-    table.add_column("column")
-    table.add_column("mean rank", justify="right")
-    firsts = [k for k in (1, 3, 5, 10) if k <= len(found.names)]
+def _show_stability(found: Stability, console: Console) -> None:
+    console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
+    firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
+    print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
+
+
+def _stability_table(found: Stability, firsts: list[int]) -> Table:
+    table = new_table()
+    table.add_column("column", overflow="fold")
+    table.add_column("mean rank", justify="right", no_wrap=True)
     for k in firsts:
-        table.add_column("first" if k == 1 else f"in the first {k}", justify="right")
+        table.add_column("first" if k == 1 else f"in first {k}", justify="right", no_wrap=True)
     ranks = found.ranks.mean(axis=0)
     shares = [found.in_first(k) for k in firsts]
     for j in np.argsort(ranks, kind="stable")[:MOST_ROWS_SHOWN]:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from gpsift.cli import options as o
-from gpsift.cli.errors import clear_errors
+from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_stability
-from gpsift.cli.work import analysed, answered, check_page, remarks
+from gpsift.cli.work import analysed, answered, check_writable, remarks
 
 
 def stability(
@@ -27,6 +27,7 @@ def stability(
     html: o.Html = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    checkpoint: o.Checkpoint = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -34,8 +35,8 @@ def stability(
 
     Example: gpsift stability measurements.csv --target yield --samples 50
     """
-    check_page(html)
-    with clear_errors(), remarks(quiet):
+    check_writable("--html", html)
+    with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
             quiet,
             file,
@@ -48,10 +49,11 @@ def stability(
             missing=missing.value,
             measure=measure.value,
             likelihood=likelihood,
-            hyper=hyper.made(seed),
+            hyper=hyper.made(seed, quiet=quiet),
             most_rows=rows,
             seed=seed,
             jobs=jobs,
+            checkpoint=checkpoint,
             command=o.typed_command(),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_stability)

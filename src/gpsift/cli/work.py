@@ -1,7 +1,8 @@
-"""What the commands on tables have in common: read, analyse with a sign of life, answer."""
+"""What the commands on tables have in common: check, analyse with progress, answer."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,32 +14,43 @@ from rich.console import Console
 from gpsift.analysis import Analysis, analyse
 from gpsift.cli.errors import NO_ANSWER
 from gpsift.cli.machine import as_json
+from gpsift.cli.terminal import Output
 from gpsift.notices import Notices, messages
 
 
-def check_page(html: Path | None) -> None:
-    """Refuse a page that could not be written, before the work begins."""
-    if html is not None and not html.resolve().parent.is_dir():
-        raise typer.BadParameter(f"the folder {html.parent} does not exist", param_hint="--html")
+def check_writable(option: str, path: Path | None) -> None:
+    """Refuse a file that could not be written, before the work begins."""
+    if path is None:
+        return
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist", param_hint=option)
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file", param_hint=option)
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"nothing may be written into the folder {path.parent}", param_hint=option)
 
 
 @contextmanager
 def remarks(quiet: bool) -> Iterator[None]:
-    """Warnings as lines on standard error, each once; none if quiet."""
+    """Warnings as lines on standard error, each once; none if quiet, and none where an error says it all."""
     with Notices() as caught:
-        yield
-    if not quiet:
-        for message in messages(caught):
-            typer.echo(f"gpsift: {message}", err=True)
+        try:
+            yield
+        except typer.Exit:  # an answer as well, whose code says what it is worth
+            _say(caught, quiet)
+            raise
+    _say(caught, quiet)
+
+
+def _say(caught: list[Any], quiet: bool) -> None:
+    for message in () if quiet else messages(caught):
+        typer.echo(f"gpsift: {message}", err=True)
 
 
 def analysed(quiet: bool, data: Any, target: Any, **options: Any) -> Analysis:
-    """The analysis, with a sign of life while it goes on."""
-    # Progress bars of searches write to the same terminal; one at a time.
-    searches = options.get("select") or options.get("samples")
-    console = Console(stderr=True, quiet=quiet or bool(searches))
-    with console.status("Fitting a Gaussian process ..."):
-        return analyse(data, target, progress=False if quiet else None, **options)
+    """The analysis, with bars while it goes on where someone sees them."""
+    return analyse(data, target, progress=False if quiet else None, **options)
 
 
 def answered(
@@ -60,7 +72,7 @@ def answered(
     if json:
         typer.echo(as_json(analysis))
     else:
-        show(analysis, Console())
+        show(analysis, Output())
     if html is not None and not quiet:
         typer.echo(f"The page is in {html}.", err=True)
     if analysis.model.explains is False:

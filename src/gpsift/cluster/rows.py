@@ -48,7 +48,7 @@ class Reading:
 
     def chunks(self, rows: Rows) -> Iterator[Rows]:
         for chunk in row_chunks(rows.n, self.n_columns, self.chunk_bytes):
-            yield self.made(rows.take(chunk))
+            yield self.made(rows.chunk(chunk))
 
     def made(self, rows: Rows) -> Rows:
         return rows if self.transform is None else self.transform(rows)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from gpsift.chunks import CHUNK_BYTES
 from gpsift.cluster import Cloud, ClusterRows, Spread, Summary, cloud, read_collections, summarise
 from gpsift.gp.fitreport import FEW_VALUES, FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
@@ -122,7 +123,7 @@ def fit_distributed(
     source = raw.read_as(
         extremes=(int(summary.bounds.lowest[p]), int(summary.bounds.highest[p])),
         n_columns=max(choice.m, p),
-        chunk_bytes=choice.chunk_bytes,
+        chunk_bytes=choice.chunk_bytes or CHUNK_BYTES,
         transform=partial(standardised, scaling, same_noise),
     )
     problem = Problem(
@@ -171,7 +172,7 @@ def fit_distributed(
         feature_names=names,
         has_given_names=raw.names is not None,
         report=report,
-        source=raw.read_as(n_columns=max(choice.m, p), chunk_bytes=choice.chunk_bytes),
+        source=raw.read_as(n_columns=max(choice.m, p), chunk_bytes=choice.chunk_bytes or CHUNK_BYTES),
         sheet=sheet,
         inputs=inputs,
     )
@@ -282,7 +283,14 @@ def _sparse(gp: GP, likelihood: Likelihood) -> Sparse:
             "`GP(inference=Sparse(m=...))`, or fit rows that fit into memory as `fit(X.compute(), y.compute())`."
         )
     asked = "sparse" if gp.inference == "auto" else gp.inference
-    chosen = choose_inference(asked, likelihood, 0, samples=isinstance(gp.hyper, NUTS))
+    if not isinstance(likelihood, Gaussian):
+        raise ValueError(
+            f"Rows of dask collections need Gaussian noise, not {type(likelihood).__name__}. Fit rows that fit into "
+            "memory as `fit(X.compute(), y.compute())`."
+        )
+    if gp.device is not None:
+        raise ValueError("Rows of dask collections are visited where they are; leave `device` out.")
+    chosen = choose_inference(asked, likelihood, 0, samples=isinstance(gp.hyper, NUTS), beside=np.empty(0))
     assert isinstance(chosen, Sparse)
     if gp.inference == "auto":
         notice(

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gpsift.arrays import Array, like, to_numpy
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.problem import parameter_names
 from gpsift.gp.quality import quality_sheet
@@ -150,11 +151,11 @@ class FittedGP(Savable, Reference):
     def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
         """Draws of the noise-free function at all points jointly, (n_draws, n)."""
         X = self._read(X_new)
-        scaled = self.scaling.inputs(X)
+        scaled = self._placed(X)
         with blas_threads_for(max(self.n_rows, X.shape[0])):
             # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
-            variances, directions = np.linalg.eigh(self.posterior.covariance(scaled))
-            mean = self.posterior.at(scaled).mean
+            variances, directions = np.linalg.eigh(to_numpy(self.posterior.covariance(scaled)))
+            mean = to_numpy(self.posterior.at(scaled).mean)
         normal = np.random.default_rng(seed).standard_normal((n_draws, X.shape[0]))
         deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
         return self.scaling.y_center + self.scaling.y_scale * (mean + deviations)
@@ -190,7 +191,11 @@ class FittedGP(Savable, Reference):
         """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
         if self._is_training(X) and not self.inferred.n_inducing:
             return self.posterior.at_support(rows)
-        return self.posterior.at(self.scaling.inputs(X if rows is None else X[rows]))
+        return self.posterior.at(self._placed(X if rows is None else X[rows]))
+
+    def _placed(self, X: np.ndarray) -> Array:
+        """Points in the units of the model, where its posterior lives."""
+        return like(self.posterior.weights, self.scaling.inputs(X))
 
     @property
     def _sparsity(self) -> str:

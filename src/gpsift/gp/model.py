@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gpsift.arrays import Array, like, lives_on_device, on_device
 from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
@@ -28,6 +29,7 @@ from gpsift.inference import (
     MulticlassEngine,
     Sparse,
     SparseEngine,
+    VariationalEngine,
 )
 from gpsift.inference.memory import refuse_too_large
 from gpsift.inference.rows import Rows
@@ -49,7 +51,7 @@ from gpsift.likelihoods import (
 )
 from gpsift.notices import notice
 from gpsift.tables import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
-from gpsift.threads import blas_threads_for
+from gpsift.threads import blas_threads_for, one_blas_thread
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gaussian": Gaussian,
@@ -67,6 +69,9 @@ Inference = Literal["auto", "exact", "sparse", "ep", "laplace"] | Sparse
 INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
 # Up to so many rows "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
 LARGEST_EXACT = 4000
+LARGEST_EXACT_ON_DEVICE = 20_000
+# The same for expectation propagation and Laplace's method: there an evaluation takes ten and three seconds.
+LARGEST_DENSE = 2000
 
 
 def default_kernel() -> Kernel:
@@ -94,8 +99,11 @@ class GP:
         "gamma", "student-t", or an object of `gpsift.likelihoods`.
     inference : {"auto", "exact", "sparse", "ep", "laplace"} or Sparse
         "auto" is exact for Gaussian noise (sparse beyond 4000 rows, which is said), expectation propagation for probit,
-        Laplace's method for the others. "sparse" is `Sparse()`, whose choices are the number of inducing points and the
-        kind of approximation.
+        Laplace's method for the others (sparse beyond 2000 rows, except for softmax and Student-t, which have no sparse
+        form). "sparse" is `Sparse()`, whose choices are the number of inducing points and the kind of approximation.
+    device : str, optional
+        Where matrices live, by torch: "cuda", "cuda:1", "cpu". By default NumPy, or where X lives if it is a CUDA
+        tensor or a CuPy array. For Gaussian noise; results are NumPy arrays either way.
 
     Examples
     --------
@@ -113,6 +121,7 @@ class GP:
     standardize: bool = True
     likelihood: str | Likelihood = "gaussian"
     inference: Inference = "auto"
+    device: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -180,20 +189,25 @@ class GP:
         labels = default_names(values.shape[1]) if names is None else names
         likelihood = with_known_noise(likelihood, noise_var, target.size, scaling)
         inputs, standard_target = scaling.inputs(values), scaling.target(target)
+        beside = self._place(X)
         kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
         kernel = kernel.for_features(values.shape[1])
-        inference = choose_inference(self.inference, likelihood, target.size, samples=isinstance(self.hyper, NUTS))
+        samples = isinstance(self.hyper, NUTS)
+        inference = choose_inference(self.inference, likelihood, target.size, samples=samples, beside=beside)
         problem = Problem(
             kernel=kernel,
             likelihood=likelihood,
             X=inputs,
             y=standard_target,
-            engine=make_engine(inference, kernel, likelihood, inputs, standard_target, size),
+            engine=make_engine(
+                inference, kernel, likelihood, like(beside, inputs), like(beside, standard_target), size
+            ),
             names=labels,
         )
         if ceiling is not None:
             problem = replace(problem, ceiling=ceiling)
-        with blas_threads_for(values.shape[0]):
+        # Visits of rows have threads of their own.
+        with one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(values.shape[0]):
             if start is not None:
                 known = start.hyperparameters if isinstance(start, FittedGP) else start
                 problem = replace(problem, start=related_start(problem, known))
@@ -222,6 +236,12 @@ class GP:
         if estimate.draws is None:
             return fitted
         return _pool(fitted, drawn, estimate.draws)
+
+    def _place(self, X: Any) -> Array:
+        """An array beside which those of the fit are placed."""
+        if self.device is not None:
+            return on_device(self.device)
+        return X if lives_on_device(X) else np.empty(0)
 
     def _fit_distributed(self, X: Any, y: Any, **options: Any) -> FittedGP:
         from gpsift.gp.distributed import fit_distributed  # which imports this file
@@ -257,38 +277,59 @@ def _pool(best: FittedGP, drawn: tuple[tuple[Likelihood, Inferred], ...], draws:
     return pooled
 
 
-def choose_inference(inference: Inference, likelihood: Likelihood, n: int, *, samples: bool) -> Inference:
+def choose_inference(
+    inference: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
+) -> Inference:
     """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit."""
     is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
+    has_sparse_form = likelihood.is_log_concave and not isinstance(likelihood, Softmax)
+    on_host = isinstance(beside, np.ndarray)
+    if not on_host and (samples or not is_gaussian):
+        raise ValueError(
+            "A device is used for Gaussian noise with ML2(), MAP() or Fixed(...), not for "
+            f"{'NUTS()' if samples else type(likelihood).__name__}. Leave `device` out, or move X to the CPU."
+        )
     if isinstance(inference, Sparse) or inference == "sparse":
         chosen = Sparse() if isinstance(inference, str) else inference
-        if not is_gaussian:
-            raise ValueError(f'Sparse inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
+        if not has_sparse_form:
+            raise ValueError(
+                "Sparse inference needs one latent function and a log-concave likelihood, which "
+                f'{type(likelihood).__name__} is not; use "auto" and fewer rows.'
+            )
+        if chosen.power > 0 and not is_gaussian:
+            raise ValueError(
+                f"A {type(likelihood).__name__} likelihood has the variational bound only, `Sparse(power=0)`, got "
+                f"power {chosen.power:g}."
+            )
         if samples:
             raise ValueError(
                 'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'
             )
         return chosen
     if inference == "auto":
-        if is_gaussian and n > LARGEST_EXACT and not samples:
+        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
+        largest = LARGEST_DENSE if not is_gaussian else LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
+        if has_sparse_form and n > largest and not samples:
             notice(
-                f"With {n} rows, more than {LARGEST_EXACT}, inference is sparse: {Sparse().m} inducing points stand "
-                'for them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="exact")` takes all rows.'
+                f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand for "
+                f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{inference}")` takes all rows.'
             )
             return Sparse()
-        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
-    remedy = "Use `GP(inference=Sparse(m=256))`." if is_gaussian and not samples else "Fit fewer rows."
-    refuse_too_large(inference, n, remedy)
+    remedy = "Use `GP(inference=Sparse(m=256))`." if has_sparse_form and not samples else "Fit fewer rows."
+    refuse_too_large(inference, n, remedy, beside)
     return inference
 
 
 def make_engine(
-    inference: Inference, kernel: Kernel, likelihood: Likelihood, X: np.ndarray, y: np.ndarray, size: np.ndarray
+    inference: Inference, kernel: Kernel, likelihood: Likelihood, X: Array, y: Array, size: np.ndarray
 ) -> Engine:
     """The engine of a chosen inference."""
     if isinstance(inference, Sparse):
-        known = likelihood.variances if isinstance(likelihood, KnownNoise) else None
-        return SparseEngine.picking(local_rows(Rows(X, y, known), inference), kernel, inference)
+        is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
+        known = like(y, likelihood.variances) if isinstance(likelihood, KnownNoise) else None
+        rows = Rows(X, y, known, None if is_gaussian else size)
+        form = SparseEngine if is_gaussian else VariationalEngine
+        return form.picking(local_rows(rows, inference), kernel, inference)
     if inference == "exact":
         if not isinstance(likelihood, Gaussian | KnownNoise):
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')

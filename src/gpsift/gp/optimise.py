@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from scipy.optimize import minimize
 
 from gpsift.gp.problem import Problem
 from gpsift.linalg import NotPositiveDefinite
+from gpsift.work.climbs import Step, tell
 
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -50,8 +53,6 @@ OTHER_STEPS = 2.0
 # start misses (on 20 of 20 uniform toys the better of the two was the best of 19 starts and 3 other libraries).
 SHORT_START = {"lengthscale": 8.0**-0.5, "noise_var": 0.1, "noise_scale": 0.3}
 RANDOM_START_SD = 0.7
-# A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
-FTOL = 1e-7
 # Starts that end within this many nats found the same optimum.
 AGREEMENT = 0.1
 
@@ -110,8 +111,8 @@ def maximise(
 ) -> Estimate:
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
     climbs: list[Start] = []
-    for start in starting_points(problem, n_starts, seed):
-        climbs.append(_climb(problem, log_prior, start, max_iterations))
+    for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
+        climbs.append(_climb(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
         if climbs[-1].objective > ceiling - AGREEMENT:
             break
     best = max(climbs, key=lambda climb: climb.objective)
@@ -140,11 +141,15 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return log_limits[:, 0] + problem.log_units, log_limits[:, 1] + problem.log_units
 
 
-def _climb(problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int) -> Start:
+def _climb(
+    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
+) -> Start:
+    evaluations = count(1)
     steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
     lower, upper = limits(problem)
 
     def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
+        tell(step(next(evaluations)))
         free = scaled * steps
         log_params = np.clip(free, lower, upper)
         try:
@@ -155,7 +160,13 @@ def _climb(problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterati
         gradient = np.where(log_params == free, evidence.gradient + prior_gradient, 0.0)
         return -(evidence.value + prior), -gradient * steps
 
-    options = {"ftol": FTOL, "gtol": 1e-5, "maxcor": 30, "maxiter": max_iterations, "maxfun": 5 * max_iterations}
+    options = {
+        "ftol": problem.tolerance,
+        "gtol": 1e-5,
+        "maxcor": 30,
+        "maxiter": max_iterations,
+        "maxfun": 5 * max_iterations,
+    }
     result = minimize(negative_objective, start / steps, jac=True, method="L-BFGS-B", options=options)
     # "Abnormal termination" of a line search at a flat top is an end of the climb, not a failure of it.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))

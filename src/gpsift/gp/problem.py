@@ -26,6 +26,8 @@ TARGET_POWER = {
     "gamma_shape": 0.0,
 }
 VARIANCE_POWER = 2.0
+# A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
+TOLERANCE = 1e-7
 
 
 def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
@@ -60,6 +62,8 @@ class Problem:
         Log parameters from which the search starts first, such as those of a larger model.
     ceiling : float
         A log evidence that no parameters exceed, where one is known.
+    tolerance : float
+        A gain of less than this share of the objective in one iteration ends the search.
     """
 
     kernel: Kernel
@@ -70,6 +74,7 @@ class Problem:
     names: tuple[str, ...]
     start: np.ndarray | None = None
     ceiling: float = np.inf
+    tolerance: float = TOLERANCE
 
     @classmethod
     def exact(

@@ -1,10 +1,10 @@
 """Hyperparameters of a sparse model, in rounds: inducing points for the hyperparameters, then the other way round.
 
-The search begins with exact inference on a sample of the rows, from all starts: that finds the right region at little
-cost, and without the pull towards smooth functions that ill-placed inducing points have on a variational bound. Then
-come rounds of the sparse model, each from where the last one ended and with inducing points picked for it, until the
-objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2): on a larger sample where there are
-many rows, and on all of them.
+The search begins with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's
+method for other likelihoods): that finds the right region at little cost, and without the pull towards smooth functions
+that ill-placed inducing points have on a variational bound. Then come rounds of the sparse model, each from where the
+last one ended and with inducing points picked for it, until the objective no longer grows (Burt, Rasmussen and van der
+Wilk 2020, section 5.2.2): on a larger sample where there are many rows, and on all of them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,21 @@ from gpsift.arrays import to_numpy
 from gpsift.gp.hyper import MAP, ML2, Hyper
 from gpsift.gp.optimise import Estimate, Start
 from gpsift.gp.problem import Problem
-from gpsift.inference import ExactEngine, SparseEngine
+from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, VariationalEngine
 from gpsift.likelihoods import KnownNoise
 from gpsift.notices import notice
 
 # Rows of the sample. Exact inference takes a twentieth of a second on so many.
 PILOT_ROWS = 1000
+# The same for Laplace's method, whose every evaluation takes some twenty factorisations instead of one.
+LAPLACE_PILOT_ROWS = 500
 # Rows of a second, larger sample, on which the sparse model is climbed first where there are so many times more.
 SAMPLE_ROWS = 20_000
 LEAST_SHARE = 2
+# Searches on that sample, and on more than so many rows, end where an iteration gains less than such a share.
+SAMPLE_TOLERANCE = 1e-5
+MANY_ROWS = 5000
+MANY_ROWS_TOLERANCE = 1e-6
 MAX_ROUNDS = 5
 # Nats that a round has to gain for another one to follow: for each row, and at least.
 GAIN_PER_ROW = 1e-4
@@ -46,9 +52,12 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     pilot = hyper.estimate(_pilot(problem, engine))
     once = replace(hyper, starts=1)
     log_params, n_before = pilot.log_params, 0
+    if engine.source.n > MANY_ROWS:
+        problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
     if engine.source.n > LEAST_SHARE * SAMPLE_ROWS:
         sample = engine.on(engine.source.sample(SAMPLE_ROWS, engine.choice.seed))
-        estimate, _, n_before = _climb_in_rounds(once, problem, sample, log_params)
+        rough = replace(problem, tolerance=SAMPLE_TOLERANCE)
+        estimate, _, n_before = _climb_in_rounds(once, rough, sample, log_params)
         log_params = estimate.log_params
     estimate, posed, n_evaluations = _climb_in_rounds(once, problem, engine, log_params)
     n_evaluations += n_before
@@ -82,7 +91,11 @@ def _climb_in_rounds(
 
 
 def _pilot(problem: Problem, engine: SparseEngine) -> Problem:
-    """Exact inference on a sample of the rows."""
+    """Dense inference on a sample of the rows."""
+    if isinstance(engine, VariationalEngine):
+        rows = engine.source.sample(LAPLACE_PILOT_ROWS, engine.choice.seed)
+        X, y, size = to_numpy(rows.X), to_numpy(rows.y), to_numpy(rows.size)
+        return replace(problem, X=X, y=y, engine=LaplaceEngine(X, y, size), ceiling=np.inf)
     rows = engine.source.sample(PILOT_ROWS, engine.choice.seed)
     X, y, likelihood = to_numpy(rows.X), to_numpy(rows.y), problem.likelihood
     if rows.noise_var is not None:

@@ -2,14 +2,16 @@
 
 `exact.py` serves Gaussian noise (with `inplace.py`, its fast twin for the default model), `sparse.py` the same for many
 rows (with `inducing.py`, which picks the points that stand for them, and `sparse_engine.py`), `ep.py` and `laplace.py`
-any other likelihood, `multiclass.py` and `coupled.py` a latent function for each of several classes. `engine.py` puts
-the same questions to all of them; `memory.py` says what they need. Read `exact.py` first.
+any other likelihood, `variational.py` those for many rows (with `variational_engine.py`), `multiclass.py` and
+`coupled.py` a latent function for each of several classes. `engine.py` puts the same questions to all of them;
+`memory.py` says what they need. Read `exact.py` first.
 """
 
 from gpsift.inference.coupled import CoupledAt, CoupledPosterior
 from gpsift.inference.engine import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine, MulticlassEngine
 from gpsift.inference.exact import Evidence
 from gpsift.inference.sparse_engine import Sparse, SparseEngine
+from gpsift.inference.variational_engine import VariationalEngine
 
 __all__ = [
     "CoupledAt",
@@ -23,4 +25,5 @@ __all__ = [
     "MulticlassEngine",
     "Sparse",
     "SparseEngine",
+    "VariationalEngine",
 ]

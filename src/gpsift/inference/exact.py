@@ -50,7 +50,10 @@ def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float)
     L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
     alpha = cholesky_solve(L, y)
     value = log_evidence_of(y, alpha, L)
-    G = 0.5 * (alpha[:, None] * alpha - inverse_from_cholesky(L))
+    G = inverse_from_cholesky(L)
+    del L  # a matrix less at the worst moment: on a device memory ends before patience does
+    G -= alpha[:, None] * alpha
+    G *= -0.5
     noise_gradient = float(xp.sum(xp.linalg.diagonal(G) * noise_var))
     return Evidence(value, np.append(pairs.log_gradient(G), noise_gradient), jitter)
 

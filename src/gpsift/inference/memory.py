@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import array_api_compat
+import numpy as np
+
+from gpsift.arrays import Array
 from gpsift.chunks import DOUBLE
 
 # n x n matrices that a fit of the default kernel holds at its worst moment, counted with tracemalloc
@@ -29,14 +33,28 @@ def available_bytes() -> int | None:
     return free if limit is None else min(free, limit)
 
 
-def refuse_too_large(inference: str, n: int, remedy: str) -> None:
-    """Raise `MemoryError` with the sizes and the remedy if dense inference on n rows would not fit."""
-    needed, available = bytes_needed(inference, n), available_bytes()
+def refuse_too_large(inference: str, n: int, remedy: str, beside: Array | None = None) -> None:
+    """Raise `MemoryError` with the sizes and the remedy if dense inference on n rows would not fit beside an array."""
+    on_host = beside is None or isinstance(beside, np.ndarray)
+    needed, available = bytes_needed(inference, n), available_bytes() if on_host else device_bytes(beside)
     if available is not None and needed > available:
         raise MemoryError(
             f"Inference by {inference!r} on {n} rows needs about {_gib(needed)}, and {_gib(available)} are available. "
             f"{remedy}"
         )
+
+
+def device_bytes(beside: Array) -> int | None:
+    """Memory that is free on the device of an array; the host's for torch on the CPU."""
+    if array_api_compat.is_cupy_array(beside):
+        import cupy
+
+        return int(cupy.cuda.Device().mem_info[0])
+    if beside.device.type != "cuda":
+        return available_bytes()
+    import torch
+
+    return int(torch.cuda.mem_get_info(beside.device)[0])
 
 
 def _meminfo() -> int | None:

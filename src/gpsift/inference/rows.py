@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from gpsift.arrays import Array, namespace, to_numpy
+from gpsift.arrays import Array, namespace, rows_of, to_numpy
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.threads import threaded_map
 
@@ -35,10 +35,16 @@ class Rows:
     def n(self) -> int:
         return int(self.X.shape[0])
 
-    def take(self, which: slice | np.ndarray) -> Rows:
-        """Some of them."""
-        rest = (None if a is None else a[which] for a in (self.y, self.noise_var, self.size))
-        return Rows(self.X[which, :], *rest)
+    def chunk(self, which: slice) -> Rows:
+        """Some that follow one another."""
+        return self._each(lambda a: a[which, :] if a.ndim == 2 else a[which])
+
+    def take(self, which: np.ndarray) -> Rows:
+        """Those with these numbers."""
+        return self._each(lambda a: rows_of(a, which))
+
+    def _each(self, of: Callable[[Array], Array]) -> Rows:
+        return Rows(*(None if a is None else of(a) for a in (self.X, self.y, self.noise_var, self.size)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +96,12 @@ class LocalRows:
 
     def total(self, visit: Callable[[Rows], T]) -> T:
         def of_group(group: Sequence[slice]) -> T:
-            return functools.reduce(operator.add, (visit(self.rows.take(chunk)) for chunk in group))
+            return functools.reduce(operator.add, (visit(self.rows.chunk(chunk)) for chunk in group))
 
         return functools.reduce(operator.add, self._map(of_group, _groups(self._chunks)))
 
     def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
-        found = self._map(lambda chunk: visit(self.rows.take(chunk)), self._chunks)
+        found = self._map(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks)
         xp = namespace(self.rows.X)
         return tuple(xp.concat(pieces) for pieces in zip(*found, strict=True))
 

@@ -298,13 +298,17 @@ class Passes:
         return mean, var
 
     def posterior(self) -> Posterior:
-        """w = L^-T u and M = L^-T (I - B^-1) L^-1, with the inducing points as support."""
-        inducing, solution = self.model.inducing, self.solution
-        xp = namespace(solution.L_B)
-        scales, directions = xp.linalg.eigh(add_diagonal(solution.moments.AA, 1.0))
-        root = xp.sqrt(xp.clip(1.0 - 1.0 / scales, 0.0, None))[:, None] * (directions.T @ inducing.L_inverse)
-        weights = solve_lower(inducing.L, solution.u, transpose=True)
-        return Posterior(inducing.kernel, inducing.Z, weights, (DenseFactor(root),))
+        """With the inducing points as support."""
+        return posterior_of(self.model.inducing, self.solution.u, add_diagonal(self.solution.moments.AA, 1.0))
+
+
+def posterior_of(inducing: Inducing, mean: Array, precision: Array) -> Posterior:
+    """The triple for L v with v ~ N(mean, B^-1), B the precision: w = L^-T mean and M = L^-T (I - B^-1) L^-1."""
+    xp = namespace(precision)
+    scales, directions = xp.linalg.eigh(precision)  # none below 1
+    root = xp.sqrt(xp.clip(1.0 - 1.0 / scales, 0.0, None))[:, None] * (directions.T @ inducing.L_inverse)
+    weights = solve_lower(inducing.L, mean, transpose=True)
+    return Posterior(inducing.kernel, inducing.Z, weights, (DenseFactor(root),))
 
 
 def sparse_evidence(model: Model, source: RowSource) -> Evidence:

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.chunks import CHUNK_BYTES
+from gpsift.chunks import chunk_bytes_for
 from gpsift.inference.engine import Engine, Inferred
 from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import inducing_rows, most_candidates
@@ -23,18 +23,23 @@ from gpsift.likelihoods import Gaussian, Likelihood
 class Sparse:
     """Sparse inference for many rows: ``GP(inference=Sparse(m=500))``.
 
+    For Gaussian noise, and with the variational bound for Bernoulli, binomial, Poisson, negative binomial and gamma
+    likelihoods.
+
     Parameters
     ----------
     m : int
         How many inducing points stand for the rows, at most. Time grows with its square. They are rows of the data,
-        picked where the function is least known from those before, and picked again as the hyperparameters change.
+        each picked as the one that explains most of what is left, and picked again as the hyperparameters change.
     power : float between 0 and 1
         0 is the variational bound, which never claims more than the exact model knows; 1 is FITC, which fits better
-        with few points and may take noise for signal; between them is power expectation propagation.
+        with few points and may take noise for signal; between them is power expectation propagation. Likelihoods other
+        than Gaussian noise have 0 only.
     seed : int
         For the rows among which points are sought and on which hyperparameters are searched first.
-    chunk_bytes : int
-        Rows are visited in chunks of which one matrix takes this much; about ten are held at a time.
+    chunk_bytes : int, optional
+        Rows are visited in chunks of which one matrix takes this much; about ten are held at a time by each thread. By
+        default 16 MiB, and 1 GiB on a device.
 
     Examples
     --------
@@ -50,16 +55,20 @@ class Sparse:
     ----------
     Bui, Yan and Turner (2017), "A unifying framework for Gaussian process pseudo-point approximations using power
     expectation propagation", Journal of Machine Learning Research 18.
+
+    Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
     """
 
     m: int = 256
     power: float = 0.0
     seed: int = 0
-    chunk_bytes: int = CHUNK_BYTES
+    chunk_bytes: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("m", "chunk_bytes"):
             value = getattr(self, name)
+            if value is None and name == "chunk_bytes":
+                continue
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
         if not isinstance(self.power, Real) or isinstance(self.power, bool) or not 0.0 <= self.power <= 1.0:
@@ -93,7 +102,7 @@ class SparseEngine(Engine):
 
     def at(self, kernel: Kernel) -> Self:
         """An engine on the same rows, with the inducing points that suit this kernel."""
-        Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m)]
+        Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m, seed=self.choice.seed)]
         return type(self)(self.source, self.candidates, like(self.Z, Z), self.choice)
 
     def on(self, rows: Rows) -> Self:
@@ -111,8 +120,8 @@ class SparseEngine(Engine):
         return Inferred(
             posterior=passes.posterior(),
             log_evidence=passes.solution.value,
-            cavity_mean=cavity_mean,
-            cavity_var=cavity_var,
+            cavity_mean=to_numpy(cavity_mean),
+            cavity_var=to_numpy(cavity_var),
             jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
         )
@@ -127,4 +136,4 @@ class SparseEngine(Engine):
 
 def local_rows(rows: Rows, choice: Sparse) -> RowSource:
     """Rows to be visited in this process."""
-    return LocalRows(rows, choice.m, choice.chunk_bytes)
+    return LocalRows(rows, choice.m, choice.chunk_bytes or chunk_bytes_for(rows.X))

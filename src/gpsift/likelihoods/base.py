@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from gpsift.families import Family
+from gpsift.likelihoods.expectations import SMALL_SD, Expected, latent_nodes
 from gpsift.likelihoods.mixture import LatentMixture, adapted_nodes
 
 # exp() of a latent value, and its square, stay finite; from there Newton's method comes back about one unit a step.
@@ -147,6 +148,35 @@ class Likelihood(ABC):
         first = (terms * (f - center[:, None])).sum(axis=1) / total
         second = (terms * (f - center[:, None] - first[:, None]) ** 2).sum(axis=1) / total
         return Moments(np.log(total) + largest, center + first, second)
+
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        """Averages of log p(y | f) and of its derivatives over f ~ N(mean, var), by quadrature."""
+        sd = np.sqrt(var)
+        log_density, first, bend = np.empty((3, *mean.shape))
+        for rows, t, weights in latent_nodes(sd):
+            f, wide = mean[rows, None] + sd[rows, None] * t, sd[rows] > SMALL_SD
+            slope, second, _ = self.derivatives(y[rows, None], f, size[rows, None])
+            log_density[rows] = self.log_density(y[rows, None], f, size[rows, None]) @ weights
+            first[rows] = slope @ weights
+            # E second = E (t slope) / sd. With the same nodes, this is exactly twice the derivative of the average of
+            # log p by the variance, and it sees bends between nodes.
+            by_slope = slope @ (weights * t) / np.where(wide, sd[rows], 1.0)
+            bend[rows] = np.maximum(-np.where(wide, by_slope, second @ weights), 0.0)
+        return Expected(log_density, first, bend)
+
+    def expected_param_slopes(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
+    ) -> list[np.ndarray]:
+        """Average of d log p(y | f) over f ~ N(mean, var), by the logarithm of each of `PARAMS`, (n,) each."""
+        sd, found = np.sqrt(var), [np.empty(mean.shape) for _ in self.PARAMS]
+        if not self.PARAMS:
+            return found
+        for rows, t, weights in latent_nodes(sd):
+            f = mean[rows, None] + sd[rows, None] * t
+            slopes = self.log_param_derivatives(y[rows, None], f, size[rows, None])
+            for entry, slope in zip(found, slopes, strict=True):
+                entry[rows] = slope.log_density @ weights
+        return found
 
     def peak(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mode of p(y | f) N(f; mean, var) by Newton's method, and the standard deviation of its curvature."""

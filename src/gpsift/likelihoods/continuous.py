@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammainccinv, gammaincinv, gammaln, stdtr, stdtrit
 
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre
+from gpsift.likelihoods.expectations import Expected
 from gpsift.likelihoods.scalemixture import StudentTMixture
 
 PANEL = 256
@@ -55,6 +56,23 @@ class Gamma(Likelihood):
         first, second, _ = self.derivatives(y, f, size)
         log_density = k * (np.log(k) + 1.0 - digamma(k) + np.log(y) - f - y * np.exp(-f))
         return [ParamDerivatives(log_density, first, second)]
+
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        k, ratio = self.gamma_shape, self._expected_ratio(y, mean, var)
+        log_density = k * np.log(k) - gammaln(k) + (k - 1.0) * np.log(y) - k * (mean + ratio)
+        return Expected(log_density, k * (ratio - 1.0), k * ratio)
+
+    def expected_param_slopes(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
+    ) -> list[np.ndarray]:
+        k, ratio = self.gamma_shape, self._expected_ratio(y, mean, var)
+        return [k * (np.log(k) + 1.0 - digamma(k) + np.log(y) - mean - ratio)]
+
+    @staticmethod
+    def _expected_ratio(y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """E[y exp(-f)]."""
+        with np.errstate(over="ignore"):
+            return y * np.exp(0.5 * var - mean)
 
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = np.exp(f)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betainc, digamma, gammaincc, gammainccinv, gammaincinv, gammaln
+from scipy.special import betainc, digamma, expit, gammaincc, gammainccinv, gammaincinv, gammaln
 
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, refuse_fractions
+from gpsift.likelihoods.expectations import Expected
 
 SINGLE = 256
 PANEL = 160
@@ -76,6 +77,11 @@ class Poisson(Counts):
         mean = size * np.exp(f)
         return Derivatives(y - mean, -mean, -mean)
 
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        with np.errstate(over="ignore"):  # a latent value as uncertain as that has no finite average rate
+            rate = size * np.exp(mean + 0.5 * var)  # the mean of a lognormal variable
+        return Expected(y * (mean + np.log(size)) - rate - gammaln(y + 1.0), y - rate, rate)
+
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = size * np.exp(f)
         return mean, mean
@@ -115,18 +121,24 @@ class NegativeBinomial(Counts):
         return log_rising(y, r) - gammaln(y + 1.0) + y * log_mean - (y + r) * log_ratio
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
-        r, mean = self.concentration, size * np.exp(f)
-        share = mean / (r + mean)
-        bend = (y + r) * share * (1.0 - share)
-        return Derivatives(y - (y + r) * share, -bend, -bend * (1.0 - 2.0 * share))
+        r = self.concentration
+        share, rest = self._shares(f, size)
+        bend = (y + r) * share * rest
+        return Derivatives(y - (y + r) * share, -bend, -bend * (rest - share))
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
-        r, mean = self.concentration, size * np.exp(f)
-        total = r + mean
-        log_density = digamma(y + r) - digamma(r) + np.log(r / total) + 1.0 - (y + r) / total
-        first = (y - mean) * mean / total**2
-        second = -(r * mean / total**2 + (y + r) * mean * (mean - r) / total**3)
-        return [ParamDerivatives(r * log_density, r * first, r * second)]
+        r = self.concentration
+        share, rest = self._shares(f, size)
+        log_rest = -np.logaddexp(0.0, f + np.log(size) - np.log(r))
+        log_density = r * (digamma(y + r) - digamma(r) + log_rest + 1.0) - (y + r) * rest
+        first = share * (y * rest - r * share)
+        second = -share * rest * (r + (y + r) * (share - rest))
+        return [ParamDerivatives(log_density, first, second)]
+
+    def _shares(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """mean / (r + mean) and r / (r + mean), which stand any latent value."""
+        log_ratio = f + np.log(size) - np.log(self.concentration)
+        return expit(log_ratio), expit(-log_ratio)
 
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = size * np.exp(f)

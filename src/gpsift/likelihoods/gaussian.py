@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from gpsift import families
 from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, ParamDerivatives
+from gpsift.likelihoods.expectations import Expected
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,15 @@ class Gaussian(Likelihood):
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
         first, second, _ = self.derivatives(y, f, size)
         return [ParamDerivatives(0.5 * (first * (y - f) - 1.0), -first, -second)]
+
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        first, second, _ = self.derivatives(y, mean, size)
+        return Expected(self.log_density(y, mean, size) - 0.5 * var / self.noise_var, first, -second)
+
+    def expected_param_slopes(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
+    ) -> list[np.ndarray]:
+        return [0.5 * (((y - mean) ** 2 + var) / self.noise_var - 1.0)]
 
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return f, np.full_like(f, self.noise_var)

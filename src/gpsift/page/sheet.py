@@ -34,7 +34,12 @@ LIKELIHOODS = {
     "NegativeBinomial": "negative binomial",
     "Softmax": "several classes, softmax",
 }
-INFERENCES = {"exact": "exact", "ep": "expectation propagation", "laplace": "Laplace's method"}
+INFERENCES = {
+    "exact": "exact",
+    "ep": "expectation propagation",
+    "laplace": "Laplace's method",
+    "sparse": "sparse, with inducing points",
+}
 # The middle of the predictive distribution that calibration is judged by.
 LEVEL = 0.9
 # So many standard errors away from 0 a difference in elpd is called clear.
@@ -62,7 +67,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
         Line("Target", tag(analysis.target), _target(analysis)),
         Line("Kernel", kernel_words(one.kernel)),
         Line("Likelihood", LIKELIHOODS.get(type(one.likelihood).__name__, type(one.likelihood).__name__)),
-        Line("Inference", INFERENCES.get(one.inference, one.inference)),
+        Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
     ]
     if members:
         found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members
@@ -136,6 +141,10 @@ def _categories(analysis: Analysis) -> Markup:
     if not analysis.groups:
         return Markup("")
     return Markup("{} with categories: {}").format(len(analysis.groups), listed(list(analysis.groups), 6))
+
+
+def _inducing(model: Any) -> str:
+    return f"{count(model.report.n_inducing, 'point')} for all rows" if model.report.n_inducing else ""
 
 
 def _target(analysis: Analysis) -> str | Markup:

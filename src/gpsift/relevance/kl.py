@@ -16,6 +16,7 @@ from numbers import Real
 
 import numpy as np
 
+from gpsift.arrays import like, namespace, to_numpy
 from gpsift.reference import Reference, Response
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
@@ -120,7 +121,8 @@ class KL(Measure):
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
     """The terms of r^2 = d_j^T I d_j at each point, d_j the derivatives along feature j in units of scale_j."""
-    gradients = [gradient * scale for gradient in response.gradients()]
+    response = getattr(response, "there", response)
+    gradients = [gradient * like(gradient, scale) for gradient in response.gradients()]
     return response.distribution(latent=latent).metric_terms(*gradients)
 
 
@@ -135,9 +137,10 @@ def step_relevance(response: Response, scale: np.ndarray, delta: float, *, laten
 
 
 def _root_of_sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
-    return np.sqrt(functools.reduce(operator.add, terms.values()))
+    total = functools.reduce(operator.add, terms.values())
+    return to_numpy(namespace(total).sqrt(total))
 
 
 def _parts(terms: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """The terms where there are several; one term is the whole."""
-    return terms if len(terms) > 1 else {}
+    return {name: to_numpy(term) for name, term in terms.items()} if len(terms) > 1 else {}

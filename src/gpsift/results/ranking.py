@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,19 @@ class Ranking(Savable):
         if self.draws is None:
             raise ValueError("One fit has no interval of its scores; draw the hyperparameters: GP(hyper=NUTS()).")
         return self.draws
+
+    def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
+        """What this ranking says of some of its features, under other names."""
+        chosen = list(columns)
+        return replace(
+            self,
+            names=tuple(names),
+            scores=self.scores[chosen],
+            pointwise=None if self.pointwise is None else self.pointwise[:, chosen],
+            points=self.points[:, chosen],
+            terms={name: values[:, chosen] for name, values in self.terms.items()},
+            draws=None if self.draws is None else self.draws[:, chosen],
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """A data frame with a row for each feature, the most relevant first."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
-
-import numpy as np
 
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.notices import Notices, messages
-from gpsift.reference import MissingCapability
+from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
+from gpsift.results import Ranking
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.submodels import Parent, Result, as_parent, fit_submodel, score
@@ -47,11 +47,13 @@ def lead(
     measure: Measure | str,
     order: Sequence[int] | None,
     largest: int,
+    fitted: FittedGP | DrawnGP | None = None,
 ) -> Result:
-    """Fit the full model, score it, and put the units in order, unless their order is given."""
+    """Fit the full model unless it is there, score it, and put the units in order, unless their order is given."""
     with Notices() as caught:
         columns = units.columns_of(range(len(units)))
-        fitted = fit_submodel(train, model, columns, parent=None, starts=None)
+        if fitted is None:
+            fitted = fit_submodel(train, model, columns, parent=None, starts=None)
         result = {**score(fitted, columns, test), "parent": as_parent(fitted, model.hyper)}
         if order is not None:
             result["order"] = list(order)
@@ -90,11 +92,13 @@ def descend(
     measure: Measure,
     parent: Parent | None,
     starts: int | None,
+    fitted: FittedGP | DrawnGP | None = None,
 ) -> Result:
-    """Fit and score the submodel on the units that are left, and name the next to go."""
+    """Fit the submodel on the units that are left unless it is there, score it, and name the next to go."""
     with Notices() as caught:
         columns = units.columns_of(kept)
-        fitted = fit_submodel(train, model, columns, parent=parent, starts=starts)
+        if fitted is None:
+            fitted = fit_submodel(train, model, columns, parent=parent, starts=starts)
         result = {**score(fitted, columns, test), "parent": as_parent(fitted, model.hyper)}
         free = [place for place, unit in enumerate(kept) if unit not in units.forced]
         if free:
@@ -104,17 +108,20 @@ def descend(
     return {**result, "notices": messages(caught)}
 
 
-def unit_scores(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
-    """The score of each unit: as a whole, or of its best column where the measure knows no groups or categories."""
+def unit_ranking(fitted: Reference, units: Units, measure: Measure, X: Any = None) -> Ranking:
+    """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either."""
     categorical = [units.names[unit] for unit in units.categorical]
-    try:
-        ranking = rank(fitted, measure=measure, groups=units.groups, categorical=categorical)
-        return [float(value) for value in ranking.scores]
-    except MissingCapability:
-        if not (units.groups or categorical):
-            raise
-        single = rank(fitted, measure=measure).scores
-        return [float(np.max(single[list(columns)])) for columns in units.columns]
+    for levels in (categorical, []) if categorical else ([],):
+        with suppress(MissingCapability):
+            return rank(fitted, X, measure, groups=units.groups, categorical=levels)
+    single = rank(fitted, X, measure)
+    best = [max(columns, key=lambda column: single.scores[column]) for columns in units.columns]
+    return single.of_columns(best, units.names)
+
+
+def unit_scores(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
+    """The score of each unit."""
+    return [float(value) for value in unit_ranking(fitted, units, measure).scores]
 
 
 def _only(units: Units, kept: Sequence[int], columns: Sequence[int]) -> Units:

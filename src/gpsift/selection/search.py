@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.gp import GP
+from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.gp.model import LIKELIHOODS
 from gpsift.notices import notice
 from gpsift.relevance import Measure
@@ -41,6 +41,7 @@ def search(
     cv: Any = None,
     model: GP | None = None,
     reference: GP | None = None,
+    fitted: FittedGP | DrawnGP | None = None,
     refit: bool = False,
     validate_search: bool = True,
     force: Iterable[str | int] | str = (),
@@ -75,6 +76,8 @@ def search(
         What to fit; `GP()` by default.
     reference : GP, optional
         What the full model is, if it is not `model`: say ``GP(hyper=NUTS())``.
+    fitted : FittedGP or DrawnGP, optional
+        ``model.fit(X, y)``, if that has been done already, so that it is not done again.
     refit : bool
         Rank anew after every removal of the last feature (backward elimination) instead of once.
     validate_search : bool
@@ -129,6 +132,7 @@ def search(
         scheme=read_cv(cv, data, tuple(data.extras), classes=classes, seed=seed),
         model=model,
         reference=reference,
+        fitted=_read_fitted(fitted, data),
         units=units,
         measure=measure,
         sizes=_read_sizes(sizes, units),
@@ -169,6 +173,7 @@ class Plan:
     scheme: Scheme
     model: GP
     reference: GP | None
+    fitted: FittedGP | DrawnGP | None
     units: Units
     measure: Measure | str
     sizes: tuple[int, ...]
@@ -268,7 +273,10 @@ class Plan:
             for fold in self.folds:
                 above = steps[fold].get(size + 1)
                 parent, starts = (None, None) if above is None else (above["parent"], self.starts)
-                arguments = (fold.train, fold.test, self.model, self.units, kept[fold], self.measure, parent, starts)
+                fitted = self._fitted_to(fold) if above is None else None
+                arguments = (
+                    fold.train, fold.test, self.model, self.units, kept[fold], self.measure, parent, starts, fitted
+                )  # fmt: skip
                 tasks.append(Task(f"{fold.name}/size {size}", arguments))
             for fold, result in zip(self.folds, bench.run(descend, tasks), strict=True):
                 steps[fold][size] = result
@@ -285,8 +293,14 @@ class Plan:
         return found
 
     def _lead_task(self, fold: Fold, order: Sequence[int] | None) -> Task:
-        arguments = (fold.train, fold.test, self.model, self.units, self.measure, order, max(self.sizes))
+        arguments = (
+            fold.train, fold.test, self.model, self.units, self.measure, order, max(self.sizes), self._fitted_to(fold)
+        )  # fmt: skip
         return Task(f"{fold.name}/full", arguments)
+
+    def _fitted_to(self, fold: Fold) -> FittedGP | DrawnGP | None:
+        """The full model of a fold, where it came with the question."""
+        return self.fitted if fold.name == "all" else None
 
     def _references(self, bench: Bench, full: Mapping[Fold, Result]) -> Mapping[Fold, Result]:
         """The scores of the reference: the full model's own, unless another was asked for."""
@@ -368,6 +382,18 @@ def _read_sizes(sizes: Any, units: Units) -> tuple[int, ...]:
         forced = f" (the {smallest} forced unit(s) are in every submodel)" if smallest else ""
         raise ValueError(f"`sizes` must lie between {smallest} and {largest}{forced}, got {sizes!r}.")
     return tuple(int(size) for size in wanted)
+
+
+def _read_fitted(fitted: FittedGP | DrawnGP | None, data: Data) -> FittedGP | DrawnGP | None:
+    if fitted is None:
+        return None
+    one = fitted.members[0] if isinstance(fitted, DrawnGP) else fitted
+    same_rows = np.array_equal(one.X_train, data.X) and np.array_equal(one.y_train, data.y)
+    if fitted.feature_names != data.names or not same_rows:
+        raise ValueError(
+            "`fitted` was fitted to other rows or columns than `X` and `y`. Leave it out, or fit it to them."
+        )
+    return fitted
 
 
 def _class_shares(y: np.ndarray, like: np.ndarray) -> np.ndarray:

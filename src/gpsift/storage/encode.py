@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gpsift.arrays import is_foreign_array, to_numpy
 from gpsift.storage.archive import is_storable
 from gpsift.storage.registry import NAMES
 
@@ -70,6 +71,8 @@ class Encoder:
         try:
             form = self._by_type[type(value)]  # not isinstance: a subclass would come back as its base
         except KeyError:
+            if is_foreign_array(value):  # of a model on a device; it comes back in NumPy
+                return self._array(to_numpy(value), where)
             raise TypeError(
                 f"{where} is of type {type(value).__module__}.{type(value).__qualname__}, which cannot be saved. "
                 "Models and answers with gpsift's own kernels and likelihoods can, and in them numbers, text, lists, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -17,8 +18,8 @@ DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_LINES = 50
 MOST_LINES = 0.8
 ENCODINGS = ("utf-8-sig", "cp1252")
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "#N/A"})
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
 
 
@@ -31,8 +32,17 @@ def read_file(source: str | Path) -> pd.DataFrame:
     if str(source) == "-":
         return _parse_text(_decoded(sys.stdin.buffer.read(), "standard input"), "standard input")
     path = Path(source)
-    if not path.is_file():
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        return _read_path(path)
+    except PermissionError:
+        raise PermissionError(f"{path} may not be read: permission denied.") from None
+
+
+def _read_path(path: Path) -> pd.DataFrame:
     ending = path.suffix.lower()
     if ending in (".parquet", ".pq"):
         return _checked(_read_parquet(path), str(path))
@@ -72,6 +82,11 @@ def _read_excel(path: Path) -> pd.DataFrame:
 
 
 def _decoded(content: bytes, where: str) -> str:
+    if content[:2] in BYTE_ORDER_MARKS:
+        try:
+            return content.decode(BYTE_ORDER_MARKS[content[:2]])
+        except UnicodeDecodeError:
+            raise ValueError(f"{where} begins like UTF-16 text, but is damaged or cut off.") from None
     if b"\x00" in content[:4096]:
         raise ValueError(
             f"{where} is no text: it holds zero bytes. Known formats are CSV, Parquet (.parquet) and Excel (.xlsx)."
@@ -87,8 +102,11 @@ def _decoded(content: bytes, where: str) -> str:
 def _parse_text(text: str, where: str) -> pd.DataFrame:
     if not text.strip():
         raise ValueError(f"{where} is empty.")
-    delimiter = find_delimiter(text)
-    read = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        delimiter = find_delimiter(text)
+        read = list(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter))
+    except csv.Error as error:
+        raise ValueError(f"{where} could not be read as a table in text: {error}.") from None
     records = [record for record in read if len(record) > 1 or "".join(record).strip()]
     header, body = [name.strip() for name in records[0]], records[1:]
     if not body:
@@ -119,17 +137,24 @@ def find_delimiter(text: str) -> str:
 def _converted(column: tuple[str, ...], delimiter: str) -> pd.Series[Any]:
     """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN."""
     values = [None if (entry := cell.strip()) in MISSING else entry for cell in column]
-    present = [value for value in values if value is not None]
-    if all(NUMBER.fullmatch(value) for value in present):
-        return _floats(values)
-    if delimiter != "," and all(DECIMAL_COMMA.fullmatch(value) for value in present):
-        return _floats([None if value is None else value.replace(".", "").replace(",", ".") for value in values])
-    return pd.Series(values, dtype=object)
+    numbers = _numbers(values)
+    if numbers is None and delimiter != ",":
+        present = (value for value in values if value is not None)
+        if all(DECIMAL_COMMA.fullmatch(value) for value in present):
+            numbers = _numbers(
+                [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
+            )
+    return pd.Series(values, dtype=object) if numbers is None else pd.Series(numbers, dtype=float)
 
 
-def _floats(values: list[str | None]) -> pd.Series[Any]:
-    # By Python's own reading, which is right to the last digit; pandas' was not always.
-    return pd.Series([float("nan") if value is None else float(value) for value in values], dtype=float)
+def _numbers(values: list[str | None]) -> list[float] | None:
+    """By Python's own reading, which is right to the last digit; None where something is no number."""
+    try:
+        numbers = [float("nan") if value is None else float(value) for value in values]
+    except ValueError:
+        return None
+    # Python takes "1_000" for a number too, which in a table is a text.
+    return None if any(value is not None and "_" in value for value in values) else numbers
 
 
 def _names(header: list[str]) -> list[str]:

@@ -12,6 +12,8 @@ from pandas.api import types
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?")
 # Text whose values are all different is a name for each row, if there are enough rows to tell.
 LEAST_ROWS_OF_NAMES = 10
+# So many texts among numbers are remarks or slips; with more of them the column is taken for a category.
+MOST_TEXTS_AMONG_NUMBERS = 0.5
 
 
 class Kind(Enum):
@@ -21,6 +23,7 @@ class Kind(Enum):
     CATEGORY = "category"
     DATE = "date"
     NAME = "name for each row"
+    MIXED = "numbers and texts"
     EMPTY = "nothing"
 
 
@@ -36,11 +39,18 @@ def kind_of(column: pd.Series[Any]) -> Kind:
     if types.is_numeric_dtype(column):
         return Kind.NUMBER
     texts = present.astype(str)
+    if 0 < len(not_numbers(texts)) <= MOST_TEXTS_AMONG_NUMBERS * len(texts):
+        return Kind.MIXED
     if texts.map(lambda text: DATE.fullmatch(text.strip()) is not None).mean() > 0.9:
         return Kind.DATE
     if len(present) >= LEAST_ROWS_OF_NAMES and present.nunique() == len(present):
         return Kind.NAME
     return Kind.CATEGORY
+
+
+def not_numbers(texts: pd.Series[Any]) -> list[str]:
+    """The entries that are no numbers."""
+    return list(texts[pd.to_numeric(texts.str.replace(",", "."), errors="coerce").isna()])
 
 
 def counts_rows(column: pd.Series[Any]) -> bool:

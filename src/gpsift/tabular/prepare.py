@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from difflib import get_close_matches
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 import pandas as pd
 
-from gpsift.tabular.kinds import Kind, counts_rows, kind_of
+from gpsift.tabular.kinds import Kind, counts_rows, kind_of, not_numbers
 
 Task = Literal["regression", "classification", "counts"]
 TASKS: tuple[str, ...] = get_args(Task)
@@ -103,6 +104,8 @@ def prepare(
     if name in drop:
         raise ValueError(f"The target {name!r} is among the columns to drop.")
     notes: list[str] = []
+    if frame[name].isna().all():
+        raise ValueError(f"The target {name!r} holds nothing.")
     used = frame.drop(columns=list(drop))
     used, kinds = _useful_columns(used, name, set(categorical), notes)
     used = _without_holes(used, name, kinds, missing, notes)
@@ -119,7 +122,7 @@ def _target_name(frame: pd.DataFrame, target: str | int) -> str:
     try:
         place = int(target)
     except ValueError:
-        raise ValueError(f"There is no column {target!r}; there are {_listed(names)}.") from None
+        raise ValueError(f"There is no column {target!r}; {_meant(str(target), names)}.") from None
     if not -len(names) <= place < len(names):
         raise ValueError(f"There is no column {place}; there are {len(names)}, from 0 to {len(names) - 1}.")
     return str(names[place])
@@ -128,7 +131,7 @@ def _target_name(frame: pd.DataFrame, target: str | int) -> str:
 def _refuse_unknown(frame: pd.DataFrame, option: str, names: Sequence[str]) -> None:
     for name in names:
         if name not in frame:
-            raise ValueError(f"`{option}` names the column {name!r}; there are {_listed(list(frame.columns))}.")
+            raise ValueError(f"`{option}` names the column {name!r}; {_meant(name, list(frame.columns))}.")
 
 
 def _useful_columns(
@@ -143,6 +146,8 @@ def _useful_columns(
                 f"The column {name!r} holds dates. Turn it into numbers that may matter, such as days since the start, "
                 f"month or hour, or leave it out: --drop {name!r}."
             )
+        if kind is Kind.MIXED:
+            _refuse_mixed(frame[name], f"say that it is a category: --categorical {name!r}")
         if kind is Kind.EMPTY:
             notes.append(f"The column {name!r} is empty and was left out.")
         elif kind is Kind.NAME:
@@ -159,6 +164,15 @@ def _useful_columns(
     if not kinds:
         raise ValueError(f"No column is left to explain {target!r} by. {' '.join(notes)}")
     return frame[[name for name in frame.columns if name in kinds or name == target]], kinds
+
+
+def _refuse_mixed(column: pd.Series[Any], otherwise: str) -> NoReturn:
+    texts = not_numbers(column.dropna().astype(str))
+    examples = " and ".join(map(repr, list(dict.fromkeys(texts))[:2]))
+    raise ValueError(
+        f"The column {column.name!r} holds numbers, but in {len(texts)} of {len(column)} rows texts such as "
+        f"{examples}. Correct or empty these cells, or {otherwise}."
+    )
 
 
 def _without_holes(
@@ -192,7 +206,7 @@ def _without_holes(
 
 
 def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Numbers as they are, categories of two levels as one 0/1 column, of more as one column for each level."""
+    """Numbers as they are, categories as indicators such as "colour=red": of two levels one, of more one for each."""
     columns: dict[str, np.ndarray] = {}
     groups: dict[str, list[str]] = {}
     for name, kind in kinds.items():
@@ -200,12 +214,10 @@ def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFr
             columns[name] = inputs[name].to_numpy(dtype=float)
             continue
         codes, levels = pd.factorize(inputs[name].astype(str), sort=True)
-        if len(levels) <= 2:
-            columns[name] = codes.astype(float)
-            groups[name] = [name]
-            continue
-        groups[name] = [_free_name(f"{name}={level}", columns, inputs) for level in levels]
-        for code, indicator in enumerate(groups[name]):
+        groups[name] = []
+        for code in [len(levels) - 1] if len(levels) <= 2 else range(len(levels)):
+            indicator = _free_name(f"{name}={levels[code]}", columns, inputs)
+            groups[name].append(indicator)
             columns[indicator] = (codes == code).astype(float)
     return pd.DataFrame(columns, index=inputs.index), groups
 
@@ -219,8 +231,12 @@ def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) 
 
 def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:
     kind = kind_of(column)
-    if kind in (Kind.DATE, Kind.EMPTY):
-        raise ValueError(f"The target {column.name!r} holds {'dates' if kind is Kind.DATE else 'nothing'}.")
+    if kind is Kind.MIXED and task != "classification":
+        _refuse_mixed(column, "say that they are classes: --task classification")
+    if kind is Kind.DATE:
+        raise ValueError(
+            f"The target {column.name!r} holds dates. Turn it into a number, such as days since the start."
+        )
     is_number = kind is Kind.NUMBER
     n_values = column.nunique()
     if n_values < 2:
@@ -249,6 +265,13 @@ def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[
 
 def _label(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _meant(name: str, names: Sequence[Any]) -> str:
+    """The column that was probably meant, and all of them."""
+    plain = {str(each).casefold(): str(each) for each in names}
+    near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.7)
+    return f"did you mean {plain[near[0]]!r}? There are {_listed(names)}" if near else f"there are {_listed(names)}"
 
 
 def _listed(names: Sequence[Any], most: int = 12) -> str:

@@ -29,6 +29,7 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 QUOTED_NAME = re.compile(r"`([^`]+)`")
 PLACEHOLDER = "quoted_column_"
+QUOTING = "Texts stand in quotes, names of columns that are no words in backquotes."
 
 
 def matching_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
@@ -49,7 +50,10 @@ def matching_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
     try:
         tree = ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise ValueError(f'The condition {condition!r} cannot be read: {error}. Write it like "age > 60".') from None
+        why = error.msg if isinstance(error, SyntaxError) else error
+        raise ValueError(
+            f'The condition {condition!r} cannot be read ({why}). Write it like "age > 60". {QUOTING}'
+        ) from None
     found = _Evaluation(frame, quoted, condition).of(tree)
     if not isinstance(found, pd.Series) or found.dtype != bool:
         raise ValueError(f'The condition {condition!r} is no comparison; write it like "age > 60".')
@@ -99,8 +103,11 @@ class _Evaluation:
     def _applied(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         try:
             return function(left, right)
-        except (TypeError, AttributeError) as error:
-            raise ValueError(f"The condition {self._condition!r} compares what does not compare: {error}.") from None
+        except (TypeError, AttributeError):
+            raise ValueError(
+                f"The condition {self._condition!r} compares what does not compare, such as a text with a number. "
+                f"{QUOTING}"
+            ) from None
 
     def _truth(self, node: ast.expr) -> Any:
         value = self.of(node)
@@ -113,5 +120,7 @@ class _Evaluation:
             name = self._quoted[int(name.removeprefix(PLACEHOLDER))]
         if name not in self._frame:
             known = ", ".join(map(str, self._frame.columns[:12])) + (", ..." if self._frame.shape[1] > 12 else "")
-            raise ValueError(f"The condition {self._condition!r} names the column {name!r}; there are {known}.")
+            raise ValueError(
+                f"The condition {self._condition!r} names the column {name!r}; there are {known}. {QUOTING}"
+            )
         return self._frame[name]

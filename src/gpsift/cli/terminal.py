@@ -1,0 +1,55 @@
+"""Standard output: signs that a terminal may lack, pipes that may be closed, tables that must fit."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+PLAIN_SIGNS = {"█": "#", "√": "sqrt ", "±": "+-", "…": "...", "−": "-", "–": "-", "’": "'"}
+
+
+class Output(Console):
+    """A console that says it when nobody reads any more, instead of ending the program itself."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def allow_any_sign() -> None:
+    """Let standard output and error print a likeness of what their encoding lacks, where they would fail otherwise."""
+    codecs.register_error("gpsift.plain", plain_sign)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="gpsift.plain")
+
+
+def plain_sign(error: UnicodeError) -> tuple[str, int]:
+    """What stands for signs that an encoding lacks: the like of them, or question marks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
+
+
+def new_table() -> Table:
+    """A table in the style of all others: few lines, so that much goes into a narrow terminal."""
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+
+
+def print_first_that_fits(console: Console, tables: Sequence[Table]) -> int:
+    """Print the first of several tables that is no wider than the terminal, or the last, and say which that was."""
+    unlimited = console.options.update(max_width=sys.maxsize)
+    fitting = (
+        place
+        for place, table in enumerate(tables)
+        if Measurement.get(console, unlimited, table).maximum <= console.width
+    )
+    chosen = next(fitting, len(tables) - 1)
+    console.print(tables[chosen])
+    return chosen

@@ -1,0 +1,74 @@
+"""Sparse inference for likelihoods other than Gaussian noise, as an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import numpy as np
+
+from gpsift.arrays import Array, to_numpy
+from gpsift.inference.engine import Inferred
+from gpsift.inference.exact import Evidence
+from gpsift.inference.inducing import most_candidates
+from gpsift.inference.rows import RowSource
+from gpsift.inference.sparse import Inducing, posterior_of
+from gpsift.inference.sparse_engine import Sparse, SparseEngine
+from gpsift.inference.variational import (
+    Model,
+    Normal,
+    Optimum,
+    bound_gradient,
+    cavities,
+    climb,
+    flat_start,
+)
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
+
+
+class VariationalEngine(SparseEngine):
+    """The sparse engine of log-concave likelihoods; each answer starts from the q of the last one if `warm`."""
+
+    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, *, warm: bool = True):
+        super().__init__(source, candidates, Z, choice)
+        self.warm = warm
+        self._last: Normal | None = None
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        model = Model(Inducing.of(kernel, self.Z), likelihood)
+        return bound_gradient(model, self.source, self._optimum(model).q)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        model = Model(Inducing.of(kernel, self.Z), likelihood)
+        found = self._optimum(model)
+        cavity_mean, cavity_var, value = cavities(model, self.source, found.q)
+        return Inferred(
+            posterior=posterior_of(model.inducing, found.q.mean, found.q.precision),
+            log_evidence=value,
+            cavity_mean=cavity_mean,
+            cavity_var=cavity_var,
+            converged=found.converged,
+            n_iterations=found.n_steps,
+            jitter=model.inducing.added,
+            n_inducing=self.Z.shape[0],
+        )
+
+    def fresh(self) -> Self:
+        return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
+
+    def _optimum(self, model: Model) -> Optimum:
+        found = climb(model, self.source, self._starts(model))
+        self._last = found.q if self.warm and found.converged else None
+        return found
+
+    def _starts(self, model: Model) -> Iterator[Normal]:
+        if self._last is not None:
+            yield self._last
+        yield flat_start(model, self.source, self._level(model.likelihood))
+
+    def _level(self, likelihood: Likelihood) -> float:
+        """A latent value that suits the rows as a whole, by some of them."""
+        rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
+        y = to_numpy(rows.y)
+        return likelihood.empty_start(y, np.ones(y.shape) if rows.size is None else to_numpy(rows.size))

@@ -1,0 +1,240 @@
+"""Files as people have them: each ends in a right answer, or in one clear line and a code that is not 0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from gpsift.cli import app
+
+runner = CliRunner()
+N = 40
+
+
+def table(n=N):
+    """A slope, a category that matters, and a column that does not."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "slope": rng.normal(10, 3, n).round(3),
+            "idle": rng.normal(0, 1, n).round(3),
+            "kind": rng.choice(["oak", "fir", "elm"], n),
+        }
+    )
+    frame["out"] = (frame["slope"] + 4 * (frame["kind"] == "fir") + 0.3 * rng.normal(size=n)).round(3)
+    return frame
+
+
+def text(frame=None, **options):
+    return (table() if frame is None else frame).to_csv(index=False, **options)
+
+
+def saved(content, encoding="utf-8"):
+    """Writes a text, or a table as one, into a file."""
+    words = content if isinstance(content, str) else text(content)
+    return lambda path: path.write_bytes(words.encode(encoding))
+
+
+def changed(**columns):
+    """The same for the table with other columns in it."""
+    return saved(table().assign(**columns))
+
+
+def renamed(**names):
+    return saved(table().rename(columns=names))
+
+
+def quoted_newlines():
+    frame = table().rename(columns={"idle": "idle\nhands"})
+    return saved(frame.assign(kind=frame["kind"].map({"oak": "oak,\nold", "fir": 'fir "red"', "elm": "elm"})))
+
+
+def parquet(path):
+    try:
+        table().to_parquet(path)
+    except ImportError as missing:
+        pytest.skip(str(missing))
+
+
+def excel(path):
+    pytest.importorskip("openpyxl")
+    table().to_excel(path, index=False)
+
+
+def many_rows(path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200_000, 2)).round(3), columns=["slope", "idle"])
+    saved(frame.assign(out=frame["slope"] + rng.normal(size=200_000).round(3)))(path)
+
+
+def many_columns(path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 5000)).round(2), columns=[f"gene {j}" for j in range(5000)])
+    saved(frame.assign(out=frame["gene 0"]))(path)
+
+
+@dataclass(frozen=True)
+class Right:
+    """What is written, to which ending, with which options it is read, and which columns lead."""
+
+    write: Callable[[Path], object]
+    ending: str = ".csv"
+    options: tuple[str, ...] = ()
+    leading: frozenset[str] = frozenset({"slope", "kind"})
+
+
+CODE = "[red]<script>alert(1)</script>"
+RIGHT = {
+    "comma": Right(saved(text())),
+    "semicolon": Right(saved(text(sep=";"))),
+    "tab": Right(saved(text(sep="\t")), ".tsv"),
+    "decimal comma": Right(saved(text(sep=";", decimal=","))),
+    "decimal comma in quotes": Right(saved(text(sep=";", decimal=",", quoting=1))),
+    "Windows-1252": Right(
+        saved(text(table().rename(columns={"slope": "Größe"}), sep=";", decimal=","), "cp1252"),
+        leading=frozenset({"Größe", "kind"}),
+    ),
+    "byte order mark": Right(saved(text(), "utf-8-sig")),
+    "UTF-16": Right(saved(text(sep="\t"), "utf-16")),
+    "UTF-16, other end first": Right(saved("\ufeff" + text(), "utf-16-be")),
+    "carriage returns": Right(saved(text().replace("\n", "\r\n"))),
+    "old Macintosh line ends": Right(saved(text().replace("\n", "\r"))),
+    "empty lines": Right(saved("\n\n" + text().replace("\n", "\n\n"))),
+    "spaces around everything": Right(saved(text().replace(",", " , "))),
+    "quoted newlines": Right(quoted_newlines()),
+    "row numbers without a name": Right(saved(table().to_csv(index=True))),
+    "a delimiter at the end of each line": Right(saved("\n".join(line + "," for line in text().splitlines()))),
+    "an all-missing column": Right(changed(gone=np.nan)),
+    "an identifier": Right(changed(who=[f"P-{i}" for i in range(N)])),
+    "holes, rows dropped": Right(
+        changed(idle=table()["idle"].where(table()["idle"] > -1)), options=("--missing", "drop")
+    ),
+    "holes, filled in": Right(changed(kind=table()["kind"].where(table().index > 3)), options=("--missing", "mean")),
+    "a constant column": Right(changed(always=3)),
+    "truth values": Right(changed(kind=table()["kind"] == "fir")),
+    "a text target": Right(changed(out=np.where(table()["slope"] > 10, "high", "low")), leading=frozenset({"slope"})),
+    "huge and tiny numbers": Right(changed(slope=1e12 * table()["slope"], idle=1e-12 * table()["idle"])),
+    "names that are code": Right(renamed(slope=CODE), leading=frozenset({CODE, "kind"})),
+    "names of 200 letters": Right(renamed(slope="s" * 200), leading=frozenset({"s" * 200, "kind"})),
+    "names in other scripts": Right(
+        renamed(slope="температура", kind="湿度"), leading=frozenset({"температура", "湿度"})
+    ),
+    "no ending": Right(saved(text()), ""),
+    "Parquet": Right(parquet, ".parquet"),
+    "Excel": Right(excel, ".xlsx"),
+    "200,000 rows": Right(many_rows, options=("--rows", "200"), leading=frozenset({"slope"})),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_messy_file_gives_the_right_answer(name, tmp_path):
+    case = RIGHT[name]
+    path, page = tmp_path / f"table{case.ending}", tmp_path / "page.html"
+    case.write(path)
+    question = [str(path), "--target", "out", *case.options]
+    result = runner.invoke(app, ["rank", *question, "--json"])
+    assert result.exit_code == 0, result.output
+    columns = json.loads(result.stdout)["rankings"]["KL"]["columns"]
+    assert {column["feature"] for column in columns[: len(case.leading)]} == case.leading
+    shown = runner.invoke(app, ["select", *question, "--html", str(page)])
+    assert shown.exit_code == 0, shown.output
+    assert page.stat().st_size < 8_000_000
+    assert "<script>alert" not in page.read_text(encoding="utf-8")
+
+
+def test_five_thousand_columns_are_ranked_and_not_searched(tmp_path):
+    path = tmp_path / "wide.csv"
+    many_columns(path)
+    result = runner.invoke(app, ["select", str(path), "--target", "out", "--json"])
+    assert result.exit_code in (0, 3), result.output
+    found = json.loads(result.stdout)
+    assert len(found["rankings"]["KL"]["columns"]) == 5000
+    assert "path" not in found
+    assert any("No submodels were searched: there are 5000 columns" in each["detail"] for each in found["cautions"])
+
+
+def dates(form):
+    return pd.date_range("2024-01-31", periods=N).strftime(form)
+
+
+def cut(write, n_bytes):
+    """What is left of a file after so many bytes."""
+
+    def write_part(path):
+        write(path)
+        path.write_bytes(path.read_bytes()[:n_bytes])
+
+    return write_part
+
+
+# What is written, to which ending, and what is said.
+REFUSED = {
+    "zero bytes": (saved(""), ".csv", "is empty"),
+    "a folder": (Path.mkdir, ".csv", "is a folder"),
+    "no such file": (lambda path: None, ".csv", "There is no file"),
+    "a header alone": (saved("slope,idle,out\n"), ".csv", "has a header but no rows"),
+    "one row": (saved(table(1)), ".csv", "nothing to explain"),
+    "two rows that are alike": (saved(table(2).assign(out=1.0)), ".csv", "nothing to explain"),
+    "cut off in a line": (saved(text().rpartition(",")[0]), ".csv", "has 3 fields but the header has 4"),
+    "cut off in quotes": (saved('"slope,out\n1,2\n3,4\n'), ".csv", "no rows"),
+    "cut off in UTF-16": (cut(saved(text(), "utf-16"), 1001), ".csv", "damaged or cut off"),
+    "Parquet that was cut off": (cut(parquet, 200), ".parquet", "could not be read as Parquet"),
+    "Excel that was cut off": (cut(excel, 2000), ".xlsx", "could not be read as Excel"),
+    "a cell of a megabyte": (saved(f"slope,out\n{'1' * 1_000_000},2\n"), ".csv", "field larger than field limit"),
+    "a picture": (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00"), ".csv", "is no text"),
+    "old Excel": (lambda path: path.write_bytes(b"\xd0\xcf\x11\xe0"), ".xls", "save it as .xlsx"),
+    "a constant target": (changed(out=1), ".csv", "is 1 in every row"),
+    "an empty target": (changed(out=np.nan), ".csv", "target 'out' holds nothing"),
+    "a date as target": (changed(out=dates("%Y-%m-%d")), ".csv", "target 'out' holds dates"),
+    "a name for each row as target": (changed(out=[f"P-{i}" for i in range(N)]), ".csv", "40 different values"),
+    "numbers and texts in the target": (changed(out=["?!", *range(N - 1)]), ".csv", "such as '?!'"),
+    "numbers and texts in a column": (
+        changed(slope=["n/d", *range(N - 1)]),
+        ".csv",
+        "in 1 of 40 rows texts such as 'n/d'",
+    ),
+    "dates": (changed(day=dates("%Y-%m-%d")), ".csv", "holds dates"),
+    "dates of another country": (changed(day=dates("%d.%m.%Y")), ".csv", "--drop 'day'"),
+    "missing values": (changed(idle=table()["idle"].where(table()["idle"] > 1)), ".csv", "missing values, in idle ("),
+    "two columns of one name": (renamed(idle="slope"), ".csv", "several columns called 'slope'"),
+    "nothing but the target": (saved(table()[["out"]]), ".csv", "No column is left"),
+    "infinite numbers": (changed(idle=np.inf), ".csv", "idle"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_messy_file_is_refused_in_one_clear_line(name, tmp_path):
+    write, ending, message = REFUSED[name]
+    path = tmp_path / f"table{ending}"
+    write(path)
+    result = runner.invoke(app, ["rank", str(path), "--target", "out"])
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("gpsift: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert message in result.stderr
+    assert not isinstance(result.exception, ValueError | OSError | TypeError)
+
+
+def test_a_file_without_permission_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text(text())
+
+    def denied(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_bytes", denied)  # whoever runs this may be allowed to read everything
+    result = runner.invoke(app, ["rank", str(path), "--target", "out"])
+    assert result.exit_code == 1
+    assert result.stderr == f"gpsift: {path} may not be read: permission denied.\n"
+
+
+def test_there_are_enough_of_them():
+    assert len(RIGHT) + len(REFUSED) >= 25
