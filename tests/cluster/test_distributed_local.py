@@ -14,7 +14,6 @@ dask = need("dask")
 array = need("dask.array")
 
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.5, 3.0, 2.0]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
-NO_NOISE = gs.Fixed(lengthscale=np.array([0.8, 1.5, 3.0, 2.0]), signal_var=1.3, constant_var=0.2)
 
 
 @pytest.fixture(params=["threads", "synchronous"])
@@ -43,9 +42,14 @@ def test_fit_matches_that_in_memory(table, divided, standardize, noise):
     X, y, each = table
     dask_X, dask_y, dask_each = divided(*table)
     here_noise, there_noise = {"estimated": (None, None), "each": (each, dask_each), "same": (0.1, 0.1)}[noise]
-    model = gs.GP(
-        hyper=FIXED if noise == "estimated" else NO_NOISE, standardize=standardize, inference=gs.Sparse(m=30, power=0.5)
+    unit, height = (np.ones(4), 1.0) if standardize else (X.std(axis=0), y.var())
+    hyper = gs.Fixed(
+        lengthscale=FIXED.lengthscale * unit,
+        signal_var=1.3 * height,
+        noise_var=0.05 * height if noise == "estimated" else None,
+        constant_var=0.2 if standardize else y.mean() ** 2,
     )
+    model = gs.GP(hyper=hyper, standardize=standardize, inference=gs.Sparse(m=30, power=0.5))
     here, there = model.fit(X, y, noise_var=here_noise), model.fit(dask_X, dask_y, noise_var=there_noise)
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, rel=1e-9)
     assert there.quality.elpd_diff == pytest.approx(here.quality.elpd_diff, rel=1e-9)
