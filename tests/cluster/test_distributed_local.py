@@ -37,7 +37,6 @@ def few_kept(monkeypatch):
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("noise", ["estimated", "each", "same"])
 @pytest.mark.usefixtures("scheduler")
-@pytest.mark.filterwarnings("ignore:The model does not predict better:gpsift.GPSiftWarning")  # both say so
 def test_fit_matches_that_in_memory(table, divided, standardize, noise):
     X, y, each = table
     dask_X, dask_y, dask_each = divided(*table)

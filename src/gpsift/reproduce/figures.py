@@ -114,6 +114,9 @@ def cost(table: pd.DataFrame) -> Figure:
             ax.loglog(
                 part[name], part.seconds, "o-", color=COLOURS[str(method)], label=f"{method}, exponent {slope:.2f}"
             )
+        sizes = sorted(table.loc[table[fixed] == value, name].unique())
+        ax.set_xticks(sizes, [str(size) for size in sizes])
+        ax.minorticks_off()
         ax.set_xlabel(name)
         ax.set_title(f"{fixed} = {value}", fontsize="medium")
         ax.legend(frameon=False, fontsize="small")
