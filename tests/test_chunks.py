@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift import posterior as posterior_module
+from gpsift import chunks
 from gpsift.chunks import row_chunks
 from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
@@ -37,7 +37,7 @@ def test_chunks_cover_all_rows_once_and_fit(n_rows, n_columns, chunk_bytes):
 def test_parts_give_what_all_rows_at_once_give(kernel, monkeypatch):
     posterior, _ = exact_posterior(kernel, Z, Y, np.full(9, 0.1))
     whole = posterior.at(X)
-    monkeypatch.setattr(posterior_module, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1)
     base, offset = X[:, 1] - 0.2, np.linspace(-1.0, 1.0, 5)
     for names in (("mean", "var"), ("mean_gradient", "var_gradient", "var", "mean"), ("mean_hessian", "var_hessian")):
         parts = posterior.at(X)
@@ -51,7 +51,7 @@ def test_parts_give_what_all_rows_at_once_give(kernel, monkeypatch):
 
 def test_parts_have_at_least_as_many_rows_as_there_are_support_points(monkeypatch):
     posterior, _ = exact_posterior(KERNELS["matern and linear"], Z, Y, np.full(9, 0.1))
-    monkeypatch.setattr(posterior_module, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1)
     assert [part.stop - part.start for part in posterior.at(X).parts] == [9, 9, 9, 9, 4]
 
 
@@ -64,7 +64,7 @@ def test_ranking_many_rows_takes_little_memory(measure):
     fitted = gs.GP(hyper=hyper, inference=gs.Sparse(m=m)).fit(rows, np.sin(rows[:, 0]) + 0.1 * rng.normal(size=n))
     part = 8 * 2000 * m
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(posterior_module, "CHUNK_BYTES", part)
+        patch.setattr(chunks, "CHUNK_BYTES", part)
         tracemalloc.start()
         before, _ = tracemalloc.get_traced_memory()
         gs.rank(fitted, measure=measure)

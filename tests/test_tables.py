@@ -304,7 +304,7 @@ def test_read_target_rejects_sparse_matrices():
 
 def test_read_features_rejects_tensors_with_gradients():
     torch = need("torch")
-    with pytest.raises(TypeError, match="`X` cannot be read.*detach it first"):
+    with pytest.raises(TypeError, match="`X` cannot be read.*Detach it first"):
         read_features(torch.eye(2, requires_grad=True))
 
 

@@ -12,11 +12,13 @@ import numpy as np
 import gpsift as gs
 from gpsift import families, kernels, likelihoods
 from gpsift.families.pool import Pool
-from gpsift.gp import DrawnGP
+from gpsift.gp import DistributedGP, DrawnGP
+from gpsift.inputs import InputMoments
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.posterior import DenseFactor
+from gpsift.results import SampledQuality
 from gpsift.storage.registry import NAMES
 from gpsift.storage.trace import Group, Trace, Variable
 
@@ -47,6 +49,19 @@ def drawn(trace=None):
     return DrawnGP(members, trace, diagnostics, first.report, first.X_train, first.feature_names, False)
 
 
+def distributed():
+    """A model of rows that are elsewhere, as it travels: made by hand, since dask may be missing."""
+    X, y = data()
+    gp = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1), inference=gs.Sparse(m=5)).fit(X, y)
+    totals = {"total_elpd": -1.0, "total_elpd_empty": -2.0, "total_diff_se": 0.5}
+    sheet = SampledQuality(**vars_of(gp.quality), **totals, rows=np.arange(len(y)), n_rows=900)
+    return DistributedGP(**vars_of(gp), sheet=sheet, inputs=InputMoments.of(X))
+
+
+def vars_of(thing):
+    return {field.name: getattr(thing, field.name) for field in fields(thing)}
+
+
 @cache
 def cases():
     """One object or more of each registered class, by its name in files."""
@@ -61,6 +76,9 @@ def cases():
         gp,
         classes,
         drawn(),
+        distributed(),
+        distributed().sheet,
+        distributed().inputs,
         gs.GP(hyper=gs.MAP(noise=gs.HalfT(3.0, 0.5)), likelihood=likelihoods.StudentT(df=3.0)),
         gs.GP(inference=gs.Sparse(m=20, power=0.5)),
         gs.Sparse(m=30),
