@@ -41,7 +41,10 @@ def to_numpy(a: Array) -> np.ndarray:
         return a.detach().cpu().numpy()
     if array_api_compat.is_cupy_array(a):
         return a.get()
-    return np.from_dlpack(a)
+    try:
+        return np.from_dlpack(a)
+    except BufferError:  # before NumPy 2 an array that repeats its entries cannot travel so
+        return np.asarray(a)
 
 
 def is_foreign_array(a: Any) -> bool:
