@@ -151,7 +151,7 @@ def picture(table: pd.DataFrame) -> plt.Figure:
     for method, part in table.groupby("method", sort=False):
         axis.plot(part.seconds, part.mlpd, marker=".", label=method)
     axis.set(xscale="log", xlabel="seconds", ylabel="test MLPD")
-    axis.set_ylim(bottom=table.mlpd.quantile(0.1))
+    axis.set_ylim(table.mlpd.quantile(0.1), table.mlpd.max() + 0.005)
     axis.legend()
     return figure
 
