@@ -26,7 +26,7 @@ from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import Inferred, Sparse, SparseEngine
 from gpsift.inference.rows import Rows, Totals
-from gpsift.inference.sparse import Model, Passes, Solution, left_out, sparse_model
+from gpsift.inference.sparse import Model, Passes, Solution, left_out
 from gpsift.inputs import InputMoments
 from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
 from gpsift.notices import notice
@@ -120,10 +120,9 @@ def fit_distributed(
         likelihood = _known_noise(likelihood, same_noise, summary, scaling, p)
     kernel, likelihood = gp.hyper.prepare(gp.kernel, likelihood)
     kernel = kernel.for_features(p)
+    raw = raw.read_as(n_columns=max(choice.m, p), chunk_bytes=choice.chunk_bytes or CHUNK_BYTES)
     source = raw.read_as(
         extremes=(int(summary.bounds.lowest[p]), int(summary.bounds.highest[p])),
-        n_columns=max(choice.m, p),
-        chunk_bytes=choice.chunk_bytes or CHUNK_BYTES,
         transform=partial(standardised, scaling, same_noise),
     )
     problem = Problem(
@@ -143,8 +142,7 @@ def fit_distributed(
     kernel, likelihood = problem.split(estimate.log_params)
     engine = problem.engine
     assert isinstance(engine, SparseEngine)
-    shared = float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
-    model = sparse_model(kernel, engine.Z, shared, power=choice.power)
+    model = engine.model(kernel, likelihood)
     passes = Passes(model, source)
     inferred = Inferred(
         posterior=passes.posterior(),
@@ -172,7 +170,7 @@ def fit_distributed(
         feature_names=names,
         has_given_names=raw.names is not None,
         report=report,
-        source=raw.read_as(n_columns=max(choice.m, p), chunk_bytes=choice.chunk_bytes or CHUNK_BYTES),
+        source=raw,
         sheet=sheet,
         inputs=inputs,
     )

@@ -280,10 +280,11 @@ class Passes:
     def gradient(self) -> np.ndarray:
         """Of the objective; see `gradient`."""
         model, solution = self.model, self.solution
-        inverse, B_inverse, _ = model.inducing.L_inverse, solution.B_inverse, solution.L_B_inverse
+        inverse, B_inverse = model.inducing.L_inverse, solution.B_inverse
         if model.power == 0.0:
             visit = partial(variational_slopes, model, solution, inverse - B_inverse @ inverse)
         else:
+            _ = solution.L_B_inverse  # made once, not by every thread
             visit = partial(slopes, model, solution)
         return gradient(model, solution, self.source.total(visit))
 

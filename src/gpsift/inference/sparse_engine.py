@@ -110,11 +110,11 @@ class SparseEngine(Engine):
         return type(self)(local_rows(rows, self.choice), self.candidates, self.Z, self.choice)
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        found = sparse_evidence(self._model(kernel, likelihood), self.source)
+        found = sparse_evidence(self.model(kernel, likelihood), self.source)
         return found if likelihood.PARAMS else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        model = self._model(kernel, likelihood)
+        model = self.model(kernel, likelihood)
         passes = Passes(model, self.source)
         cavity_mean, cavity_var = passes.cavities()
         return Inferred(
@@ -129,7 +129,8 @@ class SparseEngine(Engine):
     def fresh(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice)
 
-    def _model(self, kernel: Kernel, likelihood: Likelihood) -> Model:
+    def model(self, kernel: Kernel, likelihood: Likelihood) -> Model:
+        """The objective at these hyperparameters."""
         noise_var = float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
         return sparse_model(kernel, self.Z, noise_var, power=self.choice.power)
 

@@ -191,7 +191,7 @@ def projected(chunk: Whitened, q: Normal) -> tuple[Array, Array]:
 
 def flat_sites(model: Model, level: float, rows: Rows) -> Sites:
     """A visit before there is a q: the rows are as curved as at this latent value, and all say that it is right."""
-    chunk, (y, size) = whiten(model, rows), _observed(rows)
+    chunk, (y, size) = whiten(model, rows), observed(rows)
     f = np.full(y.shape, level)
     W = like(chunk.A, np.maximum(-model.likelihood.derivatives(y, f, size).second, 0.0))
     return Sites(chunk.A.T @ (W[:, None] * chunk.A), (level * W) @ chunk.A, 0.0)
@@ -199,7 +199,7 @@ def flat_sites(model: Model, level: float, rows: Rows) -> Sites:
 
 def sites(model: Model, q: Normal, rows: Rows) -> Sites:
     """The visit of a step."""
-    chunk, (y, size) = whiten(model, rows), _observed(rows)
+    chunk, (y, size) = whiten(model, rows), observed(rows)
     mean, s = projected(chunk, q)
     expected = model.likelihood.expected(y, to_numpy(mean), to_numpy(chunk.r + s), size)
     W, g = like(chunk.A, expected.bend), like(chunk.A, expected.first)
@@ -210,7 +210,7 @@ def sites(model: Model, q: Normal, rows: Rows) -> Sites:
 
 def slopes(model: Model, q: Normal, shrunk: Array, rows: Rows) -> Slopes:
     """The visit of the gradient, with `shrunk` = (I - S) L^-1."""
-    chunk, (y, size), inducing = whiten(model, rows), _observed(rows), model.inducing
+    chunk, (y, size), inducing = whiten(model, rows), observed(rows), model.inducing
     mean, s = projected(chunk, q)
     moments = y, to_numpy(mean), to_numpy(chunk.r + s), size
     expected = model.likelihood.expected(*moments)
@@ -226,7 +226,7 @@ def slopes(model: Model, q: Normal, shrunk: Array, rows: Rows) -> Slopes:
 
 def left_out(model: Model, q: Normal, rows: Rows) -> tuple[Array, Array, Array]:
     """Latent mean and variance at the rows of a chunk, each without its own site; and E log p with it."""
-    chunk, (y, size) = whiten(model, rows), _observed(rows)
+    chunk, (y, size) = whiten(model, rows), observed(rows)
     mean, s = projected(chunk, q)
     expected = model.likelihood.expected(y, to_numpy(mean), to_numpy(chunk.r + s), size)
     W, g = like(chunk.A, expected.bend), like(chunk.A, expected.first)
@@ -334,6 +334,7 @@ def _prepare(model: Model, q: Normal | None = None) -> None:
         _ = q.L_P_inverse, q.mean
 
 
-def _observed(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+def observed(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and sizes (trials, exposure; 1 where there are none) in NumPy, as likelihoods take them."""
     y = to_numpy(rows.y)
     return y, np.ones(y.shape) if rows.size is None else to_numpy(rows.size)

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.arrays import Array, to_numpy
+from gpsift.arrays import Array
 from gpsift.inference.engine import Inferred
 from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import most_candidates
@@ -22,6 +22,7 @@ from gpsift.inference.variational import (
     cavities,
     climb,
     flat_start,
+    observed,
 )
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -70,5 +71,4 @@ class VariationalEngine(SparseEngine):
     def _level(self, likelihood: Likelihood) -> float:
         """A latent value that suits the rows as a whole, by some of them."""
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
-        y = to_numpy(rows.y)
-        return likelihood.empty_start(y, np.ones(y.shape) if rows.size is None else to_numpy(rows.size))
+        return likelihood.empty_start(*observed(rows))
