@@ -21,7 +21,7 @@ from gpsift.gp.fitted import FittedGP
 from gpsift.gp.nuts import NUTS
 from gpsift.gp.problem import Problem
 from gpsift.gp.quality import quality_sheet
-from gpsift.gp.related import related_start
+from gpsift.gp.related import informed
 from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import Inferred, Sparse, SparseEngine
@@ -133,12 +133,7 @@ def fit_distributed(
         engine=SparseEngine.picking(source, kernel, choice),
         names=names,
     )
-    if ceiling is not None:
-        problem = replace(problem, ceiling=ceiling)
-    if start is not None:
-        known = start.hyperparameters if isinstance(start, FittedGP) else start
-        problem = replace(problem, start=related_start(problem, known))
-    estimate, problem = estimate_in_rounds(gp.hyper, problem)
+    estimate, problem = estimate_in_rounds(gp.hyper, informed(problem, start, ceiling))
     kernel, likelihood = problem.split(estimate.log_params)
     engine = problem.engine
     assert isinstance(engine, SparseEngine)

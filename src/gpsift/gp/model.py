@@ -17,7 +17,7 @@ from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.nuts import NUTS
 from gpsift.gp.optimise import Draws
 from gpsift.gp.problem import Problem
-from gpsift.gp.related import related_start
+from gpsift.gp.related import informed
 from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import (
@@ -204,14 +204,9 @@ class GP:
             ),
             names=labels,
         )
-        if ceiling is not None:
-            problem = replace(problem, ceiling=ceiling)
         # Visits of rows have threads of their own.
         with one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(values.shape[0]):
-            if start is not None:
-                known = start.hyperparameters if isinstance(start, FittedGP) else start
-                problem = replace(problem, start=related_start(problem, known))
-            estimate, problem = estimate_in_rounds(self.hyper, problem)
+            estimate, problem = estimate_in_rounds(self.hyper, informed(problem, start, ceiling))
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)
             drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)
