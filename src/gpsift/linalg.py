@@ -138,11 +138,11 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
 
 
 def invert_lower(L: Array) -> Array:
-    """L^-1, lower triangular."""
+    """L^-1, lower triangular, of an L with zeros above its diagonal."""
     if is_numpy(L):
         inverse = np.array(L, order="F")
         _invert_lower_in_place(inverse)
-        return np.ascontiguousarray(np.tril(inverse))
+        return np.ascontiguousarray(inverse)
     return solve_lower(L, eye_like(L, L.shape[0]))
 
 

@@ -232,6 +232,6 @@ def test_a_fresh_ep_engine_starts_always_from_the_same_sites_and_keeps_the_evide
     assert again.value == first.value
     assert_array_equal(again.gradient, first.gradient)
     truth = EPEngine(X, y, np.ones(40)).evidence(one, Probit())
-    assert first.value == pytest.approx(truth.value, abs=1e-6)
-    assert_allclose(first.gradient, truth.gradient, rtol=1e-3)
+    assert first.value == pytest.approx(truth.value, abs=1e-5)
+    assert_allclose(first.gradient, truth.gradient, rtol=5e-3)
     assert fresh.infer(one, Probit()).n_iterations < EPEngine(X, y, np.ones(40)).infer(one, Probit()).n_iterations

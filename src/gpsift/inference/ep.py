@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, solve_lower
+from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, cholesky_solve
 
 MAX_SWEEPS = 500
 # Sites move by this share of the way to where they would like to be; halved when the sweeps stop settling.
@@ -104,9 +105,8 @@ def _posterior(K: np.ndarray, sites: Sites) -> _State:
     """Marginal means and variances given the sites."""
     root = np.sqrt(sites.tau)
     L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
-    V = solve_lower(L, root[:, None] * K)
-    var = np.diagonal(K) - np.einsum("ij,ij->j", V, V)
-    return _State(L, K @ sites.nu - V.T @ (V @ sites.nu), var)
+    mean = K @ (sites.nu - root * cholesky_solve(L, root * (K @ sites.nu)))
+    return _State(L, mean, marginal_variances(K, L, root))
 
 
 def _cavities(state: _State, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
@@ -162,6 +162,5 @@ def _result(
     weights = nu - tau * state.mean
     residual = nu - tau * (K @ weights) - weights
     root = np.sqrt(tau)
-    solved = solve_lower(state.L, solve_lower(state.L, root * (K @ residual)), transpose=True)
-    weights = weights + residual - root * solved
+    weights = weights + residual - root * cholesky_solve(state.L, root * (K @ residual))
     return EPResult(sites, float(log_evidence), state.L, weights, cavity_mean, cavity_var, converged, n_sweeps)

@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
 from gpsift.linalg import (
     NotPositiveDefinite,
@@ -88,8 +89,7 @@ class Curvature:
     def var(self) -> np.ndarray:
         """Diagonal of K - K M K, the marginal variances."""
         if self.is_positive:
-            V = solve_lower(self.L, self._S[:, None] * self.K)
-            return np.diagonal(self.K) - np.einsum("ij,ij->j", V, V)
+            return marginal_variances(self.K, self.L, self._S)
         V = solve_lower(self.L, self._K_factor.T)  # (K^-1 + W)^-1 = L_K C^-1 L_K^T
         return np.einsum("ij,ij->j", V, V)
 
