@@ -9,9 +9,9 @@ numerically; our own Gaussian process answers in closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, overload
 
 import numpy as np
 
@@ -103,9 +103,9 @@ class Reference(ABC):
         return None
 
     @property
-    def draws(self) -> Iterator[Reference]:
+    def draws(self) -> Sequence[Reference]:
         """One model for each draw of the hyperparameters, where they were drawn; scores are then made for each."""
-        return iter(())
+        return ()
 
     def fresh(self) -> Self:
         """The same model without what it has computed and kept, where it keeps anything large."""
@@ -173,6 +173,32 @@ class Reference(ABC):
             raise ValueError(f"`X` has its columns in another order than the model was fitted on ({_listed(known)}).")
 
 
+class MadeWhenAsked(Sequence[Reference]):
+    """Models that are made each time they are asked for, and kept by nobody.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a number from 0 on.
+    n : int
+        How many there are.
+    """
+
+    def __init__(self, make: Callable[[int], Reference], n: int):
+        self._make, self._n = make, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, item: int) -> Reference: ...
+    @overload
+    def __getitem__(self, item: slice) -> Sequence[Reference]: ...
+    def __getitem__(self, item: int | slice) -> Reference | Sequence[Reference]:
+        chosen = range(self._n)[item]  # which knows negative numbers, and where the end is
+        return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
+
+
 class OfDraws(Reference):
     """A model whose hyperparameters were drawn: many models that act as one.
 
@@ -189,9 +215,9 @@ class OfDraws(Reference):
         return f"{self.members[0].how}, for each of {len(self.members)} draws"
 
     @property
-    def draws(self) -> Iterator[Reference]:
+    def draws(self) -> Sequence[Reference]:
         # Copies, one at a time: the matrices that each keeps go with it, and a hundred of those would not fit.
-        return (member.fresh() for member in self.members)
+        return MadeWhenAsked(lambda draw: self.members[draw].fresh(), len(self.members))
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Means are averaged; the latent variance is the mean of the variances plus the variance of the means."""

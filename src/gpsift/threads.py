@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from gpsift.counted import counted
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -55,9 +57,9 @@ def threaded_map(of: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     """
     workers = min(usable_threads(), len(items))
     if workers <= 1:
-        return [of(item) for item in items]
+        return [of(item) for item in counted(items, len(items))]
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(of, items))
+        return list(counted(pool.map(of, items), len(items)))
 
 
 @cache

@@ -71,7 +71,7 @@ class Drawn(gs.Reference):
 
     @property
     def draws(self):
-        return iter(self.members)
+        return self.members
 
     def moments(self, X):
         raise NotImplementedError

@@ -366,7 +366,7 @@ def test_groups_are_scored_for_each_draw():
     members = [gs.GP(hyper=gs.Fixed(lengthscale=scale, noise_var=0.1)).fit(X, y) for scale in (1.0, 2.0)]
 
     class Drawn(Mixed):
-        draws = property(lambda self: iter(members))
+        draws = property(lambda self: members)
 
     ranking = gs.rank(Drawn(members[0], np.eye(4)), X, groups=GROUPS)
     assert_allclose(ranking.draws, [gs.rank(member, X, groups=GROUPS).scores for member in members], rtol=1e-12)

@@ -213,7 +213,7 @@ def test_rate_is_made_for_each_draw(regression):
     members = [gs.GP(hyper=gs.Fixed(lengthscale=scale, noise_var=0.1)).fit(X, y) for scale in (1.0, 2.0)]
 
     class Drawn(Known):
-        draws = property(lambda self: iter(members))
+        draws = property(lambda self: members)
 
     ranking = gs.rank(Drawn(X, None, None), X, gs.RATE())
     assert_allclose(ranking.draws, [gs.rank(member, X, gs.RATE()).scores for member in members], rtol=1e-12)

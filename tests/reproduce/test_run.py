@@ -153,6 +153,10 @@ def test_the_command(settings):
     result = CliRunner().invoke(app, ["reproduce", "pointwise", "--quick", "--jobs", "1", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "of 1 claims hold" in result.output
+    record = CliRunner().invoke(app, ["reproduce", "pointwise", "--quick", "--jobs", "1", "--json", "--out", str(out)])
+    assert json.loads(record.stdout) == json.loads((out / "summary.json").read_text())
+    assert "of 1 claims hold" in record.stderr
+    assert json.loads(record.stdout)["schema"] == "gpsift-reproduction/1"
     assert CliRunner().invoke(app, ["reproduce", "everything"]).exit_code == 2
     assert set(EXPERIMENTS) >= {"toy", "all", "variability"}
 

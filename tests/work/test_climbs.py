@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.work import FitBar, WaitingBar, bars
+from gpsift.counted import hearing
+from gpsift.reference import OfDraws
+from gpsift.work import FitBar, ShareBar, WaitingBar, bars
 from gpsift.work.climbs import Estimated, Step, listening, tell
 
 
@@ -68,6 +70,30 @@ def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
     assert "fit, round 2" in words
     assert "left" in words
     assert "2%" in words
+
+
+def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
+    """Draws are equal shares of a measure's work, and columns are equal shares of a draw's."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    members = [gs.GP(hyper=gs.Fixed(lengthscale=each, noise_var=0.1)).fit(X, X[:, 0]) for each in (1.0, 2.0)]
+
+    class Drawn(OfDraws):
+        feature_names, has_given_names, X_train, explains = members[0].feature_names, False, X, True
+
+        def __init__(self):
+            self.members = tuple(members)
+
+    shares = []
+    with hearing(shares.append):
+        gs.rank(Drawn(), measure=gs.VAR())
+    assert shares == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.875, 1.0, 1.0])
+    drawn = io.StringIO()
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
+    with ShareBar("ranking", True):
+        gs.rank(Drawn(), measure=gs.VAR())
+    assert "100%" in drawn.getvalue()
+    assert "left" in drawn.getvalue()
 
 
 def test_waiting_shows_what_for_and_how_long(monkeypatch):

@@ -7,7 +7,7 @@ rule is a division, and what is closed stays closed (`ColumnMapped`). Any other 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -17,7 +17,7 @@ import numpy as np
 from gpsift.adapters.foreign import Foreign
 from gpsift.adapters.numeric import Numeric
 from gpsift.families import Family
-from gpsift.reference import Reference, Response
+from gpsift.reference import MadeWhenAsked, Reference, Response
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -96,8 +96,9 @@ class Wrapped(Foreign):
         return replace(self, inner=self.inner.fresh())  # type: ignore[type-var]
 
     @property
-    def draws(self) -> Iterator[Reference]:
-        return (replace(self, inner=draw) for draw in self.inner.draws)  # type: ignore[type-var]
+    def draws(self) -> Sequence[Reference]:
+        inner = self.inner.draws
+        return MadeWhenAsked(lambda draw: replace(self, inner=inner[draw]), len(inner))  # type: ignore[type-var]
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
         return self.inner.at(X, rows)

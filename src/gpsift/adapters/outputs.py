@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from gpsift.adapters.foreign import Foreign
 from gpsift.adapters.onevsrest import diagonal
 from gpsift.families import Family, Gaussian, MultivariateNormal
-from gpsift.reference import Reference, Response
+from gpsift.reference import MadeWhenAsked, Reference, Response
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,17 +69,14 @@ class Outputs(Foreign):
         return tuple(dict.fromkeys(messages))
 
     @property
-    def draws(self) -> Iterator[Reference]:
+    def draws(self) -> Sequence[Reference]:
         """Draw s of every output together; outputs without draws are the same in all."""
-        drawn = [list(output.draws) for output in self.outputs.values()]
-        if not any(drawn):
-            return iter(())
-        n_draws = min(len(draws) for draws in drawn if draws)
-        members = (
-            [draws[s] if draws else output for draws, output in zip(drawn, self.outputs.values(), strict=True)]
-            for s in range(n_draws)
-        )
-        return (replace(self, outputs=dict(zip(self.outputs, each, strict=True))) for each in members)
+        drawn = {name: output.draws for name, output in self.outputs.items() if output.draws}
+
+        def together(draw: int) -> Reference:
+            return replace(self, outputs={**self.outputs, **{name: draws[draw] for name, draws in drawn.items()}})
+
+        return MadeWhenAsked(together, min(map(len, drawn.values()), default=0))
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Means, latent variances and noise variances of all outputs, (n, C) each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import pandas as pd
 
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.record import Analysis
+from gpsift.counted import counted
 from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
 from gpsift.gp.hyper import Hyper
 from gpsift.inference import Sparse
@@ -28,7 +29,7 @@ from gpsift.selection.stability import stability
 from gpsift.selection.units import Units
 from gpsift.tabular import Prepared, prepare, read_file
 from gpsift.tabular.prepare import Missing, Task
-from gpsift.work import FitBar, WaitingBar
+from gpsift.work import FitBar, ShareBar, WaitingBar
 
 # Exact inference takes a third power of the rows, and a search as many fits as sizes.
 MOST_ROWS_OF_A_RANKING = 2000
@@ -129,7 +130,7 @@ def analyse(
     notes += [unsearched] if unsearched else []
     path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select and not unsearched else None
     steady = work.stability(samples) if samples else None
-    with WaitingBar("ranking", progress):
+    with ShareBar("ranking", progress):
         rankings = _rankings(fitted, chosen, table, notes)
     return Analysis(
         source=_source(data),
@@ -265,8 +266,9 @@ def _rankings(
     elif not isinstance(first, VAR):
         notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
     units = Units.read(fitted.feature_names, table.groups, (), list(table.groups))
-    found = {type(first).__name__: unit_ranking(fitted, units, first)}
-    for each in (each for each in beside if type(each) is not type(first)):
-        with suppress(MissingCapability):
+    measures = [first, *(each for each in beside if type(each) is not type(first))]
+    found = {}
+    for each in counted(measures, len(measures)):
+        with nullcontext() if each is first else suppress(MissingCapability):
             found[type(each).__name__] = unit_ranking(fitted, units, each)
     return found

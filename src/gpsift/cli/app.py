@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gpsift.cli.demo import demo
+from gpsift.cli.errors import heed_termination
 from gpsift.cli.explain import explain
 from gpsift.cli.rank import rank
 from gpsift.cli.reproduce import reproduce
@@ -43,4 +44,5 @@ for command in (rank, select, explain, stability, reproduce, demo):
 def main() -> None:
     """Entry point of the ``gpsift`` command."""
     allow_any_sign()
+    heed_termination()
     app()

@@ -62,6 +62,7 @@ def reproduce(
     log_crime: Annotated[bool, typer.Option(help="Log the target of Crime.")] = True,
     coding: Annotated[str, typer.Option(help="Coding of Automobile: default, A, B or C.")] = "default",
     seed: Annotated[int, typer.Option(min=0, help="Of splits, toys and starts.")] = 0,
+    json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Make the paper's experiments again: tables, pictures, and each claim decided by its rule.
@@ -87,6 +88,8 @@ def reproduce(
         folder=data,
         progress=False if quiet else None,
     )
-    console = Output(quiet=quiet)
+    console = Output(quiet=quiet, stderr=json)
     with clear_errors("Finished parts are kept; the same command with --resume goes on."):
-        run(experiment.value, settings, say=console.print)
+        summary = run(experiment.value, settings, say=console.print)
+        if json:
+            typer.echo(summary.with_suffix(".json").read_text(encoding="utf-8"))

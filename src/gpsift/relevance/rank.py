@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 import scipy
 
 from gpsift.adapters import as_reference
+from gpsift.counted import counted
 from gpsift.notices import notice
+from gpsift.reference import Reference
 from gpsift.relevance.categories import own_categories, read_categories
 from gpsift.relevance.everywhere import scores_everywhere, training_levels
 from gpsift.relevance.groups import group_coordinates, read_groups
@@ -93,15 +95,14 @@ def rank(
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
         levels = {unit: training_levels(model, values, columns[unit], names[unit]) for unit in categories}
-        drawn = [relevance_of(measure, member, values, rows, columns, levels) for member in model.draws]
-        found = drawn or [relevance_of(measure, model, values, rows, columns, levels)]
+        found = [relevance_of(measure, each, values, rows, columns, levels) for each in _members(model)]
     first = found[0]
     for message in first.notices:
         notice(message)
     is_pointwise = first.values.ndim == 2
     if is_pointwise and looked.everywhere is not None:
-        members = model.draws if drawn else [model]
-        scores = [scores_everywhere(looked.everywhere, measure, each, columns, levels, aggregate) for each in members]
+        seen = looked.everywhere
+        scores = [scores_everywhere(seen, measure, each, columns, levels, aggregate) for each in _members(model)]
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
     draws = np.array(scores)
@@ -127,8 +128,14 @@ def rank(
         rows=looked.numbers,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details=details,
-        draws=draws if drawn else None,
+        draws=draws if model.draws else None,
     )
+
+
+def _members(model: Reference) -> Iterator[Reference]:
+    """The draws of a model, or itself if it has none."""
+    members = model.draws or (model,)
+    return counted(members, len(members))
 
 
 def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:

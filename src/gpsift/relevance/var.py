@@ -19,6 +19,7 @@ from numbers import Integral
 import numpy as np
 from scipy.special import ndtri
 
+from gpsift.counted import counted
 from gpsift.reference import Reference
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals
@@ -99,7 +100,7 @@ class VAR(Measure):
         base, sd = conditionals.mean(points), conditionals.sd
         nodes, weights = gauss_hermite(self.n_nodes)
         values = np.zeros((len(points), len(groups)))
-        for k, group in enumerate(groups):
+        for k, group in counted(enumerate(groups), len(groups)):
             moving = tuple(j for j in group if sd[j] > 0)
             if len(moving) > 1:
                 values[:, k] = self._joint_variance(reference, points, conditionals, moving)

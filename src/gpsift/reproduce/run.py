@@ -24,6 +24,9 @@ TOYS = ("toy", "delta", "pointwise", "cost")
 # "variability" draws on the splits of the four regression sets and runs those that are missing.
 EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
 
+# Of `summary.json`; new names may be added under the same number.
+SCHEMA = "gpsift-reproduction/1"
+
 Say = Callable[[str], None]
 
 
@@ -117,7 +120,12 @@ def summarise(out: Path, say: Say = print) -> Path:
     verdicts += claims.variability_claims(found) if regressions else []
     verdicts.sort(key=lambda verdict: (int(verdict.claim.split()[0]), verdict.claim))
     facts = {name: json.loads((out / name / "facts.json").read_text(encoding="utf-8")) for name in found}
-    record = {"claims": [asdict(verdict) for verdict in verdicts], "runs": facts, "versions": versions()}
+    record = {
+        "schema": SCHEMA,
+        "claims": [asdict(verdict) for verdict in verdicts],
+        "runs": facts,
+        "versions": versions(),
+    }
     write_text(json.dumps(record, indent=2), out / "summary.json")
     write_text(_markdown(verdicts, found, facts), out / "summary.md")
     held = sum(verdict.holds for verdict in verdicts)

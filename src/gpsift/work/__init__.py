@@ -4,8 +4,8 @@
 is. What the tasks compute is none of their business.
 """
 
-from gpsift.work.bars import FitBar, WaitingBar
+from gpsift.work.bars import FitBar, ShareBar, WaitingBar
 from gpsift.work.bench import Bench, Task
 from gpsift.work.checkpoint import Checkpoint, CheckpointMismatch, fingerprint
 
-__all__ = ["Bench", "Checkpoint", "CheckpointMismatch", "FitBar", "Task", "WaitingBar", "fingerprint"]
+__all__ = ["Bench", "Checkpoint", "CheckpointMismatch", "FitBar", "ShareBar", "Task", "WaitingBar", "fingerprint"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
+from gpsift.counted import hearing
 from gpsift.work.climbs import Estimated, Step, listening
 
 if TYPE_CHECKING:
@@ -76,6 +77,33 @@ class FitBar(AbstractContextManager[None]):
             progress.update(task, completed=done)
 
         self._stack.enter_context(listening(heard))
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+class ShareBar(AbstractContextManager[None]):
+    """A bar of a computation whose loops are counted (`gpsift.counted`); it goes when that is done.
+
+    Parameters
+    ----------
+    title : str
+    shows : bool or None
+        None shows it where standard error is a terminal.
+    """
+
+    def __init__(self, title: str, shows: bool | None = None):
+        self._title, self._shows = title, is_shown(shows)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> None:
+        if not self._shows:
+            return
+        from rich.progress import TaskProgressColumn
+
+        progress = self._stack.enter_context(_progress(TaskProgressColumn(), transient=True))
+        task = progress.add_task(self._title, total=1.0)
+        self._stack.enter_context(hearing(lambda share: progress.update(task, completed=share)))
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
