@@ -67,6 +67,15 @@ def test_input_gradient_matches_central_differences(kernel, shape, rng):
 
 
 @each(KERNELS)
+def test_other_gradient_matches_central_differences(kernel, rng):
+    X, Z = points()
+    C = rng.normal(size=(6, 5))
+    differences = [K(kernel, X, Z + STEP * e) - K(kernel, X, Z - STEP * e) for e in unit_vectors()]
+    expected = np.stack([np.sum(C * d, axis=0) for d in differences], axis=1) / (2 * STEP)
+    assert_allclose(kernel.between(X, Z).other_gradient(C), expected, rtol=1e-6, atol=1e-8)
+
+
+@each(KERNELS)
 def test_input_gradient_at_the_same_points_matches_that_at_copies(kernel, rng):
     X, _ = points()
     C = rng.normal(size=(6, 6))
@@ -209,6 +218,7 @@ def test_every_array_library_gives_the_same_numbers(kernel, rng, to_library):
     assert_allclose(found.log_gradient(to_library(G)), expected.log_gradient(G), rtol=1e-10, atol=1e-13)
     for method, arguments in {
         "input_gradient": (w,),
+        "other_gradient": (G,),
         "input_hessian": (G,),
         "section": (w, 1, base, offset),
         "input_jacobian": (1,),

@@ -41,7 +41,7 @@ class ConstantPairs(Pairs):
     """All derivatives are zero."""
 
     def __init__(self, kernel: Constant, X: Array, Z: Array):
-        self.kernel, self.X = kernel, X
+        self.kernel, self.X, self.Z = kernel, X, Z
         xp = namespace(X, Z)
         self.K = xp.broadcast_to(xp.full_like(X[:1, :1], kernel.constant_var), (X.shape[0], Z.shape[0]))
 
@@ -50,6 +50,9 @@ class ConstantPairs(Pairs):
 
     def input_gradient(self, C: Array) -> Array:
         return self.xp.zeros_like(self.X)
+
+    def other_gradient(self, C: Array) -> Array:
+        return self.xp.zeros_like(self.Z)
 
     def input_jacobian(self, j: int) -> Array:
         return self.xp.zeros_like(self.K)

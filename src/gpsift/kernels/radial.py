@@ -105,14 +105,18 @@ class RadialPairs(Pairs):
 
     def _squared_distance(self) -> Array:
         xp = namespace(self.X, self.Z)
-        x, z = xp.sum(self.X * self.X, axis=1)[:, None], xp.sum(self.Z * self.Z, axis=1)
-        s = self.X @ (-2.0 * self.Z.T)
-        s += x
-        s += z
+        x, z = xp.sum(self.X * self.X, axis=1)[:, None], xp.sum(self.Z * self.Z, axis=1)[:, None]
+        # |x|^2 - 2 x^T z + |z|^2 as one product: it is as large as the kernel, and passes over it cost more than sums.
+        s = xp.concat([self.X, x, xp.ones_like(x)], axis=1) @ xp.concat([-2.0 * self.Z, xp.ones_like(z), z], axis=1).T
         # Below the rounding error of its parts a distance is zero: the slope of Matern 3/2 goes with its root.
         error = 8.0 * xp.finfo(s.dtype).eps
-        if self.same or xp.any(s <= error * (x + xp.max(z))):
-            s = xp.where(s > error * (x + z), s, xp.zeros_like(s))
+        if isinstance(s, np.ndarray):
+            largest = x.max(initial=0.0) + z.max(initial=0.0)
+            row, column = np.divmod(np.flatnonzero(s.ravel() <= error * largest), max(1, s.shape[1]))
+            zero = s[row, column] <= error * (x[row, 0] + z[column, 0])
+            s[row[zero], column[zero]] = 0.0
+        else:
+            s = xp.where(s > error * (x + z.T), s, xp.zeros_like(s))
         return zero_diagonal(s) if self.same else s
 
     @cached_property
@@ -144,6 +148,11 @@ class RadialPairs(Pairs):
 
     def input_gradient(self, C: Array) -> Array:
         return self._weighted_differences(self.slope, C) * (2.0 * self.inverse_lengthscale)
+
+    def other_gradient(self, C: Array) -> Array:
+        W = self.slope * C
+        pulls = self.Z * self.xp.sum(W, axis=0)[:, None] - W.T @ self.X
+        return pulls * (2.0 * self.inverse_lengthscale)
 
     def input_jacobian(self, j: int) -> Array:
         difference = self.X[:, j][:, None] - self.Z[:, j]
