@@ -150,6 +150,7 @@ class GPyTorch(Library):
         ]
 
     def evaluation(self, log_params: np.ndarray) -> Callable[[], Any]:
+        import gpytorch
         import torch
 
         ends = (log_params.size - 3, log_params.size - 2, log_params.size - 1)
@@ -159,8 +160,9 @@ class GPyTorch(Library):
 
         def forward_and_backward() -> Any:
             self.objective.zero_grad()
-            value = self.objective(self.model(self.X), self.y)
-            value.backward()
+            with gpytorch.settings.max_cholesky_size(self.X.shape[0] + 1):  # exact, however many rows
+                value = self.objective(self.model(self.X), self.y)
+                value.backward()
             return value
 
         return forward_and_backward

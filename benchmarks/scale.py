@@ -1,8 +1,8 @@
-"""What sparse models cost as rows, inducing points and features grow, and how near their rankings are to exact ones.
+"""What exact and sparse models cost as rows, inducing points and features grow, beside other libraries.
 
 python benchmarks/scale.py cost                 # seconds and fitted exponents
-python benchmarks/scale.py agreement            # against exact fits; needs GPSIFT_DATA, the folder with scale/
-python benchmarks/scale.py large                # nycflights, 273,853 rows; needs GPSIFT_DATA
+python benchmarks/scale.py peers                # one evaluation beside other libraries that are installed
+python benchmarks/scale.py large                # nycflights, 273,853 rows; needs GPSIFT_DATA, the folder with scale/
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ import os
 import resource
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from timing import one_thread, seconds
+from evaluation import check_same_numbers, typical_log_params
+from models import Gpsift, GPy, GPyTorch, ScikitLearn
+from peers import installed
+from sparse_models import GPflowSGPR, SparseGpsift, SparseGPy
+from table import Row, duration, print_table
+from timing import interleaved, median_ratio, one_thread, seconds
 from toys import NORMAL, toy
 
 import gpsift as gs
@@ -26,84 +32,113 @@ from gpsift.inference.sparse import sparse_evidence, sparse_model
 # One of them varies, the others stay at the values in the middle.
 ROWS, POINTS, FEATURES = (8000, 16000, 32000, 64000), (64, 128, 256, 512), (8, 16, 32, 64)
 MIDDLE = {"n": 16000, "m": 128, "p": 8}
-# Data sets on which an exact fit is possible, with the number of rows that it takes.
-AGREEMENT = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
+EXACT_ROWS, EXACT_MIDDLE = (500, 1000, 2000, 4000), {"n": 1000, "p": 8}
+PEER_EXACT_ROWS = 2000
+# GPy and GPflow add 1e-6 to the diagonal of K_zz, gpsift 1e-10 of it.
+SAME_BOUND = 1e-4
 # Inducing points of the large fit, and parts of its rows of which an evaluation is timed.
 LARGE_POINTS = 256
 LARGE_ROWS = (30_000, 65_000, 135_000)
-# Features above this share of the top score are the ones that a reader would keep.
-KEPT = 0.1
 MEASURES = (gs.KL(), gs.VAR())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("section", choices=("cost", "agreement", "large"))
-    parser.add_argument("--repeats", type=int, default=3, help="each time is the shortest of so many")
-    parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `agreement`")
-    parser.add_argument("--power", type=float, nargs="+", default=[0.0], help="powers of `agreement`")
-    parser.add_argument("--only", help="one data set of `agreement`")
+    parser.add_argument("section", choices=("cost", "peers", "large"))
+    parser.add_argument("--repeats", type=int, default=5, help="of each time: the shortest, or for peers the median")
     chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
     if chosen.section == "large":  # with all threads that there are
         large()
-        return
+    elif chosen.section == "cost":
+        with one_thread():
+            for letter, values in (("n", EXACT_ROWS), ("p", FEATURES)):
+                cost(exact_tasks, EXACT_MIDDLE, letter, values, chosen.repeats)
+            for letter, values in (("n", ROWS), ("m", POINTS), ("p", FEATURES)):
+                cost(tasks, MIDDLE, letter, values, chosen.repeats)
+    else:
+        peers(chosen.repeats)
+
+
+Tasks = Callable[..., dict[str, Callable[[], object]]]
+
+
+def cost(make: Tasks, middle: dict[str, int], letter: str, values: Sequence[int], repeats: int) -> None:
+    """Seconds as one size grows, and the exponent that fits them."""
+    times: dict[str, list[float]] = {}
+    for value in values:
+        for task, call in make(**(middle | {letter: value})).items():
+            times.setdefault(task, []).append(min(seconds(call) for _ in range(repeats)))
+    for task, found in times.items():
+        exponent = np.polyfit(np.log(values), np.log(found), 1)[0]
+        listed = ", ".join(f"{value}: {time:.3g} s" for value, time in zip(values, found, strict=True))
+        print(f"{task:20s} {letter}^{exponent:.2f}   {listed}", flush=True)
+
+
+def exact_tasks(n: int, p: int) -> dict[str, Callable[[], object]]:
+    """One value with gradient of the exact evidence, and rankings at all rows."""
+    X, y = toy(NORMAL, seed=0, n=n, p=p)
+    model = Gpsift(X, y)
+    gp = gs.GP(hyper=fixed(p), inference="exact").fit(X, y)
+    return {
+        "exact evaluation": model.evaluation(typical_log_params(p)),
+        "exact KL": lambda: gs.rank(replace(gp, posterior=replace(gp.posterior)), measure=gs.KL()),
+        "exact VAR": lambda: gs.rank(replace(gp, posterior=replace(gp.posterior)), measure=gs.VAR()),
+    }
+
+
+def peers(repeats: int) -> None:
+    """One value with gradient in turn: exact, and sparse with the same inducing points."""
+    rows = []
+    X, y = toy(NORMAL, seed=0, n=PEER_EXACT_ROWS, p=MIDDLE["p"])
+    log_params = typical_log_params(MIDDLE["p"])
+    exact = [library(X, y) for library in (Gpsift, *installed((GPyTorch, GPy, ScikitLearn)))]
     with one_thread():
-        if chosen.section == "cost":
-            cost(chosen.repeats)
-        else:
-            for name in [chosen.only] if chosen.only else AGREEMENT:
-                agreement(name, chosen.points, chosen.power)
+        check_same_numbers(exact, exact[0].evidence(log_params)[0], log_params)
+        calls = {model.name: model.evaluation(log_params) for model in exact}
+        rows += compared(f"exact, n = {PEER_EXACT_ROWS}, p = {MIDDLE['p']}", calls, repeats)
+    n, m, p = MIDDLE["n"], MIDDLE["m"], MIDDLE["p"]
+    X, y = toy(NORMAL, seed=0, n=n, p=p)
+    sparse = [library(X, y, X[:m], log_params) for library in (SparseGpsift, *installed((SparseGPy, GPflowSGPR)))]
+    with one_thread():
+        bound = sparse[0].value()
+        for model in sparse:
+            if abs(model.value() - bound) > SAME_BOUND * abs(bound):
+                raise RuntimeError(f"{model.name} computes something else: {model.value():.6f}, not {bound:.6f}.")
+        calls = {model.name: model.evaluation() for model in sparse}
+        rows += compared(f"sparse, n = {n}, m = {m}, p = {p}", calls, repeats)
+    print_table(rows)
 
 
-def cost(repeats: int) -> None:
-    for letter, values in (("n", ROWS), ("m", POINTS), ("p", FEATURES)):
-        times: dict[str, list[float]] = {}
-        for value in values:
-            for task, call in tasks(**(MIDDLE | {letter: value})).items():
-                times.setdefault(task, []).append(min(seconds(call) for _ in range(repeats)))
-        for task, found in times.items():
-            exponent = np.polyfit(np.log(values), np.log(found), 1)[0]
-            listed = ", ".join(f"{value}: {time:.3g} s" for value, time in zip(values, found, strict=True))
-            print(f"{task:12s} {letter}^{exponent:.2f}   {listed}", flush=True)
+def compared(case: str, calls: dict[str, Callable[[], object]], repeats: int) -> list[Row]:
+    samples = interleaved(calls, repeats)
+    ours = samples.pop("gpsift")
+    return [
+        Row(
+            case, peer, duration(float(np.median(ours))), duration(float(np.median(theirs))), median_ratio(theirs, ours)
+        )
+        for peer, theirs in samples.items()
+    ]
+
+
+def fixed(p: int) -> gs.Fixed:
+    """Length-scales at which all inducing points are needed."""
+    return gs.Fixed(lengthscale=0.5 * np.sqrt(p), signal_var=1.0, noise_var=0.1, constant_var=0.1)
 
 
 def tasks(n: int, m: int, p: int) -> dict[str, Callable[[], object]]:
     """One value with gradient of the variational bound, and rankings at all rows."""
     X, y = toy(NORMAL, seed=0, n=n, p=p)
-    # Length-scales at which all inducing points are needed.
-    hyper = gs.Fixed(lengthscale=0.5 * np.sqrt(p), signal_var=1.0, noise_var=0.1, constant_var=0.1)
-    gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=m)).fit(X, y)
+    gp = gs.GP(hyper=fixed(p), inference=gs.Sparse(m=m)).fit(X, y)
     assert gp.report.n_inducing == m
     inputs, target = gp.scaling.inputs(X), gp.scaling.target(y)
     return {
-        "evaluation": lambda: sparse_evidence(
+        "sparse evaluation": lambda: sparse_evidence(
             sparse_model(gp.kernel, gp.posterior.Z, 0.1), LocalRows(Rows(inputs, target), m)
         ),
-        "rank, KL": lambda: gs.rank(gp, measure=gs.KL()),
-        "rank, VAR": lambda: gs.rank(gp, measure=gs.VAR()),
+        "sparse KL": lambda: gs.rank(gp, measure=gs.KL()),
+        "sparse VAR": lambda: gs.rank(gp, measure=gs.VAR()),
     }
-
-
-def agreement(name: str, points: Sequence[int], powers: Sequence[float]) -> None:
-    X, y = data_set(name, AGREEMENT[name])
-    exact = gs.GP(inference="exact")
-    fitted: list[gs.FittedGP] = []
-    spent = seconds(lambda: fitted.append(exact.fit(X, y)))
-    print(f"{name}: exact, {spent:.0f} s, evidence {fitted[0].log_marginal_likelihood:.1f}", flush=True)
-    references = [gs.rank(fitted[0], measure=measure).scores for measure in MEASURES]
-    for power in powers:
-        for m in points:
-            sparse: list[gs.FittedGP] = []
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                spent = seconds(lambda: sparse.append(gs.GP(inference=gs.Sparse(m=m, power=power)).fit(X, y)))  # noqa: B023
-            parts = [f"{name}: m {m}, power {power:g}, {spent:.0f} s, {sparse[0].log_marginal_likelihood:.1f}"]
-            for measure, expected in zip(MEASURES, references, strict=True):
-                found = gs.rank(sparse[0], measure=measure).scores
-                off = np.abs(found - expected).max() / expected.max()
-                same = np.array_equal(found > KEPT * found.max(), expected > KEPT * expected.max())
-                parts.append(f"{measure.label} off by {off:.3f} of the top, {'same' if same else 'other'} set")
-            print("; ".join(parts), f"({len(said)} notices)", flush=True)
 
 
 def large() -> None:

@@ -152,7 +152,8 @@ def fit_distributed(
     report = FitReport.of(estimate, inferred, inert, stepped)
     report.warn()
     closing = Closing(model, passes.solution, likelihood, scaling, spread.mean[: p + 1], np.append(sd, spread.sd[p]))
-    sheet, inputs = closing.sheet(source, choice.seed, inferred.log_evidence, report.n_searched)
+    log_evidence = max(inferred.log_evidence, report.evidence_bound)
+    sheet, inputs = closing.sheet(source, choice.seed, log_evidence, report.n_searched)
     return DistributedGP(
         posterior=inferred.posterior,  # type: ignore[arg-type]
         likelihood=likelihood,

@@ -50,6 +50,11 @@ class FitReport:
         How many hyperparameters of the kernel were estimated.
     n_inducing : int
         How many inducing points stand for the rows in sparse inference; 0 in any other.
+    n_rows_searched : int
+        On how many rows the hyperparameters of a sparse model were found, by exact inference; 0 where it was on all.
+    evidence_bound : float
+        A lower bound of the largest log evidence, seen at other hyperparameters than those of the fit: a sparse model
+        whose hyperparameters are those of exact inference on some rows has a lower one at its own.
     """
 
     converged: bool
@@ -66,6 +71,8 @@ class FitReport:
     n_iterations: int = 0
     n_searched: int = 0
     n_inducing: int = 0
+    n_rows_searched: int = 0
+    evidence_bound: float = -np.inf
 
     @classmethod
     def of(
@@ -89,6 +96,8 @@ class FitReport:
             n_iterations=inferred.n_iterations,
             n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
             n_inducing=inferred.n_inducing,
+            n_rows_searched=estimate.n_rows,
+            evidence_bound=estimate.evidence_bound,
             constant_columns=constant_columns,
             stepped_features=stepped_features,
         )

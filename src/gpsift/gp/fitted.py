@@ -101,7 +101,7 @@ class FittedGP(Savable, Reference):
             self._likelihood_in_units,
             y_center + y_scale * self.inferred.cavity_mean,
             y_scale**2 * self.inferred.cavity_var,
-            log_evidence=self.log_marginal_likelihood - self.n_rows * np.log(y_scale),
+            log_evidence=max(self.log_marginal_likelihood, self.report.evidence_bound) - self.n_rows * np.log(y_scale),
             n_searched=self.report.n_searched,
         )
 
@@ -199,7 +199,11 @@ class FittedGP(Savable, Reference):
 
     @property
     def _sparsity(self) -> str:
-        return f", sparse with {self.inferred.n_inducing} inducing points" if self.inferred.n_inducing else ""
+        if not self.inferred.n_inducing:
+            return ""
+        searched = self.report.n_rows_searched
+        exactly = f", hyperparameters of exact inference on {searched} rows" if searched else ""
+        return f", sparse with {self.inferred.n_inducing} inducing points{exactly}"
 
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")

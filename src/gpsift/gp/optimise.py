@@ -79,13 +79,19 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The best of all starts: hyperparameters on the log scale and how they were found."""
+    """The best of all starts: hyperparameters on the log scale and how they were found.
+
+    `n_rows` says on how many rows they were found, where that was a sample. `evidence_bound` is a log evidence that
+    other hyperparameters are known to exceed, where these have no better one.
+    """
 
     log_params: np.ndarray
     starts: tuple[Start, ...] = ()
     at_limit: tuple[str, ...] = ()
     moving_features: tuple[str, ...] = ()
     draws: Draws | None = None
+    n_rows: int = 0
+    evidence_bound: float = -np.inf
 
     @property
     def best(self) -> Start | None:

@@ -1,15 +1,24 @@
-"""Hyperparameters of a sparse model, in rounds: inducing points for the hyperparameters, then the other way round.
+"""Hyperparameters of a sparse model, by two ways of which the better one is taken.
 
-The search begins with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's
-method for other likelihoods): that finds the right region at little cost, and without the pull towards smooth functions
-that ill-placed inducing points have on a variational bound. Then come rounds of the sparse model, each from where the
-last one ended and with inducing points picked for it, until the objective no longer grows (Burt, Rasmussen and van der
-Wilk 2020, section 5.2.2): on a larger sample where there are many rows, and on all of them.
+Both begin with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's method for
+other likelihoods): that finds the right region at little cost.
+
+*By a sample.* Exact inference on a larger sample gives the hyperparameters, without the pull towards smooth functions
+and much noise that too few inducing points have on a variational bound. The points are then placed where the sparse
+posterior is nearest to the exact one (`gpsift.inference.placing`).
+
+*By the bound.* Rounds of the sparse model on all rows, each from where the last one ended and with inducing points
+picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2): on a larger
+sample first where there are many rows. This sees effects that are too weak for the sample.
+
+Which of them is better is decided by leave-one-out on all rows. Likelihoods other than Gaussian noise have the second
+way only.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -21,11 +30,13 @@ from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, Variation
 from gpsift.likelihoods import KnownNoise
 from gpsift.notices import notice
 
-# Rows of the sample. Exact inference takes a twentieth of a second on so many.
+# Rows of the first sample. Exact inference takes a twentieth of a second on so many.
 PILOT_ROWS = 1000
 # The same for Laplace's method, whose every evaluation takes some twenty factorisations instead of one.
 LAPLACE_PILOT_ROWS = 500
-# Rows of a second, larger sample, on which the sparse model is climbed first where there are so many times more.
+# Rows of the larger sample for exact inference, which takes half a second an evaluation there.
+EXACT_ROWS = 2000
+# Rows on which the sparse model is climbed first where there are so many times more, and inducing points are placed.
 SAMPLE_ROWS = 20_000
 LEAST_SHARE = 2
 # Searches on that sample, and on more than so many rows, end where an iteration gains less than such a share.
@@ -36,8 +47,30 @@ MAX_ROUNDS = 5
 # Nats that a round has to gain for another one to follow: for each row, and at least.
 GAIN_PER_ROW = 1e-4
 LEAST_GAIN = 0.5
-# What too few inducing points cannot follow becomes noise: so many times that of exact inference on the sample is said.
+# What too few inducing points cannot follow becomes noise under the bound: so many times that of exact inference on the
+# sample is said. At other hyperparameters it stays prior variance: so much of it, in units of the noise, is said.
 INFLATED_NOISE = 2.0
+UNEXPLAINED = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Hyperparameters, the problem with the inducing points that go with them, and the evaluations that it took."""
+
+    estimate: Estimate
+    problem: Problem
+    n_evaluations: int
+
+    @property
+    def engine(self) -> SparseEngine:
+        engine = self.problem.engine
+        assert isinstance(engine, SparseEngine)
+        return engine
+
+    @cached_property
+    def judged(self) -> tuple[float, float]:
+        """Leave-one-out on all rows, and the objective."""
+        return self.engine.judged(*self.problem.split(self.estimate.log_params))
 
 
 def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Problem]:
@@ -51,31 +84,44 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
 
     pilot = hyper.estimate(_pilot(problem, engine))
     once = replace(hyper, starts=1)
+    found = [_by_bound(once, problem, engine, pilot)]
+    if not isinstance(engine, VariationalEngine):
+        found.append(_by_sample(once, problem, engine, pilot))
+        best = max(found, key=lambda way: way.judged)
+        bound = max(objective for _, objective in (way.judged for way in found))
+        _say_if_points_are_too_few(best, by_sample=found[-1])
+    else:
+        (best,), bound = found, -np.inf
+    starts = _all_starts(pilot, best.estimate, sum(way.n_evaluations for way in found))
+    estimate = replace(best.estimate, starts=starts, moving_features=pilot.moving_features, evidence_bound=bound)
+    return estimate, best.problem
+
+
+def _by_sample(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> Found:
+    """Hyperparameters of exact inference on some rows, and inducing points placed for them."""
+    sampled = replace(_pilot(problem, engine, EXACT_ROWS), start=pilot.log_params)
+    estimate = replace(hyper.estimate(sampled), n_rows=len(sampled.y))
+    kernel, likelihood = problem.split(estimate.log_params)
+    rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
+    posed = replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows))
+    return Found(estimate, posed, estimate.n_evaluations)
+
+
+def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> Found:
+    """The bound climbed in rounds on all rows, and first on a sample where there are many."""
     log_params, n_before = pilot.log_params, 0
     if engine.source.n > MANY_ROWS:
         problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
     if engine.source.n > LEAST_SHARE * SAMPLE_ROWS:
         sample = engine.on(engine.source.sample(SAMPLE_ROWS, engine.choice.seed))
-        rough = replace(problem, tolerance=SAMPLE_TOLERANCE)
-        estimate, _, n_before = _climb_in_rounds(once, rough, sample, log_params)
-        log_params = estimate.log_params
-    estimate, posed, n_evaluations = _climb_in_rounds(once, problem, engine, log_params)
-    n_evaluations += n_before
-    inflation = np.exp((estimate.log_params - pilot.log_params)[problem.kinds == "noise_var"])
-    if np.any(inflation > INFLATED_NOISE):
-        notice(
-            f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "
-            f"{PILOT_ROWS} rows: {engine.choice.m} inducing points are too few for this function. Raise `m`."
-        )
-    return replace(
-        estimate, starts=_all_starts(pilot, estimate, n_evaluations), moving_features=pilot.moving_features
-    ), posed
+        first = _climb_in_rounds(hyper, replace(problem, tolerance=SAMPLE_TOLERANCE), sample, log_params)
+        log_params, n_before = first.estimate.log_params, first.n_evaluations
+    found = _climb_in_rounds(hyper, problem, engine, log_params)
+    return replace(found, n_evaluations=found.n_evaluations + n_before)
 
 
-def _climb_in_rounds(
-    hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray
-) -> tuple[Estimate, Problem, int]:
-    """The best of some rounds, its problem, and the evaluations of all."""
+def _climb_in_rounds(hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Found:
+    """The best of some rounds, with the evaluations of all."""
     enough = max(LEAST_GAIN, GAIN_PER_ROW * engine.source.n)
     rounds: list[tuple[Start, Estimate, Problem]] = []
     for _ in range(MAX_ROUNDS):
@@ -87,16 +133,16 @@ def _climb_in_rounds(
         if len(rounds) > 1 and climb.objective < rounds[-2][0].objective + enough:
             break
     _, estimate, posed = max(rounds, key=lambda entry: entry[0].objective)
-    return estimate, posed, sum(climb.n_evaluations for climb, _, _ in rounds)
+    return Found(estimate, posed, sum(climb.n_evaluations for climb, _, _ in rounds))
 
 
-def _pilot(problem: Problem, engine: SparseEngine) -> Problem:
+def _pilot(problem: Problem, engine: SparseEngine, n_rows: int | None = None) -> Problem:
     """Dense inference on a sample of the rows."""
     if isinstance(engine, VariationalEngine):
-        rows = engine.source.sample(LAPLACE_PILOT_ROWS, engine.choice.seed)
+        rows = engine.source.sample(n_rows or LAPLACE_PILOT_ROWS, engine.choice.seed)
         X, y, size = to_numpy(rows.X), to_numpy(rows.y), to_numpy(rows.size)
         return replace(problem, X=X, y=y, engine=LaplaceEngine(X, y, size), ceiling=np.inf)
-    rows = engine.source.sample(PILOT_ROWS, engine.choice.seed)
+    rows = engine.source.sample(n_rows or PILOT_ROWS, engine.choice.seed)
     X, y, likelihood = to_numpy(rows.X), to_numpy(rows.y), problem.likelihood
     if rows.noise_var is not None:
         likelihood = KnownNoise(to_numpy(rows.noise_var))
@@ -109,8 +155,25 @@ def _repicked(problem: Problem, engine: SparseEngine, log_params: np.ndarray) ->
     return replace(problem, engine=engine.at(kernel), start=log_params)
 
 
+def _say_if_points_are_too_few(best: Found, by_sample: Found) -> None:
+    m, log_params = best.engine.choice.m, best.estimate.log_params
+    inflation = np.exp((log_params - by_sample.estimate.log_params)[best.problem.kinds == "noise_var"])
+    if np.any(inflation > INFLATED_NOISE):
+        notice(
+            f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "
+            f"{EXACT_ROWS} rows: {m} inducing points are too few for this function. Raise `m`."
+        )
+    elif best is by_sample:
+        unexplained = best.engine.unexplained(*best.problem.split(log_params))
+        if unexplained > UNEXPLAINED:
+            notice(
+                f"{m} inducing points leave {unexplained:.1f} times the noise variance of the function unexplained: "
+                "they are too few, predictions are less certain than they should be and KL scores too low. Raise `m`."
+            )
+
+
 def _all_starts(pilot: Estimate, final: Estimate, n_evaluations: int) -> tuple[Start, ...]:
-    """What each start reached: the best one on all rows, the others as far below it as they were on the sample."""
+    """What each start reached: the best one in the end, the others as far below it as they were on the sample."""
     best, climbed = pilot.best, final.best
     assert best is not None
     assert climbed is not None

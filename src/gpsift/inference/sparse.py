@@ -32,7 +32,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.arrays import Array, eye_like, namespace
+from gpsift.arrays import Array, eye_like, namespace, to_numpy
 from gpsift.inference.exact import LOG_2PI, Evidence
 from gpsift.inference.rows import Rows, RowSource, Totals
 from gpsift.kernels import Kernel, Pairs
@@ -82,12 +82,19 @@ class Inducing:
         """K_xz L^-T."""
         return pairs.K @ self.L_inverse.T
 
-    def log_gradient(self, inner: Array) -> np.ndarray:
-        """By the log parameters of the kernel, where L^-T `inner` L^-1 is the derivative by K_zz."""
-        xp, L = namespace(self.L), self.L
-        G = solve_lower(L, solve_lower(L, inner, transpose=True).T, transpose=True)
+    def unwhitened(self, inner: Array) -> Array:
+        """L^-T `inner` L^-1: a derivative by K_zz, of one in the whitened coordinates."""
+        return solve_lower(self.L, solve_lower(self.L, inner, transpose=True).T, transpose=True)
+
+    def log_gradient(self, G: Array) -> np.ndarray:
+        """By the log parameters of the kernel, where G is the derivative by K_zz."""
+        xp = namespace(G)
         # The jitter is a share of the mean diagonal, and moves with it.
         return self.pairs.log_gradient(add_diagonal(G, self.jitter_share * float(xp.mean(xp.linalg.diagonal(G)))))
+
+    def place_gradient(self, G: Array) -> Array:
+        """By the places of the points, (m, p), where the symmetric G is the derivative by K_zz."""
+        return 2.0 * self.pairs.other_gradient(G)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +144,20 @@ class Slopes(Totals):
     by_kernel: np.ndarray
     by_noise: float
     AA: Array  # sum_i rho_i D_i A_i^T A_i
+
+
+@dataclass(frozen=True, eq=False)
+class Pulls(Totals):
+    """What the second visit finds for the places of the inducing points."""
+
+    by_places: Array  # (m, p)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutDensity(Totals):
+    """Sum of the log predictive densities."""
+
+    elpd: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,28 +254,46 @@ def variational_slopes(model: Model, solution: Solution, shrunk: Array, rows: Ro
 
     h is needed in its sum only, and its part with the leverages is a trace.
     """
-    chunk, inducing = whiten(model, rows), model.inducing
-    xp, A, D = namespace(chunk.A), chunk.A, chunk.D
-    alpha = _alpha(chunk, solution)
-    A /= chunk.root_D[:, None]
-    G = A @ shrunk
-    G += alpha[:, None] * (solution.u @ inducing.L_inverse)
+    chunk = whiten(model, rows)
+    xp, D, alpha = namespace(chunk.A), chunk.D, _alpha(chunk, solution)
+    G = _by_cross_covariance(model, solution, shrunk, chunk, alpha)
     return Slopes(
-        chunk.pairs.log_gradient(G) + inducing.kernel.diag_log_gradient(rows.X, -0.5 / D),
+        chunk.pairs.log_gradient(G) + model.inducing.kernel.diag_log_gradient(rows.X, -0.5 / D),
         0.5 * float(xp.sum(D * alpha**2 - 1.0 + chunk.r / D)),
         0.0,  # what it would hold is half of the moments' A^T A, with a minus
     )
 
 
+def pulls(model: Model, solution: Solution, shrunk: Array, rows: Rows) -> Pulls:
+    """The second visit for power 0 where the places of the points are asked for."""
+    chunk = whiten(model, rows)
+    G = _by_cross_covariance(model, solution, shrunk, chunk, _alpha(chunk, solution))
+    return Pulls(chunk.pairs.other_gradient(G))
+
+
+def _by_cross_covariance(model: Model, solution: Solution, shrunk: Array, chunk: Whitened, alpha: Array) -> Array:
+    """dF / dK_xz for power 0, (rows, m); it takes the place of A."""
+    A = chunk.A
+    A /= chunk.root_D[:, None]
+    G = A @ shrunk
+    G += alpha[:, None] * (solution.u @ model.inducing.L_inverse)
+    return G
+
+
 def gradient(model: Model, solution: Solution, total: Slopes) -> np.ndarray:
     """By the log parameters of the kernel, then by a noise variance that all rows share."""
-    inducing, u = model.inducing, solution.u
-    by_rows, by_noise = total.AA, total.by_noise
+    u, by_rows, by_noise = solution.u, total.AA, total.by_noise
     if model.power == 0.0:
         by_rows = -0.5 * solution.moments.AA
         by_noise += 0.5 * float(u.shape[0] - namespace(u).sum(namespace(u).linalg.diagonal(solution.B_inverse)))
-    inner = by_rows - 0.5 * (u[:, None] * u + solution.B_inverse - eye_like(inducing.L, u.shape[0]))
-    return np.append(total.by_kernel + inducing.log_gradient(inner), by_noise)
+    by_kernel = total.by_kernel + model.inducing.log_gradient(_by_inducing_covariance(model, solution, by_rows))
+    return np.append(by_kernel, by_noise)
+
+
+def _by_inducing_covariance(model: Model, solution: Solution, by_rows: Array) -> Array:
+    """dF / dK_zz, (m, m), with `by_rows` = sum_i rho_i D_i A_i^T A_i."""
+    u, B_inverse = solution.u, solution.B_inverse
+    return model.inducing.unwhitened(by_rows - 0.5 * (u[:, None] * u + B_inverse - eye_like(B_inverse, u.shape[0])))
 
 
 def left_out(model: Model, solution: Solution, rows: Rows) -> tuple[Array, Array]:
@@ -263,6 +302,13 @@ def left_out(model: Model, solution: Solution, rows: Rows) -> tuple[Array, Array
     site = sites(chunk, solution)
     var = 1.0 / site.precision - chunk.D + chunk.r
     return rows.y - site.alpha / site.precision, namespace(var).clip(var, 0.0, None)
+
+
+def left_out_density(model: Model, solution: Solution, rows: Rows) -> LeftOutDensity:
+    """How well the rows of a chunk are predicted, each by all others."""
+    mean, var = left_out(model, solution, rows)
+    xp, var = namespace(mean), var + model.noise(rows)
+    return LeftOutDensity(-0.5 * float(xp.sum(xp.log(var) + (rows.y - mean) ** 2 / var + LOG_2PI)))
 
 
 def _alpha(chunk: Whitened, solution: Solution) -> Array:
@@ -280,13 +326,24 @@ class Passes:
     def gradient(self) -> np.ndarray:
         """Of the objective; see `gradient`."""
         model, solution = self.model, self.solution
-        inverse, B_inverse = model.inducing.L_inverse, solution.B_inverse
         if model.power == 0.0:
-            visit = partial(variational_slopes, model, solution, inverse - B_inverse @ inverse)
+            visit = partial(variational_slopes, model, solution, self._shrunk)
         else:
-            _ = solution.L_B_inverse  # made once, not by every thread
+            _ = solution.L_B_inverse, solution.B_inverse  # made once, not by every thread
             visit = partial(slopes, model, solution)
         return gradient(model, solution, self.source.total(visit))
+
+    def place_gradient(self) -> np.ndarray:
+        """Of the variational bound, by the places of the inducing points, (m, p)."""
+        model, solution = self.model, self.solution
+        by_rows = self.source.total(partial(pulls, model, solution, self._shrunk)).by_places
+        G = _by_inducing_covariance(model, solution, -0.5 * solution.moments.AA)
+        return to_numpy(by_rows + model.inducing.place_gradient(G))
+
+    @property
+    def _shrunk(self) -> Array:
+        inverse = self.model.inducing.L_inverse
+        return inverse - self.solution.B_inverse @ inverse
 
     def cavities(self) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance at each row given all others, inducing points kept, (n,) each.
@@ -297,6 +354,11 @@ class Passes:
         _ = self.solution.L_B_inverse
         mean, var = self.source.joined(partial(left_out, self.model, self.solution))
         return mean, var
+
+    def elpd(self) -> float:
+        """Log predictive density of all rows, each given all others in the sense of `cavities`."""
+        _ = self.solution.L_B_inverse
+        return self.source.total(partial(left_out_density, self.model, self.solution)).elpd
 
     def posterior(self) -> Posterior:
         """With the inducing points as support."""

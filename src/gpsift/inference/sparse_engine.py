@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Self
 
@@ -13,8 +14,9 @@ from gpsift.chunks import chunk_bytes_for
 from gpsift.inference.engine import Engine, Inferred
 from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import inducing_rows, most_candidates
+from gpsift.inference.placing import placed
 from gpsift.inference.rows import LocalRows, Rows, RowSource
-from gpsift.inference.sparse import Model, Passes, sparse_evidence, sparse_model
+from gpsift.inference.sparse import Model, Passes, moments, sparse_evidence, sparse_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
 
@@ -105,6 +107,12 @@ class SparseEngine(Engine):
         Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m, seed=self.choice.seed)]
         return type(self)(self.source, self.candidates, like(self.Z, Z), self.choice)
 
+    def placed(self, kernel: Kernel, likelihood: Likelihood, rows: Rows) -> Self:
+        """An engine on the same rows, its inducing points moved to where they serve this model best on some of them."""
+        noise_var = self.model(kernel, likelihood).noise_var
+        Z = placed(kernel, self.Z, noise_var, local_rows(rows, self.choice))
+        return type(self)(self.source, self.candidates, Z, self.choice)
+
     def on(self, rows: Rows) -> Self:
         """An engine with the same inducing points, on these rows only."""
         return type(self)(local_rows(rows, self.choice), self.candidates, self.Z, self.choice)
@@ -125,6 +133,17 @@ class SparseEngine(Engine):
             jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
         )
+
+    def judged(self, kernel: Kernel, likelihood: Likelihood) -> tuple[float, float]:
+        """How well the rows are predicted, each by all others: the log density; and the objective."""
+        passes = Passes(self.model(kernel, likelihood), self.source)
+        elpd = passes.elpd()
+        return elpd if np.isfinite(elpd) else -np.inf, passes.solution.value
+
+    def unexplained(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        """The prior variance that the inducing points leave, in units of the noise variance, as a mean of the rows."""
+        model = replace(self.model(kernel, likelihood), power=0.0)
+        return self.source.total(partial(moments, model)).penalty / self.source.n
 
     def fresh(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice)

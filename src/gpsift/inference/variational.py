@@ -306,7 +306,8 @@ def bound_gradient(model: Model, source: RowSource, q: Normal) -> Evidence:
     _prepare(model, q)
     total = source.total(partial(slopes, model, q, inducing.L_inverse - S @ inducing.L_inverse))
     H = m[:, None] * m + S + q.precision - 2.0 * eye_like(S, S.shape[0])
-    gradient = np.concatenate([total.by_kernel + inducing.log_gradient(-0.5 * H), total.by_likelihood])
+    by_kernel = total.by_kernel + inducing.log_gradient(inducing.unwhitened(-0.5 * H))
+    gradient = np.concatenate([by_kernel, total.by_likelihood])
     return Evidence(total.log_density - q.kl_from_prior, gradient, inducing.added)
 
 

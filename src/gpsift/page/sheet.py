@@ -144,7 +144,11 @@ def _categories(analysis: Analysis) -> Markup:
 
 
 def _inducing(model: Any) -> str:
-    return f"{count(model.report.n_inducing, 'point')} for all rows" if model.report.n_inducing else ""
+    report = model.report
+    if not report.n_inducing:
+        return ""
+    exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
+    return f"{count(report.n_inducing, 'point')} for all rows{exactly}"
 
 
 def _target(analysis: Analysis) -> str | Markup:

@@ -24,7 +24,8 @@ class Quality:
     elpd_diff, diff_se : float
         `elpd` - `elpd_empty` and its standard error.
     evidence_gain : float
-        Log evidence of the model less the log likelihood of the one without inputs.
+        Log evidence of the model, or the highest bound of it that was seen for a sparse one, less the log likelihood
+        of the one without inputs.
     n_searched : int
         How many hyperparameters of the kernel were estimated.
     pit : array (n,)

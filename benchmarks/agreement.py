@@ -1,0 +1,182 @@
+"""How near sparse models are to exact ones: their scores, and how well they predict.
+
+python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
+python benchmarks/agreement.py ways --device cuda                                    # both ways, 10,000 rows, a GPU
+python benchmarks/agreement.py likelihoods                                           # classes, counts, on made data
+
+The first two need GPSIFT_DATA, the folder with scale/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scale import data_set
+from timing import one_thread, seconds
+
+import gpsift as gs
+from gpsift.gp import rounds
+
+# Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
+POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
+WAYS = ("kin40k", "pol", "protein", "elevators", "nycflights")
+WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 200
+MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
+# Features above this share of the top score are the ones that a reader would keep.
+KEPT = 0.1
+MARK = 0.05
+MEASURES = (gs.KL(), gs.VAR())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("section", choices=("points", "ways", "likelihoods"))
+    parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
+    parser.add_argument("--power", type=float, nargs="+", default=[0.0], help="powers of `points`")
+    parser.add_argument("--only", help="one data set")
+    parser.add_argument("--device", help="where the matrices of `ways` live")
+    parser.add_argument("--out", type=Path, help="a folder for the table and the picture of `points`")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if chosen.section == "ways":
+        for name in [chosen.only] if chosen.only else WAYS:
+            ways(name, chosen.device)
+        return
+    if chosen.section == "likelihoods":
+        with one_thread():
+            likelihoods()
+        return
+    with one_thread():
+        names = [chosen.only] if chosen.only else POINTS
+        table = pd.concat([points(name, chosen.points, chosen.power) for name in names], ignore_index=True)
+    if chosen.out is not None:
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        table.to_csv(chosen.out / "agreement.csv", index=False, float_format="%.6g")
+        picture(table[table.power == 0.0]).savefig(chosen.out / "agreement.png", dpi=150, bbox_inches="tight")
+
+
+def points(name: str, sizes: Sequence[int], powers: Sequence[float]) -> pd.DataFrame:
+    """Own sparse fits against an own exact one, for growing numbers of inducing points."""
+    X, y = data_set(name, POINTS[name])
+    exact, spent = timed(lambda: gs.GP(inference="exact").fit(X, y))
+    print(f"{name}: exact, {spent:.0f} s, evidence {exact.log_marginal_likelihood:.1f}", flush=True)
+    references, rows = scores(exact), []
+    for power in powers:
+        for m in sizes:
+            sparse, spent = timed(lambda: gs.GP(inference=gs.Sparse(m=m, power=power)).fit(X, y))  # noqa: B023
+            row = {"data": name, "m": m, "power": power, "seconds": spent, **compared(sparse, references)}
+            row |= {"objective": sparse.log_marginal_likelihood, "searched_rows": sparse.report.n_rows_searched}
+            rows.append(row)
+            print("  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
+    return pd.DataFrame(rows)
+
+
+def ways(name: str, device: str | None) -> None:
+    """Hyperparameters by the bound, by a sample, and by whichever was taken, against exact inference on all rows."""
+    X, y = data_set(name, None)
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
+    exact, spent = timed(
+        lambda: gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
+    )
+    print(f"{name}: exact {spent:.0f} s, density {density(exact, X[test], y[test]):.4f}", flush=True)
+    references, model = scores(exact), gs.GP(inference=gs.Sparse(m=WAYS_POINTS), device=device)
+    for way in ("taken", "_by_bound", "_by_sample"):
+        with only(way):
+            sparse, spent = timed(lambda: model.fit(X[train], y[train]))
+        found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
+        found |= compared(sparse, references)
+        print(f"{name}: {way}", "  ".join(f"{key} {_short(value)}" for key, value in found.items()), flush=True)
+
+
+def likelihoods() -> None:
+    """Sparse fits for other likelihoods than Gaussian noise, against dense ones."""
+    rng = np.random.default_rng(0)
+    X, hours = rng.normal(size=(MADE_ROWS, 4)), rng.uniform(1.0, 10.0, MADE_ROWS)
+    f = np.sin(2.0 * X[:, 0]) + 0.7 * X[:, 1]
+    chance, rate = 1.0 / (1.0 + np.exp(-2.0 * f)), np.exp(f)
+    counts, trials = rng.poisson(hours * rate), np.full(MADE_ROWS, 10.0)
+    cases: dict[str, tuple[str, np.ndarray, dict[str, np.ndarray], tuple[str, ...]]] = {
+        "Bernoulli, probit": ("bernoulli", rng.random(MADE_ROWS) < chance, {}, ("ep",)),
+        "Bernoulli, logit": ("logit", rng.random(MADE_ROWS) < chance, {}, ("ep", "laplace")),
+        "binomial": ("binomial", rng.binomial(10, chance), {"trials": trials}, ("laplace",)),
+        "Poisson": ("poisson", counts, {"exposure": hours}, ("laplace",)),
+        "negative binomial": ("negative-binomial", counts, {"exposure": hours}, ("laplace",)),
+        "gamma": ("gamma", rate * rng.gamma(4.0, 0.25, MADE_ROWS), {}, ("laplace",)),
+    }
+    for name, (likelihood, y, sizes, inferences) in cases.items():
+        for inference in inferences:
+            dense = gs.GP(likelihood=likelihood, inference=inference).fit(X, y.astype(float), **sizes)
+            for m in MADE_POINTS:
+                sparse = gs.GP(likelihood=likelihood, inference=gs.Sparse(m=m)).fit(X, y.astype(float), **sizes)
+                found = {"m": m, **compared(sparse, scores(dense))}
+                found |= {"elpd, dense": dense.quality.elpd, "sparse": sparse.quality.elpd}
+                listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
+                print(f"{name}, {inference}: {listed}", flush=True)
+
+
+@contextmanager
+def only(way: str) -> Iterator[None]:
+    """Let fits have one of the two ways to their hyperparameters; "taken" leaves both."""
+    both = {name: getattr(rounds, name) for name in ("_by_bound", "_by_sample")}
+    try:
+        for name in both if way in both else ():
+            setattr(rounds, name, both[way])
+        yield
+    finally:
+        for name, function in both.items():
+            setattr(rounds, name, function)
+
+
+def timed(fit: Callable[[], gs.FittedGP]) -> tuple[gs.FittedGP, float]:
+    fitted: list[gs.FittedGP] = []
+    spent = seconds(lambda: fitted.append(fit()))
+    return fitted[0], spent
+
+
+def scores(model: gs.FittedGP) -> list[np.ndarray]:
+    return [gs.rank(model, measure=measure).scores for measure in MEASURES]
+
+
+def compared(model: gs.FittedGP, references: Sequence[np.ndarray]) -> dict[str, float | bool]:
+    """The largest difference relative to the top score, and whether the same features are above a tenth of it."""
+    found: dict[str, float | bool] = {}
+    for measure, values, expected in zip(MEASURES, scores(model), references, strict=True):
+        name = type(measure).__name__
+        found[f"{name} off"] = float(np.abs(values - expected).max() / expected.max())
+        found[f"{name} same set"] = np.array_equal(values > KEPT * values.max(), expected > KEPT * expected.max())
+    return found
+
+
+def density(model: gs.FittedGP, X: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean(model.predict(X).log_density(y)))
+
+
+def picture(table: pd.DataFrame) -> plt.Figure:
+    figure, axes = plt.subplots(1, len(MEASURES), figsize=(8.0, 3.2), sharex=True, sharey=True)
+    for axis, measure in zip(axes, MEASURES, strict=True):
+        for name, part in table.groupby("data", sort=False):
+            axis.plot(part.m, part[f"{type(measure).__name__} off"], marker="o", markersize=3.5, label=name)
+        axis.axhline(MARK, color="0.4", linestyle="--", linewidth=1.0)
+        axis.set(xscale="log", yscale="log", xlabel="inducing points", title=type(measure).__name__)
+        axis.set_xticks(sorted(set(table.m)), [str(m) for m in sorted(set(table.m))], minor=False)
+        axis.minorticks_off()
+    axes[0].set_ylabel("largest difference / top score")
+    axes[0].legend()
+    figure.tight_layout()
+    return figure
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()
