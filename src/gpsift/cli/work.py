@@ -16,6 +16,7 @@ from gpsift.cli.errors import NO_ANSWER
 from gpsift.cli.machine import as_json
 from gpsift.cli.terminal import Output
 from gpsift.notices import Notices, messages
+from gpsift.work import WaitingBar
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -68,7 +69,8 @@ def answered(
     if html is not None:
         from gpsift.page import write_page
 
-        write_page(analysis, html)
+        with WaitingBar("writing the page", False if quiet else None):
+            write_page(analysis, html)
     if json:
         typer.echo(as_json(analysis))
     else:
