@@ -22,8 +22,11 @@ def chunk_bytes_for(X: Any) -> int:
 def row_chunks(n_rows: int, n_columns: int, chunk_bytes: int = CHUNK_BYTES) -> list[slice]:
     """Consecutive slices of the rows; a matrix of doubles with this many columns and a slice's rows fits into a chunk.
 
+    They are as few as that allows, and as equal: threads that visit them end at the same time.
+
     >>> row_chunks(10, 4, chunk_bytes=128)
-    [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
     """
-    size = max(1, chunk_bytes // (DOUBLE * max(1, n_columns)))
-    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    most = max(1, chunk_bytes // (DOUBLE * max(1, n_columns)))
+    n_chunks = -(-n_rows // most)
+    return [slice(k * n_rows // n_chunks, (k + 1) * n_rows // n_chunks) for k in range(n_chunks)]
