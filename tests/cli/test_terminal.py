@@ -106,6 +106,8 @@ def interrupted(words, folder, when):
         text=True,
         cwd=folder,
         env=environment(),
+        # A shell lets what it starts in the background ignore interrupts, and so would the command.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
     while not when() and process.poll() is None and time.monotonic() < deadline:
@@ -117,7 +119,7 @@ def interrupted(words, folder, when):
 
 def test_an_interrupt_leaves_no_half_of_a_file_and_the_work_goes_on(file, tmp_path):
     kept = tmp_path / "kept"
-    question = ["select", file, "-t", "y", "--folds", "20", "--json", "-q"]
+    question = ["select", file, "-t", "y", "--folds", "4", "--json", "-q"]
     work = [*question, "--html", "page.html", "--save", "model.gpsift", "--checkpoint", kept]
     code, out, complaint = interrupted(work, tmp_path, lambda: (kept / "submodels.sqlite").exists())
     assert code == 130, complaint
