@@ -109,8 +109,7 @@ class SparseEngine(Engine):
 
     def placed(self, kernel: Kernel, likelihood: Likelihood, rows: Rows) -> Self:
         """An engine on the same rows, its inducing points moved to where they serve this model best on some of them."""
-        noise_var = self.model(kernel, likelihood).noise_var
-        Z = placed(kernel, self.Z, noise_var, local_rows(rows, self.choice))
+        Z = placed(kernel, self.Z, _shared_noise(likelihood), local_rows(rows, self.choice))
         return type(self)(self.source, self.candidates, Z, self.choice)
 
     def on(self, rows: Rows) -> Self:
@@ -150,8 +149,12 @@ class SparseEngine(Engine):
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> Model:
         """The objective at these hyperparameters."""
-        noise_var = float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
-        return sparse_model(kernel, self.Z, noise_var, power=self.choice.power)
+        return sparse_model(kernel, self.Z, _shared_noise(likelihood), power=self.choice.power)
+
+
+def _shared_noise(likelihood: Likelihood) -> float | None:
+    """The noise variance of all rows, or None where each has its own."""
+    return float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
 
 
 def local_rows(rows: Rows, choice: Sparse) -> RowSource:

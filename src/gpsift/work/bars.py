@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from gpsift.counted import hearing
 from gpsift.work.climbs import Estimated, Step, listening
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 
 def is_shown(progress: bool | None) -> bool:
@@ -45,72 +46,8 @@ class TaskBar(AbstractContextManager[Callable[[], None]]):
         self._progress.stop()
 
 
-class FitBar(AbstractContextManager[None]):
-    """A bar of a single fit, over the starts of its search for hyperparameters; it goes when the fit is done.
-
-    A fit in several rounds has a bar for each: how many there will be is not known.
-
-    Parameters
-    ----------
-    shows : bool or None
-        None shows it where standard error is a terminal.
-    """
-
-    def __init__(self, shows: bool | None = None):
-        self._shows = is_shown(shows)
-        self._stack = ExitStack()
-
-    def __enter__(self) -> None:
-        if not self._shows:
-            return
-        from rich.progress import TaskProgressColumn
-
-        progress = self._stack.enter_context(_progress(TaskProgressColumn(), transient=True))
-        task = progress.add_task("fit", total=1.0)
-        estimated = Estimated()
-
-        def heard(step: Step) -> None:
-            before = estimated.searches
-            done = estimated.heard(step)
-            if estimated.searches > max(before, 1):
-                progress.reset(task, description=f"fit, round {estimated.searches}")
-            progress.update(task, completed=done)
-
-        self._stack.enter_context(listening(heard))
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-
-class ShareBar(AbstractContextManager[None]):
-    """A bar of a computation whose loops are counted (`gpsift.counted`); it goes when that is done.
-
-    Parameters
-    ----------
-    title : str
-    shows : bool or None
-        None shows it where standard error is a terminal.
-    """
-
-    def __init__(self, title: str, shows: bool | None = None):
-        self._title, self._shows = title, is_shown(shows)
-        self._stack = ExitStack()
-
-    def __enter__(self) -> None:
-        if not self._shows:
-            return
-        from rich.progress import TaskProgressColumn
-
-        progress = self._stack.enter_context(_progress(TaskProgressColumn(), transient=True))
-        task = progress.add_task(self._title, total=1.0)
-        self._stack.enter_context(hearing(lambda share: progress.update(task, completed=share)))
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-
-class WaitingBar(AbstractContextManager[None]):
-    """A sign of life and the time that has passed, for a step whose end is not known; it goes when that is done.
+class PassingBar(AbstractContextManager[None], ABC):
+    """A bar of one step, where someone sees it; it goes when the step is done.
 
     Parameters
     ----------
@@ -125,11 +62,59 @@ class WaitingBar(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         if self._shows:
-            progress = self._stack.enter_context(_progress(transient=True))
-            progress.add_task(self._title, total=None)
+            self._show()
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @abstractmethod
+    def _show(self) -> None:
+        """Draw the bar, and have it moved on until the stack is closed."""
+
+    def _share(self) -> tuple[Progress, TaskID]:
+        """A bar that goes from 0 to 1, with the time left."""
+        from rich.progress import TaskProgressColumn
+
+        progress = self._stack.enter_context(_progress(TaskProgressColumn(), transient=True))
+        return progress, progress.add_task(self._title, total=1.0)
+
+
+class FitBar(PassingBar):
+    """Of a single fit, over the starts of its search for hyperparameters.
+
+    A fit in several rounds has a bar for each: how many there will be is not known.
+    """
+
+    def __init__(self, shows: bool | None = None):
+        super().__init__("fit", shows)
+
+    def _show(self) -> None:
+        progress, task = self._share()
+        estimated = Estimated()
+
+        def heard(step: Step) -> None:
+            before = estimated.searches
+            done = estimated.heard(step)
+            if estimated.searches > max(before, 1):
+                progress.reset(task, description=f"fit, round {estimated.searches}")
+            progress.update(task, completed=done)
+
+        self._stack.enter_context(listening(heard))
+
+
+class ShareBar(PassingBar):
+    """Of a computation whose loops are counted (`gpsift.counted`)."""
+
+    def _show(self) -> None:
+        progress, task = self._share()
+        self._stack.enter_context(hearing(lambda share: progress.update(task, completed=share)))
+
+
+class WaitingBar(PassingBar):
+    """A sign of life and the time that has passed, for a step whose end is not known."""
+
+    def _show(self) -> None:
+        self._stack.enter_context(_progress(transient=True)).add_task(self._title, total=None)
 
 
 def _progress(*amount: ProgressColumn, **options: Any) -> Progress:
