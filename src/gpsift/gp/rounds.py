@@ -161,7 +161,7 @@ def _say_if_points_are_too_few(best: Found, by_sample: Found) -> None:
     if np.any(inflation > INFLATED_NOISE):
         notice(
             f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "
-            f"{EXACT_ROWS} rows: {m} inducing points are too few for this function. Raise `m`."
+            f"{by_sample.estimate.n_rows} rows: {m} inducing points are too few for this function. Raise `m`."
         )
     elif best is by_sample:
         unexplained = best.engine.unexplained(*best.problem.split(log_params))
