@@ -18,7 +18,10 @@ from typer.testing import CliRunner
 import gpsift_command
 from gpsift.cli import app
 
-COMMAND = [sys.executable, "-c", "from gpsift_command import main; main()"]
+CALL = "from gpsift_command import main; main()"
+COMMAND = [sys.executable, "-c", CALL]
+# A shell lets what it starts in the background ignore interrupts, and children inherit that.
+HEARS_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + CALL
 runner = CliRunner()
 
 
@@ -100,14 +103,12 @@ def test_nobody_reads_the_output(file, options):
 
 def interrupted(words, folder, when):
     process = subprocess.Popen(
-        [*COMMAND, *map(str, words)],
+        [sys.executable, "-c", HEARS_INTERRUPTS, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
         env=environment(),
-        # A shell lets what it starts in the background ignore interrupts, and so would the command.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
     while not when() and process.poll() is None and time.monotonic() < deadline:
