@@ -2,9 +2,10 @@
 
 python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
 python benchmarks/agreement.py ways --device cuda                                    # both ways, 10,000 rows, a GPU
+python benchmarks/agreement.py cells                                                 # cells, at given hyperparameters
 python benchmarks/agreement.py likelihoods                                           # classes, counts, on made data
 
-The first two need GPSIFT_DATA, the folder with scale/.
+The first three need GPSIFT_DATA, the folder with scale/.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from gpsift.gp import rounds
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
 WAYS = ("kin40k", "pol", "protein", "elevators", "nycflights")
 WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 200
+CELLS = ("airfoil", "pol", "kin40k", "protein")
+CELLS_ROWS, CELLS_SEARCHED, CELLS_POINTS, CELL_SIZES = 3000, 1500, 200, (0, 50, 100, 200, 400)
 MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
 # Features above this share of the top score are the ones that a reader would keep.
 KEPT = 0.1
@@ -37,7 +40,7 @@ MEASURES = (gs.KL(), gs.VAR())
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("section", choices=("points", "ways", "likelihoods"))
+    parser.add_argument("section", choices=("points", "ways", "cells", "likelihoods"))
     parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
     parser.add_argument("--power", type=float, nargs="+", default=[0.0], help="powers of `points`")
     parser.add_argument("--only", help="one data set")
@@ -48,6 +51,11 @@ def main() -> None:
     if chosen.section == "ways":
         for name in [chosen.only] if chosen.only else WAYS:
             ways(name, chosen.device)
+        return
+    if chosen.section == "cells":
+        with one_thread():
+            for name in [chosen.only] if chosen.only else CELLS:
+                cells(name)
         return
     if chosen.section == "likelihoods":
         with one_thread():
@@ -79,7 +87,7 @@ def points(name: str, sizes: Sequence[int], powers: Sequence[float]) -> pd.DataF
 
 
 def ways(name: str, device: str | None) -> None:
-    """Hyperparameters by the bound, by a sample, and by whichever was taken, against exact inference on all rows."""
+    """With cells and without, hyperparameters by the bound, by a sample and as taken, against exact inference."""
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
@@ -87,13 +95,32 @@ def ways(name: str, device: str | None) -> None:
         lambda: gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
     )
     print(f"{name}: exact {spent:.0f} s, density {density(exact, X[test], y[test]):.4f}", flush=True)
-    references, model = scores(exact), gs.GP(inference=gs.Sparse(m=WAYS_POINTS), device=device)
-    for way in ("taken", "_by_bound", "_by_sample"):
+    references = scores(exact)
+    for way, cell_rows in (("taken", None), ("taken", 0), ("_by_bound", 0), ("_by_sample", 0)):
+        model = gs.GP(inference=gs.Sparse(m=WAYS_POINTS, cell_rows=cell_rows), device=device)
         with only(way):
-            sparse, spent = timed(lambda: model.fit(X[train], y[train]))
+            sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
         found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
-        found |= compared(sparse, references)
-        print(f"{name}: {way}", "  ".join(f"{key} {_short(value)}" for key, value in found.items()), flush=True)
+        found |= {"cells": sparse.report.n_cells, **compared(sparse, references)}
+        listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
+        print(f"{name}: {way}{', no cells' if cell_rows == 0 else ''} {listed}", flush=True)
+
+
+def cells(name: str) -> None:
+    """Cells of several sizes against exact inference, at the hyperparameters of exact inference on some of the rows."""
+    X, y = data_set(name, None)
+    order = np.random.default_rng(0).permutation(len(y))[:CELLS_ROWS]
+    X, y = X[order], y[order]
+    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:CELLS_SEARCHED], y[:CELLS_SEARCHED])
+    signal, constant = found.kernel.terms
+    hyper = gs.Fixed(signal.lengthscale, signal.signal_var, found.likelihood.noise_var, constant.constant_var)
+    exact = gs.GP(inference="exact", hyper=hyper).fit(X, y)
+    print(f"{name}: {len(y)} rows, exact, elpd {exact.quality.elpd:.1f}", flush=True)
+    references = scores(exact)
+    for cell_rows in CELL_SIZES:
+        sparse = gs.GP(inference=gs.Sparse(m=CELLS_POINTS, cell_rows=cell_rows), hyper=hyper).fit(X, y)
+        row = {"cell_rows": cell_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
+        print(f"{name}: " + "  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
 
 
 def likelihoods() -> None:

@@ -21,6 +21,7 @@ which costs O(p n^2) for all points and features and keeps the digits that k(x, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -274,8 +275,8 @@ class LatentInParts(LatentAt):
         return self._joined("var_hessian")["var_hessian"]
 
     def step(self, j: int, delta: float) -> tuple[Array, Array]:
-        changes = [self._part(part).step(j, delta) for part in self.parts]
-        return self.xp.concat([mean for mean, _ in changes]), self.xp.concat([var for _, var in changes])
+        mean_change, var_change = self._joined_of(lambda latent: latent.step(j, delta))
+        return mean_change, var_change
 
     def section(self, j: int, base: Array, offset: Array) -> Array:
         return self.xp.concat([self._part(part).section(j, base[part], offset) for part in self.parts])
@@ -294,14 +295,17 @@ class LatentInParts(LatentAt):
 
     def _joined(self, *names: str) -> dict[str, Array]:
         """These attributes for all points."""
+        return dict(zip(names, self._joined_of(lambda latent: [getattr(latent, name) for name in names]), strict=True))
 
-        def of_part(part: slice) -> list[Array]:
-            latent = self._part(part)
-            return [getattr(latent, name) for name in names]
+    def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
+        """What `of` finds in each part, for all points."""
+
+        def of_part(part: slice) -> Iterable[Array]:
+            return of(self._part(part))
 
         is_numpy = isinstance(self.X, np.ndarray)
         found = threaded_map(of_part, self.parts) if is_numpy else [of_part(part) for part in self.parts]
-        return {name: self.xp.concat(pieces) for name, pieces in zip(names, zip(*found, strict=True), strict=True)}
+        return [self.xp.concat(pieces) for pieces in zip(*found, strict=True)]
 
     def _part(self, part: slice) -> LatentAt:
         X = self.X[part, :]

@@ -17,7 +17,8 @@ NEW = X[:20] + 0.1
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
 EACH_NOISE = np.random.default_rng(0).uniform(0.01, 0.2, N)
 
-each_inference = pytest.mark.parametrize("inference", ["exact", gs.Sparse(m=30), gs.Sparse(m=30, power=0.5)], ids=str)
+SPARSE = gs.Sparse(m=30, cell_rows=0), gs.Sparse(m=30, power=0.5, cell_rows=0), gs.Sparse(m=10, cell_rows=25)
+each_inference = pytest.mark.parametrize("inference", ["exact", *SPARSE], ids=str)
 
 
 def pair(inference, hyper=FIXED, **data):
@@ -63,7 +64,7 @@ def test_rows_of_a_ranking_can_be_chosen():
     assert_allclose(other.latent_cov, one.latent_cov, rtol=1e-6, atol=1e-10)
 
 
-@pytest.mark.parametrize("inference", ["exact", gs.Sparse(m=30)], ids=str)
+@each_inference
 def test_a_saved_model_comes_back_in_numpy(inference, tmp_path):
     _, there = pair(inference)
     there.save(tmp_path / "model.gpsift")

@@ -160,12 +160,70 @@ def test_too_few_points_are_said():
     inputs = rng.uniform(-1, 1, size=(N, 2))
     y = np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=N)
     with pytest.warns(gs.GPSiftWarning, match=r"times the noise variance .* 5 inducing points are too few") as seen:
-        gs.GP(inference=gs.Sparse(m=5)).fit(inputs, y)
+        gs.GP(inference=gs.Sparse(m=5, cell_rows=0)).fit(inputs, y)
     assert seen[0].filename == __file__
     with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points leave .* too few, .* Raise `m`"):
-        few = gs.GP(inference=gs.Sparse(m=20)).fit(inputs, y)
+        few = gs.GP(inference=gs.Sparse(m=20, cell_rows=0)).fit(inputs, y)
     assert few.explains  # though its bound is far below the evidence of no inputs
     assert few.log_marginal_likelihood < few.report.evidence_bound
+
+
+def waves(n=N):
+    rng = np.random.default_rng(5)
+    inputs = rng.uniform(-1, 1, size=(n, 3))
+    return inputs, np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=n)
+
+
+def test_cells_follow_what_too_few_points_leave():
+    """With twenty points for two waves along each feature, scores are those of exact inference all the same."""
+    inputs, y = waves()
+    exact = gs.GP(inference="exact").fit(inputs, y)
+    few = gs.GP(inference=gs.Sparse(m=20)).fit(inputs, y)  # and no warning
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = gs.GP(inference=gs.Sparse(m=20, cell_rows=0)).fit(inputs, y)
+    assert few.report.n_cells == few.posterior.cells.n > 1
+    assert few.quality.elpd > alone.quality.elpd + 100
+    for measure in (gs.KL(), gs.VAR()):
+        scores, expected = gs.rank(few, measure=measure).scores, gs.rank(exact, measure=measure).scores
+        assert np.abs(scores - expected).max() < 0.1 * expected.max()
+    assert f"20 inducing points, the rest followed in {few.report.n_cells} cells of rows" in repr(few)
+
+
+def test_cells_are_left_out_where_points_suffice_and_where_nobody_wants_them():
+    assert gs.GP(inference=gs.Sparse(m=250), hyper=FIXED).fit(X, Y).report.n_cells == 0
+    inputs, y = waves()
+    for hyper in (gs.Fixed(lengthscale=0.5, noise_var=0.02), gs.ML2(starts=1)):
+        for cell_rows, expected in ((0, range(1)), (100, range(3, 9)), (N, range(1, 2))):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fitted = gs.GP(inference=gs.Sparse(m=10, cell_rows=cell_rows), hyper=hyper).fit(inputs, y)
+            assert fitted.report.n_cells in expected
+
+
+def test_some_rows_stand_for_very_many_in_cells(monkeypatch):
+    inputs, y = waves(2000)
+    monkeypatch.setattr("gpsift.inference.sparse_engine.LANDMARKS", 500)
+    monkeypatch.setattr("gpsift.inference.sparse_engine.LEAST_LANDMARKS", 400)
+    hyper = gs.Fixed(lengthscale=[0.35, 0.35, 10.0], signal_var=1.0, noise_var=0.02, constant_var=0.1)
+    fitted = gs.GP(inference=gs.Sparse(m=30), hyper=hyper).fit(inputs, y)
+    assert 500 <= fitted.posterior.X.shape[0] <= 502
+    alone = gs.GP(inference=gs.Sparse(m=30, cell_rows=0), hyper=hyper).fit(inputs, y)
+    assert fitted.quality.elpd > alone.quality.elpd + 200
+    fresh = waves(2300)[0][2000:]
+    truth = np.sin(6.0 * fresh[:, 0]) * np.cos(6.0 * fresh[:, 1])
+    error, error_alone = (np.sqrt(np.mean((gp.predict(fresh).mean - truth) ** 2)) for gp in (fitted, alone))
+    assert error < 0.5 * error_alone
+    monkeypatch.setattr("gpsift.inference.sparse_engine.LANDMARKS", 20_000)
+    small = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 7 * 450, cell_rows=50), hyper=hyper).fit(inputs, y)
+    assert 450 <= small.posterior.X.shape[0] <= 452
+
+
+def test_cells_need_gaussian_noise():
+    with pytest.raises(ValueError, match="Cells need Gaussian noise, not Poisson; leave `cell_rows` out, got 50"):
+        gs.GP(likelihood="poisson", inference=gs.Sparse(cell_rows=50)).fit(X, np.ones(N))
+    with pytest.raises(ValueError, match="`cell_rows` must be a whole number of at least 0, got -1"):
+        gs.Sparse(cell_rows=-1)
 
 
 def test_known_noise_is_served():

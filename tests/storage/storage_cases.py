@@ -35,6 +35,11 @@ def fitted():
 
 
 @cache
+def fitted_in_cells():
+    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, cell_rows=9)).fit(*data())
+
+
+@cache
 def fitted_classes():
     X, y = data()
     return gs.GP(likelihood="softmax", hyper=gs.ML2(starts=1)).fit(X, np.digitize(y, [-0.4, 0.4]))
@@ -98,6 +103,9 @@ def cases():
         gp.posterior,
         gp.posterior.factors[0],
         classes.posterior,
+        fitted_in_cells(),
+        fitted_in_cells().posterior,
+        fitted_in_cells().posterior.cells,
         gp.inferred,
         gp.scaling,
         gp.report,

@@ -124,7 +124,7 @@ def test_a_version_that_is_none_is_refused(version, tmp_path):
 
 def test_any_tool_reads_the_arrays(tmp_path):
     """NumPy takes the file for an archive of arrays, without this package."""
-    (gp,) = cases()["FittedGP"]
+    gp, *_ = cases()["FittedGP"]
     gp.save(tmp_path / "model.gpsift")
     with np.load(tmp_path / "model.gpsift", allow_pickle=False) as arrays:
         found = [arrays[name] for name in arrays.files if name.startswith("arrays/")]

@@ -7,7 +7,7 @@ would be as large as the data; they are kept for a sample of the rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -24,9 +24,8 @@ from gpsift.gp.quality import quality_sheet
 from gpsift.gp.related import informed
 from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import Inferred, Sparse, SparseEngine
+from gpsift.inference import Sparse, SparseEngine
 from gpsift.inference.rows import Rows, Totals
-from gpsift.inference.sparse import Model, Passes, Solution, left_out
 from gpsift.inputs import InputMoments
 from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
 from gpsift.notices import notice
@@ -137,21 +136,12 @@ def fit_distributed(
     kernel, likelihood = problem.split(estimate.log_params)
     engine = problem.engine
     assert isinstance(engine, SparseEngine)
-    model = engine.model(kernel, likelihood)
-    passes = Passes(model, source)
-    inferred = Inferred(
-        posterior=passes.posterior(),
-        log_evidence=passes.solution.value,
-        cavity_mean=np.empty(0),
-        cavity_var=np.empty(0),
-        jitter=model.inducing.added,
-        n_inducing=engine.Z.shape[0],
-    )
+    inferred, left_out = engine.solved(kernel, likelihood)
     inert = tuple(name for name, is_constant in zip(names, constant, strict=True) if is_constant)
     stepped = stepped_features(scaling.inputs(summary.values.table), kernel, names)
     report = FitReport.of(estimate, inferred, inert, stepped)
     report.warn()
-    closing = Closing(model, passes.solution, likelihood, scaling, spread.mean[: p + 1], np.append(sd, spread.sd[p]))
+    closing = Closing(left_out, likelihood, scaling, spread.mean[: p + 1], np.append(sd, spread.sd[p]))
     log_evidence = max(inferred.log_evidence, report.evidence_bound)
     sheet, inputs = closing.sheet(source, choice.seed, log_evidence, report.n_searched)
     return DistributedGP(
@@ -184,15 +174,16 @@ class Closing:
 
     Parameters
     ----------
-    model, solution, likelihood
-        Of the fit, in the units of the model.
+    latent : callable
+        Latent mean and variance at rows, each given all others, in the units of the model.
+    likelihood : Likelihood
+        In these units too.
     scaling : Scaling
     mean, sd : array (p + 1,)
         Of each feature, 0 for the spread of a constant one, and of the target, in the user's units.
     """
 
-    model: Model
-    solution: Solution
+    latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
     likelihood: Likelihood
     scaling: Scaling
     mean: np.ndarray
@@ -203,7 +194,6 @@ class Closing:
     ) -> tuple[SampledQuality, InputMoments]:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
-        _ = self.solution.L_B_inverse  # made once, not by every task
         found = source.total(partial(closing_sums, self))
         drawn = np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False)
         kept = np.sort(drawn)
@@ -229,7 +219,7 @@ class Closing:
     def left_out(self, rows: Rows) -> Quality:
         """The sheet of some rows."""
         scaling, noise = self.scaling, rows.noise_var
-        mean, var = left_out(self.model, self.solution, rows)
+        mean, var = self.latent(rows)
         likelihood = self.likelihood if noise is None else KnownNoise(noise)
         y = scaling.y_center + scaling.y_scale * rows.y
         return quality_sheet(

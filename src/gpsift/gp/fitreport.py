@@ -50,6 +50,8 @@ class FitReport:
         How many hyperparameters of the kernel were estimated.
     n_inducing : int
         How many inducing points stand for the rows in sparse inference; 0 in any other.
+    n_cells : int
+        In how many cells of neighbouring rows what these points leave is followed exactly; 0 where it is not.
     n_rows_searched : int
         On how many rows the hyperparameters of a sparse model were found, by exact inference; 0 where it was on all.
     evidence_bound : float
@@ -71,6 +73,7 @@ class FitReport:
     n_iterations: int = 0
     n_searched: int = 0
     n_inducing: int = 0
+    n_cells: int = 0
     n_rows_searched: int = 0
     evidence_bound: float = -np.inf
 
@@ -96,6 +99,7 @@ class FitReport:
             n_iterations=inferred.n_iterations,
             n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
             n_inducing=inferred.n_inducing,
+            n_cells=inferred.n_cells,
             n_rows_searched=estimate.n_rows,
             evidence_bound=estimate.evidence_bound,
             constant_columns=constant_columns,

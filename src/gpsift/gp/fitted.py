@@ -39,11 +39,11 @@ class FittedGP(Savable, Reference):
         Leave-one-out sheet.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
-    posterior : Posterior
+    posterior : Posterior or LocalPosterior
         The latent posterior in the units of the model.
     """
 
-    posterior: Posterior
+    posterior: Posterior  # or, with cells, a LocalPosterior, which answers in the same way
     likelihood: Likelihood
     inferred: Inferred
     inference: str
@@ -203,7 +203,8 @@ class FittedGP(Savable, Reference):
             return ""
         searched = self.report.n_rows_searched
         exactly = f", hyperparameters of exact inference on {searched} rows" if searched else ""
-        return f", sparse with {self.inferred.n_inducing} inducing points{exactly}"
+        cells = f", the rest followed in {self.inferred.n_cells} cells of rows" if self.inferred.n_cells else ""
+        return f", sparse with {self.inferred.n_inducing} inducing points{cells}{exactly}"
 
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")

@@ -296,6 +296,11 @@ def choose_inference(
                 f"A {type(likelihood).__name__} likelihood has the variational bound only, `Sparse(power=0)`, got "
                 f"power {chosen.power:g}."
             )
+        if chosen.cell_rows and not is_gaussian:
+            raise ValueError(
+                f"Cells need Gaussian noise, not {type(likelihood).__name__}; leave `cell_rows` out, got "
+                f"{chosen.cell_rows}."
+            )
         if samples:
             raise ValueError(
                 'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'

@@ -11,8 +11,9 @@ posterior is nearest to the exact one (`gpsift.inference.placing`).
 picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2): on a larger
 sample first where there are many rows. This sees effects that are too weak for the sample.
 
-Which of them is better is decided by leave-one-out on all rows. Likelihoods other than Gaussian noise have the second
-way only.
+Which of them is better is decided by leave-one-out, and so is whether what the points leave unexplained is followed
+within cells of rows (`gpsift.inference.local`). Likelihoods other than Gaussian noise have the second way only, and no
+cells.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from gpsift.gp.hyper import MAP, ML2, Hyper
 from gpsift.gp.optimise import Estimate, Start
 from gpsift.gp.problem import Problem
 from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, VariationalEngine
+from gpsift.inference.sparse_engine import Judged
 from gpsift.likelihoods import KnownNoise
 from gpsift.notices import notice
 
@@ -68,9 +70,14 @@ class Found:
         return engine
 
     @cached_property
-    def judged(self) -> tuple[float, float]:
-        """Leave-one-out on all rows, and the objective."""
+    def judged(self) -> Judged:
+        """Leave-one-out, with cells or without."""
         return self.engine.judged(*self.problem.split(self.estimate.log_params))
+
+    @property
+    def decided(self) -> Problem:
+        """The problem with or without cells, as was judged."""
+        return replace(self.problem, engine=self.judged.engine)
 
 
 def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Problem]:
@@ -78,23 +85,26 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     engine = problem.engine
     if not isinstance(engine, SparseEngine):
         return hyper.estimate(problem), problem
+    has_cells = not isinstance(engine, VariationalEngine)
     if not isinstance(hyper, ML2 | MAP):
         estimate = hyper.estimate(problem)
-        return estimate, _repicked(problem, engine, estimate.log_params)
+        problem = _repicked(problem, engine, estimate.log_params)
+        return estimate, Found(estimate, problem, 0).decided if has_cells else problem
 
     pilot = hyper.estimate(_pilot(problem, engine))
     once = replace(hyper, starts=1)
     found = [_by_bound(once, problem, engine, pilot)]
-    if not isinstance(engine, VariationalEngine):
+    if has_cells:
         found.append(_by_sample(once, problem, engine, pilot))
-        best = max(found, key=lambda way: way.judged)
-        bound = max(objective for _, objective in (way.judged for way in found))
+        best = max(found, key=lambda way: way.judged[:2])
+        problem, bound = best.decided, max(way.judged.objective for way in found)
         _say_if_points_are_too_few(best, by_sample=found[-1])
     else:
         (best,), bound = found, -np.inf
+        problem = best.problem
     starts = _all_starts(pilot, best.estimate, sum(way.n_evaluations for way in found))
     estimate = replace(best.estimate, starts=starts, moving_features=pilot.moving_features, evidence_bound=bound)
-    return estimate, best.problem
+    return estimate, problem
 
 
 def _by_sample(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> Found:
@@ -163,7 +173,7 @@ def _say_if_points_are_too_few(best: Found, by_sample: Found) -> None:
             f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "
             f"{by_sample.estimate.n_rows} rows: {m} inducing points are too few for this function. Raise `m`."
         )
-    elif best is by_sample:
+    elif best is by_sample and not best.judged.engine.cell_rows:
         unexplained = best.engine.unexplained(*best.problem.split(log_params))
         if unexplained > UNEXPLAINED:
             notice(

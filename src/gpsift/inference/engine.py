@@ -18,6 +18,7 @@ from gpsift.inference.ep import EPResult, Sites, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
+from gpsift.inference.local_posterior import LocalPosterior
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, Softmax
@@ -37,7 +38,7 @@ class Inferred:
 
     Attributes
     ----------
-    posterior : Posterior or CoupledPosterior
+    posterior : Posterior, LocalPosterior or CoupledPosterior
     log_evidence : float
     cavity_mean, cavity_var : array (n,)
         Latent moments at each point given all other observations; (n, C) and covariances (n, C, C) for C classes.
@@ -46,9 +47,11 @@ class Inferred:
     jitter : float
     n_inducing : int
         How many inducing points stand for the rows; 0 where none do.
+    n_cells : int
+        In how many cells of rows the rest is followed; 0 where it is not.
     """
 
-    posterior: Posterior | CoupledPosterior
+    posterior: Posterior | LocalPosterior | CoupledPosterior
     log_evidence: float
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
@@ -56,6 +59,7 @@ class Inferred:
     n_iterations: int = 0
     jitter: float = 0.0
     n_inducing: int = 0
+    n_cells: int = 0
 
 
 class Engine(ABC):

@@ -84,11 +84,15 @@ class LocalRows:
     n_columns : int
         Of the matrices that a visit makes; rows are taken so that one of them takes no more than `chunk_bytes`.
     chunk_bytes : int
+    chunks : list of slice, optional
+        Chunks instead, where it matters which rows are visited together.
     """
 
-    def __init__(self, rows: Rows, n_columns: int, chunk_bytes: int = CHUNK_BYTES):
+    def __init__(
+        self, rows: Rows, n_columns: int = 1, chunk_bytes: int = CHUNK_BYTES, *, chunks: Sequence[slice] | None = None
+    ):
         self.rows = rows
-        self._chunks = row_chunks(rows.n, n_columns, chunk_bytes)
+        self._chunks = row_chunks(rows.n, n_columns, chunk_bytes) if chunks is None else chunks
 
     @property
     def n(self) -> int:
@@ -98,10 +102,10 @@ class LocalRows:
         def of_group(group: Sequence[slice]) -> T:
             return functools.reduce(operator.add, (visit(self.rows.chunk(chunk)) for chunk in group))
 
-        return functools.reduce(operator.add, self._map(of_group, _groups(self._chunks)))
+        return functools.reduce(operator.add, mapped(of_group, _groups(self._chunks), self.rows.X))
 
     def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
-        found = self._map(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks)
+        found = mapped(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks, self.rows.X)
         xp = namespace(self.rows.X)
         return tuple(xp.concat(pieces) for pieces in zip(*found, strict=True))
 
@@ -112,8 +116,10 @@ class LocalRows:
         drawn = np.random.default_rng(seed).choice(self.n, size=size, replace=False)
         return self.rows.take(np.union1d(drawn, [y.argmin(), y.argmax()]))
 
-    def _map(self, of: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        return threaded_map(of, items) if isinstance(self.rows.X, np.ndarray) else [of(item) for item in items]
+
+def mapped(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
+    """`of` for each item: in threads where the rows are NumPy's, one after another on a device."""
+    return threaded_map(of, items) if isinstance(X, np.ndarray) else [of(item) for item in items]
 
 
 def _groups(chunks: Sequence[slice]) -> list[Sequence[slice]]:

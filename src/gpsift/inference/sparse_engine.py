@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.chunks import chunk_bytes_for
+from gpsift.chunks import CHUNK_BYTES, DOUBLE, chunk_bytes_for
 from gpsift.inference.engine import Engine, Inferred
 from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import inducing_rows, most_candidates
+from gpsift.inference.local import Localised
 from gpsift.inference.placing import placed
 from gpsift.inference.rows import LocalRows, Rows, RowSource
-from gpsift.inference.sparse import Model, Passes, moments, sparse_evidence, sparse_model
+from gpsift.inference.sparse import Model, Passes, left_out, moments, sparse_evidence, sparse_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
+
+# Rows of a cell at most, where nobody says. On 10,000 rows of the Kin40k data 50, 100 and 200 take the log density of
+# test rows from -0.31 to 0.17, 0.25 and 0.36 each, and as long.
+CELL_ROWS = 200
+# So many rows are in cells: at most, and at least where there are so many. Between them so many that they take no more
+# than a chunk, and no more than so many times the rows of one.
+LANDMARKS = 20_000
+LEAST_LANDMARKS = 1000
+CHUNK_SHARE = 4
+# Nats that cells have to gain, for each row, to be worth their cost.
+GAIN_PER_ROW = 0.01
+# Prior variance that inducing points leave, in units of the noise variance, below which cells are not tried.
+LEAST_UNEXPLAINED = 0.01
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,9 @@ class Sparse:
     chunk_bytes : int, optional
         Rows are visited in chunks of which one matrix takes this much; about ten are held at a time by each thread. By
         default 16 MiB, and 1 GiB on a device.
+    cell_rows : int, optional
+        What the points leave unexplained is followed exactly within cells of at most this many neighbouring rows; 0
+        leaves it out. By default 200, where that predicts better by leave-one-out. Gaussian noise only.
 
     Examples
     --------
@@ -59,22 +77,44 @@ class Sparse:
     expectation propagation", Journal of Machine Learning Research 18.
 
     Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
+
+    Snelson and Ghahramani (2007), "Local and global sparse Gaussian process approximations", AISTATS.
     """
 
     m: int = 256
     power: float = 0.0
     seed: int = 0
     chunk_bytes: int | None = None
+    cell_rows: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("m", "chunk_bytes"):
+        for name, least in (("m", 1), ("chunk_bytes", 1), ("cell_rows", 0)):
             value = getattr(self, name)
-            if value is None and name == "chunk_bytes":
+            if value is None and name != "m":
                 continue
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
         if not isinstance(self.power, Real) or isinstance(self.power, bool) or not 0.0 <= self.power <= 1.0:
             raise ValueError(f"`power` must lie between 0 (variational) and 1 (FITC), got {self.power!r}.")
+
+
+class Solved(NamedTuple):
+    """An answer before rows are left out, and how that is done: latent mean and variance of some, given all others."""
+
+    inferred: Inferred
+    left_out: Callable[[Rows], tuple[Array, Array]]
+
+    @property
+    def n_cells(self) -> int:
+        return self.inferred.n_cells
+
+
+class Judged(NamedTuple):
+    """Log density of rows, each predicted by all others; the objective; the engine with or without cells."""
+
+    elpd: float
+    objective: float
+    engine: SparseEngine
 
 
 class SparseEngine(Engine):
@@ -89,12 +129,14 @@ class SparseEngine(Engine):
     Z : array (m, p)
         The inducing points; they stay where they are, see `at`.
     choice : Sparse
+    cell_rows : int
+        Of the cells in which the rest is followed at most; 0 where it is not, see `judged`.
     """
 
     name = "sparse"
 
-    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse):
-        self.source, self.candidates, self.Z, self.choice = source, candidates, Z, choice
+    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, cell_rows: int = 0):
+        self.source, self.candidates, self.Z, self.choice, self.cell_rows = source, candidates, Z, choice, cell_rows
 
     @classmethod
     def picking(cls, source: RowSource, kernel: Kernel, choice: Sparse) -> Self:
@@ -121,35 +163,78 @@ class SparseEngine(Engine):
         return found if likelihood.PARAMS else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        found = self.solved(kernel, likelihood)
+        source = self.source
+        if found.n_cells and isinstance(source, LocalRows):
+            source = LocalRows(source.rows, chunks=[slice(0, source.n)])  # which goes by cells
+        cavity_mean, cavity_var = source.joined(found.left_out)
+        return replace(found.inferred, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
+
+    def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
+        """The posterior, and how rows are left out of it."""
         model = self.model(kernel, likelihood)
         passes = Passes(model, self.source)
-        cavity_mean, cavity_var = passes.cavities()
-        return Inferred(
+        inferred = Inferred(
             posterior=passes.posterior(),
             log_evidence=passes.solution.value,
-            cavity_mean=to_numpy(cavity_mean),
-            cavity_var=to_numpy(cavity_var),
+            cavity_mean=np.empty(0),
+            cavity_var=np.empty(0),
             jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
         )
+        if not self.cell_rows:
+            _ = passes.solution.L_B_inverse  # made once, not by every thread
+            return Solved(inferred, partial(left_out, model, passes.solution))
+        local = self._localised(model, self.cell_rows)
+        posterior, value = local.posterior, local.log_evidence
+        return Solved(
+            replace(inferred, posterior=posterior, log_evidence=value, n_cells=posterior.cells.n), local.left_out
+        )
 
-    def judged(self, kernel: Kernel, likelihood: Likelihood) -> tuple[float, float]:
-        """How well the rows are predicted, each by all others: the log density; and the objective."""
-        passes = Passes(self.model(kernel, likelihood), self.source)
-        elpd = passes.elpd()
-        return elpd if np.isfinite(elpd) else -np.inf, passes.solution.value
+    def judged(self, kernel: Kernel, likelihood: Likelihood) -> Judged:
+        """How well rows are predicted, each by all others, with or without cells as asked or as is better."""
+        model = self.model(kernel, likelihood)
+        passes, rows = Passes(model, self.source), self._judges
+        elpd, cell_rows = _finite(passes.elpd(rows)), self.choice.cell_rows
+        if cell_rows is None and self.unexplained(kernel, likelihood) > LEAST_UNEXPLAINED:
+            with_cells = _finite(self._localised(model, CELL_ROWS).elpd)
+            if with_cells > elpd + GAIN_PER_ROW * rows.n:
+                elpd, cell_rows = with_cells, CELL_ROWS
+        elif cell_rows:
+            elpd = _finite(self._localised(model, cell_rows).elpd)
+        engine = type(self)(self.source, self.candidates, self.Z, self.choice, cell_rows or 0)
+        return Judged(elpd, passes.solution.value, engine)
 
     def unexplained(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        """The prior variance that the inducing points leave, in units of the noise variance, as a mean of the rows."""
+        """The prior variance that the inducing points leave, in units of the noise variance, as a mean of rows."""
         model = replace(self.model(kernel, likelihood), power=0.0)
-        return self.source.total(partial(moments, model)).penalty / self.source.n
+        return self._judges.total(partial(moments, model)).penalty / self._judges.n
+
+    @cached_property
+    def _judges(self) -> RowSource:
+        """The rows by which models are compared."""
+        return local_rows(self._landmarks, self.choice)
+
+    @cached_property
+    def _landmarks(self) -> Rows:
+        """The rows that would be in cells. They travel with the posterior, to where each chunk of rows is visited."""
+        chunk, width = self.choice.chunk_bytes or CHUNK_BYTES, max(self.choice.m // CHUNK_SHARE, self.Z.shape[1])
+        most = max(LEAST_LANDMARKS, min(LANDMARKS, chunk // (DOUBLE * width)))
+        return self.source.sample(most, self.choice.seed)
+
+    def _localised(self, model: Model, cell_rows: int) -> Localised:
+        return Localised.of(model, self.source, self._landmarks, cell_rows)
 
     def fresh(self) -> Self:
-        return type(self)(self.source, self.candidates, self.Z, self.choice)
+        return type(self)(self.source, self.candidates, self.Z, self.choice, self.cell_rows)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> Model:
         """The objective at these hyperparameters."""
         return sparse_model(kernel, self.Z, _shared_noise(likelihood), power=self.choice.power)
+
+
+def _finite(elpd: float) -> float:
+    return elpd if np.isfinite(elpd) else -np.inf
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:

@@ -12,7 +12,8 @@ from gpsift import families, gp, kernels, likelihoods, results
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import CoupledPosterior, Inferred, Sparse
+from gpsift.inference import CoupledPosterior, Inferred, LocalPosterior, Sparse
+from gpsift.inference.cells import Cells
 from gpsift.inputs import InputMoments
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
@@ -41,6 +42,8 @@ CLASSES: Mapping[str, type] = {
     # what models consist of
     "Posterior": Posterior,
     "CoupledPosterior": CoupledPosterior,
+    "LocalPosterior": LocalPosterior,
+    "Cells": Cells,
     "TriangularFactor": TriangularFactor,
     "DenseFactor": DenseFactor,
     "Inferred": Inferred,
