@@ -77,10 +77,11 @@ def test_the_way_that_predicts_better_is_taken(monkeypatch, exact_rows, better):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = gs.GP(inference=gs.Sparse(m=30)).fit(X, Y)
+    found = {name: way for name, (way,) in found.items()}
     elpd = {name: way.judged[0] for name, way in found.items()}
     assert max(elpd, key=elpd.get) == better
     assert fitted.report.n_rows_searched == (N if better == "_by_sample" else 0)
-    assert ("hyperparameters of exact inference on 300 rows" in repr(fitted)) == (better == "_by_sample")
+    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "_by_sample")
     assert fitted.quality.elpd == pytest.approx(elpd[better] - N * np.log(fitted.scaling.y_scale), abs=1e-6)
     assert fitted.report.n_evaluations > sum(way.n_evaluations for way in found.values())
 
@@ -132,6 +133,25 @@ def test_a_climb_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
     assert 140 <= min(visited) <= 142
     assert max(visited) == N
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=0.5)
+
+
+def test_what_a_larger_sample_finds_is_an_answer_of_its_own(monkeypatch):
+    answers = []
+    by_bound = rounds._by_bound
+    monkeypatch.setattr(rounds, "_by_bound", lambda *args: answers.extend(by_bound(*args)) or list(answers))
+    monkeypatch.setattr(rounds, "_by_sample", lambda *args: [])
+    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 140)
+    monkeypatch.setattr(rounds, "_say_if_points_are_too_few", lambda *args, **options: None)
+    fitted = gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
+    of_sample, of_all = answers
+    assert 140 <= of_sample.estimate.n_rows <= 142
+    assert of_all.estimate.n_rows == 0
+    assert of_sample.engine.source.n == of_all.engine.source.n == N
+    assert not np.isin(of_sample.engine.Z, fitted.scaling.inputs(X)).any()
+    best = max(answers, key=lambda answer: answer.judged.elpd)
+    assert fitted.report.n_rows_searched == best.estimate.n_rows
+    assert fitted.quality.elpd == pytest.approx(best.judged.elpd - N * np.log(fitted.scaling.y_scale), abs=1e-6)
+    assert fitted.report.n_evaluations > of_sample.n_evaluations + of_all.n_evaluations
 
 
 @pytest.mark.parametrize("size", [20, N, N + 1])

@@ -53,7 +53,8 @@ class FitReport:
     n_cells : int
         In how many cells of neighbouring rows what these points leave is followed exactly; 0 where it is not.
     n_rows_searched : int
-        On how many rows the hyperparameters of a sparse model were found, by exact inference; 0 where it was on all.
+        On how many rows the hyperparameters of a sparse model were found, by exact inference on up to 2000 or by the
+        bound on 20,000; 0 where it was on all.
     evidence_bound : float
         A lower bound of the largest log evidence, seen at other hyperparameters than those of the fit: a sparse model
         whose hyperparameters are those of exact inference on some rows has a lower one at its own.

@@ -202,7 +202,7 @@ class FittedGP(Savable, Reference):
         if not self.inferred.n_inducing:
             return ""
         searched = self.report.n_rows_searched
-        exactly = f", hyperparameters of exact inference on {searched} rows" if searched else ""
+        exactly = f", hyperparameters found on {searched} rows" if searched else ""
         cells = f", the rest followed in {self.inferred.n_cells} cells of rows" if self.inferred.n_cells else ""
         return f", sparse with {self.inferred.n_inducing} inducing points{cells}{exactly}"
 

@@ -8,8 +8,9 @@ and much noise that too few inducing points have on a variational bound. The poi
 posterior is nearest to the exact one (`gpsift.inference.placing`).
 
 *By the bound.* Rounds of the sparse model on all rows, each from where the last one ended and with inducing points
-picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2): on a larger
-sample first where there are many rows. This sees effects that are too weak for the sample.
+picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). This sees
+effects that are too weak for the sample. Where there are many rows it is done on a larger sample first, and what it
+finds there is a third answer, with inducing points placed for it.
 
 Which of them is better is decided by leave-one-out, and so is whether what the points leave unexplained is followed
 within cells of rows (`gpsift.inference.local`). Likelihoods other than Gaussian noise have the second way only, and no
@@ -28,6 +29,7 @@ from gpsift.gp.hyper import MAP, ML2, Hyper
 from gpsift.gp.optimise import Estimate, Start
 from gpsift.gp.problem import Problem
 from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, VariationalEngine
+from gpsift.inference.rows import Rows
 from gpsift.inference.sparse_engine import Judged
 from gpsift.likelihoods import KnownNoise
 from gpsift.notices import notice
@@ -93,41 +95,51 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
 
     pilot = hyper.estimate(_pilot(problem, engine))
     once = replace(hyper, starts=1)
-    found = [_by_bound(once, problem, engine, pilot)]
+    found = _by_bound(once, problem, engine, pilot)
     if has_cells:
-        found.append(_by_sample(once, problem, engine, pilot))
+        found = [*found, *_by_sample(once, problem, engine, pilot)]
         best = max(found, key=lambda way: way.judged[:2])
         problem, bound = best.decided, max(way.judged.objective for way in found)
         _say_if_points_are_too_few(best, by_sample=found[-1])
     else:
-        (best,), bound = found, -np.inf
+        best, bound = found[-1], -np.inf
         problem = best.problem
     starts = _all_starts(pilot, best.estimate, sum(way.n_evaluations for way in found))
     estimate = replace(best.estimate, starts=starts, moving_features=pilot.moving_features, evidence_bound=bound)
     return estimate, problem
 
 
-def _by_sample(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> Found:
+def _by_sample(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> list[Found]:
     """Hyperparameters of exact inference on some rows, and inducing points placed for them."""
     sampled = replace(_pilot(problem, engine, EXACT_ROWS), start=pilot.log_params)
     estimate = replace(hyper.estimate(sampled), n_rows=len(sampled.y))
-    kernel, likelihood = problem.split(estimate.log_params)
     rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-    posed = replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows))
-    return Found(estimate, posed, estimate.n_evaluations)
+    return [Found(estimate, _with_placed_points(problem, engine, estimate, rows), estimate.n_evaluations)]
 
 
-def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> Found:
-    """The bound climbed in rounds on all rows, and first on a sample where there are many."""
-    log_params, n_before = pilot.log_params, 0
+def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> list[Found]:
+    """The bound climbed in rounds on all rows, and first on a sample where there are many.
+
+    The sample's hyperparameters are an answer of their own, with inducing points placed for them: the more rows share
+    the points, the more the bound smooths.
+    """
     if engine.source.n > MANY_ROWS:
         problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
-    if engine.source.n > LEAST_SHARE * SAMPLE_ROWS:
-        sample = engine.on(engine.source.sample(SAMPLE_ROWS, engine.choice.seed))
-        first = _climb_in_rounds(hyper, replace(problem, tolerance=SAMPLE_TOLERANCE), sample, log_params)
-        log_params, n_before = first.estimate.log_params, first.n_evaluations
-    found = _climb_in_rounds(hyper, problem, engine, log_params)
-    return replace(found, n_evaluations=found.n_evaluations + n_before)
+    if engine.source.n <= LEAST_SHARE * SAMPLE_ROWS:
+        return [_climb_in_rounds(hyper, problem, engine, pilot.log_params)]
+    rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
+    first = _climb_in_rounds(hyper, replace(problem, tolerance=SAMPLE_TOLERANCE), engine.on(rows), pilot.log_params)
+    then = _climb_in_rounds(hyper, problem, engine, first.estimate.log_params)
+    if isinstance(engine, VariationalEngine):  # whose points are rows
+        return [replace(then, n_evaluations=then.n_evaluations + first.n_evaluations)]
+    placed = _with_placed_points(problem, engine, first.estimate, rows)
+    return [Found(replace(first.estimate, n_rows=rows.n), placed, first.n_evaluations), then]
+
+
+def _with_placed_points(problem: Problem, engine: SparseEngine, estimate: Estimate, rows: Rows) -> Problem:
+    """The problem with inducing points moved to where they serve these hyperparameters best on some rows."""
+    kernel, likelihood = problem.split(estimate.log_params)
+    return replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows))
 
 
 def _climb_in_rounds(hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Found:

@@ -217,10 +217,13 @@ class SparseEngine(Engine):
 
     @cached_property
     def _landmarks(self) -> Rows:
-        """The rows that would be in cells. They travel with the posterior, to where each chunk of rows is visited."""
+        """The rows that would be in cells. They travel with the posterior, to where each chunk of rows is visited.
+
+        Not those on which points are placed, if there are others: by them these points look better than they are.
+        """
         chunk, width = self.choice.chunk_bytes or CHUNK_BYTES, max(self.choice.m // CHUNK_SHARE, self.Z.shape[1])
         most = max(LEAST_LANDMARKS, min(LANDMARKS, chunk // (DOUBLE * width)))
-        return self.source.sample(most, self.choice.seed)
+        return self.source.sample(most, self.choice.seed + 1)
 
     def _localised(self, model: Model, cell_rows: int) -> Localised:
         return Localised.of(model, self.source, self._landmarks, cell_rows)
