@@ -194,14 +194,15 @@ class SparseEngine(Engine):
     def judged(self, kernel: Kernel, likelihood: Likelihood) -> Judged:
         """How well rows are predicted, each by all others, with or without cells as asked or as is better."""
         model = self.model(kernel, likelihood)
-        passes, rows = Passes(model, self.source), self._judges
-        elpd, cell_rows = _finite(passes.elpd(rows)), self.choice.cell_rows
+        passes, rows, cell_rows = Passes(model, self.source), self._judges, self.choice.cell_rows
+        elpd = _finite(passes.elpd(self.source))
         if cell_rows is None and self.unexplained(kernel, likelihood) > LEAST_UNEXPLAINED:
-            with_cells = _finite(self._localised(model, CELL_ROWS).elpd)
-            if with_cells > elpd + GAIN_PER_ROW * rows.n:
-                elpd, cell_rows = with_cells, CELL_ROWS
+            gain = _finite(self._localised(model, CELL_ROWS).elpd) - _finite(passes.elpd(rows))
+            if gain > GAIN_PER_ROW * rows.n:
+                elpd, cell_rows = elpd + gain * self.source.n / rows.n, CELL_ROWS
         elif cell_rows:
-            elpd = _finite(self._localised(model, cell_rows).elpd)
+            gain = _finite(self._localised(model, cell_rows).elpd) - _finite(passes.elpd(rows))
+            elpd += gain * self.source.n / rows.n
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, cell_rows or 0)
         return Judged(elpd, passes.solution.value, engine)
 
