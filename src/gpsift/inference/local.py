@@ -27,8 +27,8 @@ import numpy as np
 from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
 from gpsift.inference.cells import cut_into_cells
 from gpsift.inference.exact import LOG_2PI
-from gpsift.inference.local_posterior import Cell, LocalPosterior
-from gpsift.inference.rows import LocalRows, Rows, RowSource, Totals, mapped
+from gpsift.inference.local_posterior import Cell, LocalPosterior, in_cells
+from gpsift.inference.rows import LocalRows, Rows, RowSource, Totals
 from gpsift.inference.sparse import Inducing, Model, moments
 from gpsift.linalg import (
     add_diagonal,
@@ -100,9 +100,9 @@ class Localised:
         cells, order = cut_into_cells(to_numpy(landmarks.X), inducing.kernel, most)
         rows = landmarks.take(order)
         noise_var = xp.zeros_like(rows.y) + model.noise(rows)
-        in_cells = LocalRows(Rows(rows.X, rows.y, noise_var), chunks=cells.slices)
+        by_cell = LocalRows(Rows(rows.X, rows.y, noise_var), chunks=cells.slices)
         _ = inducing.L_inverse  # made once, not by every thread
-        total = in_cells.total(partial(cell_moments, inducing))
+        total = by_cell.total(partial(cell_moments, inducing))
         if landmarks.n < source.n:
             alone = partial(moments, replace(model, power=1.0))
             everywhere, here = source.total(alone), LocalRows(rows, inducing.Z.shape[0]).total(alone)
@@ -117,7 +117,7 @@ class Localised:
         log_det = total.log_det + float(log_det_from_cholesky(L_P))
         log_evidence = -0.5 * (source.n * LOG_2PI + log_det + total.yy - float(mean @ total.Cy))
         visit = partial(cell_weights, inducing, mean, invert_lower(L_P))
-        weights, precision, smooth_weights = in_cells.joined(visit)
+        weights, precision, smooth_weights = by_cell.joined(visit)
         posterior = LocalPosterior(inducing.kernel, inducing.Z, L_P, cells, rows.X, noise_var, weights, smooth_weights)
         return cls(posterior, mean, rows.y, precision, model.noise_var, log_evidence)
 
@@ -132,16 +132,12 @@ class Localised:
         xp = namespace(rows.X)
         noise_var = rows.noise_var if self.noise_var is None else self.noise_var
         rows = Rows(rows.X, rows.y, xp.zeros_like(rows.y) + noise_var)
-        visited = self.posterior.visited(rows.X)
         self.posterior.prepare()
 
-        def of_cell(cell: tuple[int, np.ndarray]) -> tuple[Array, Array]:
-            number, which = cell
+        def of_cell(number: int, which: np.ndarray) -> tuple[Array, Array]:
             return self._left_out_in(number, rows.take(which))
 
-        found = mapped(of_cell, visited, rows.X)
-        back = np.argsort(np.concatenate([which for _, which in visited]))
-        mean, var = (rows_of(xp.concat(pieces), back) for pieces in zip(*found, strict=True))
+        mean, var = in_cells(of_cell, self.posterior.visited(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)
 
     def _left_out_in(self, number: int, rows: Rows) -> tuple[Array, Array]:

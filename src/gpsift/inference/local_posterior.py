@@ -33,6 +33,9 @@ from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, invert_lower, jittered_cholesky
 from gpsift.posterior import DenseFactor, LatentAt, LatentInParts, Posterior
 
+# A cell's number, and those of the points in it.
+Visit = tuple[int, np.ndarray]
+
 
 @dataclass(frozen=True, eq=False)
 class LocalPosterior:
@@ -84,7 +87,7 @@ class LocalPosterior:
             total[np.ix_(rows, rows)] = to_numpy(self.kernel.between(here, here).K) - root.T @ root
         return total + shared @ shared.T
 
-    def visited(self, X: Array) -> list[tuple[int, np.ndarray]]:
+    def visited(self, X: Array) -> list[Visit]:
         """The cells in which rows of X lie, each with the numbers of these rows."""
         return _grouped(self.cells.numbers(to_numpy(X)))
 
@@ -99,28 +102,25 @@ class LocalPosterior:
         left = np.flatnonzero(there != own)
         if left.size:
             mean_there, distance_there = self._means_and_distances(rows_of(X, left), there[left])
+            mean = mean.copy()
             mean[left] = np.where(distance_there < distance[left], mean_there, mean[left])
         return like(X, mean)
 
     def _means_and_distances(self, X: Array, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The mean by the triples of these cells, and how near their rows are: k(z, z) - 2 k(x, z) of the nearest."""
-        xp, m, groups = namespace(X), self.Z.shape[0], _grouped(numbers)
+        xp, m = namespace(X), self.Z.shape[0]
 
-        def of_cell(group: tuple[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            number, rows = group
+        def of_cell(number: int, rows: np.ndarray) -> list[Array]:
             triple = self.mean_triple(number)
             own = self.kernel.diag(triple.Z[m:, :])
             found = []
             for part in triple.parts(len(rows)):
                 K = self.kernel.between(rows_of(X, rows[part]), triple.Z).K
-                found.append((to_numpy(K @ triple.weights), to_numpy(xp.min(own - 2.0 * K[:, m:], axis=1))))
-            mean, distance = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
-            return mean, distance
+                found.append((K @ triple.weights, xp.min(own - 2.0 * K[:, m:], axis=1)))
+            return [xp.concat(pieces) for pieces in zip(*found, strict=True)]
 
-        mean, distance = np.empty(len(numbers)), np.empty(len(numbers))
-        for (_, rows), found in zip(groups, mapped(of_cell, groups, X), strict=True):
-            mean[rows], distance[rows] = found
-        return mean, distance
+        mean, distance = in_cells(of_cell, _grouped(numbers), X)
+        return to_numpy(mean), to_numpy(distance)
 
     def mean_triple(self, number: int) -> Posterior:
         """The posterior in one cell as far as its mean goes."""
@@ -189,7 +189,7 @@ class LatentInCells(LatentInParts):
     def section(self, j: int, base: Array, offset: Array) -> Array:
         n, p = self.X.shape
         n_nodes = offset.shape[0]
-        order, back = self._order
+        order = np.concatenate([rows for _, rows in self.visited])
         own = np.repeat([number for number, _ in self.visited], [len(rows) for _, rows in self.visited])
         found = []
         # Rows in the order of their cells, so that the nodes of a chunk lie in few of them.
@@ -199,7 +199,7 @@ class LatentInCells(LatentInParts):
             nodes[:, j] = self.xp.reshape(rows_of(base, rows)[:, None] + offset, (-1,))
             mean = self.posterior.mean_of_moved(nodes, np.repeat(own[chunk], n_nodes))
             found.append(self.xp.reshape(mean, (-1, n_nodes)))
-        return rows_of(self.xp.concat(found), back)
+        return rows_of(self.xp.concat(found), np.argsort(order))
 
     def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         self.posterior.prepare()
@@ -208,22 +208,20 @@ class LatentInCells(LatentInParts):
     def _by_cell(self, triple: Callable[[int], Posterior], of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         """What `of` finds in each cell, for all points."""
 
-        def of_cell(cell: tuple[int, np.ndarray]) -> Iterable[Array]:
-            number, rows = cell
+        def of_cell(number: int, rows: np.ndarray) -> Iterable[Array]:
             return of(triple(number).at(rows_of(self.X, rows)))
 
-        found = mapped(of_cell, self.visited, self.X)
-        _, back = self._order
-        return [rows_of(self.xp.concat(pieces), back) for pieces in zip(*found, strict=True)]
-
-    @cached_property
-    def _order(self) -> tuple[np.ndarray, np.ndarray]:
-        """The points in the order of cells, and the way back."""
-        order = np.concatenate([rows for _, rows in self.visited])
-        return order, np.argsort(order)
+        return in_cells(of_cell, self.visited, self.X)
 
 
-def _grouped(numbers: np.ndarray) -> list[tuple[int, np.ndarray]]:
+def in_cells(of: Callable[[int, np.ndarray], Iterable[Array]], cells: list[Visit], X: Array) -> list[Array]:
+    """What `of` finds for the points of each cell, given its number and theirs, in the order of the points X."""
+    found = mapped(lambda cell: of(*cell), cells, X)
+    back = np.argsort(np.concatenate([rows for _, rows in cells]))
+    return [rows_of(namespace(X).concat(pieces), back) for pieces in zip(*found, strict=True)]
+
+
+def _grouped(numbers: np.ndarray) -> list[Visit]:
     """Each number that occurs, with where it does."""
     order = np.argsort(numbers, kind="stable")
     occurring, starts = np.unique(numbers[order], return_index=True)

@@ -16,11 +16,13 @@ from gpsift.inference.engine import Engine, Inferred
 from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import inducing_rows, most_candidates
 from gpsift.inference.local import Localised
+from gpsift.inference.local_posterior import LocalPosterior
 from gpsift.inference.placing import placed
 from gpsift.inference.rows import LocalRows, Rows, RowSource
 from gpsift.inference.sparse import Model, Passes, left_out, moments, sparse_evidence, sparse_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
+from gpsift.posterior import Posterior
 
 # Rows of a cell at most, where nobody says. On 10,000 rows of the Kin40k data 50, 100 and 200 take the log density of
 # test rows from -0.31 to 0.17, 0.25 and 0.36 each, and as long.
@@ -98,15 +100,14 @@ class Sparse:
             raise ValueError(f"`power` must lie between 0 (variational) and 1 (FITC), got {self.power!r}.")
 
 
+LeftOut = Callable[[Rows], tuple[Array, Array]]
+
+
 class Solved(NamedTuple):
     """An answer before rows are left out, and how that is done: latent mean and variance of some, given all others."""
 
     inferred: Inferred
-    left_out: Callable[[Rows], tuple[Array, Array]]
-
-    @property
-    def n_cells(self) -> int:
-        return self.inferred.n_cells
+    left_out: LeftOut
 
 
 class Judged(NamedTuple):
@@ -163,48 +164,52 @@ class SparseEngine(Engine):
         return found if likelihood.PARAMS else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        found = self.solved(kernel, likelihood)
+        inferred, left_out = self.solved(kernel, likelihood)
         source = self.source
-        if found.n_cells and isinstance(source, LocalRows):
+        if inferred.n_cells and isinstance(source, LocalRows):
             source = LocalRows(source.rows, chunks=[slice(0, source.n)])  # which goes by cells
-        cavity_mean, cavity_var = source.joined(found.left_out)
-        return replace(found.inferred, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
+        cavity_mean, cavity_var = source.joined(left_out)
+        return replace(inferred, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         """The posterior, and how rows are left out of it."""
         model = self.model(kernel, likelihood)
+        if self.cell_rows:
+            local = self._localised(model, self.cell_rows)
+            return self._solved(model, local.posterior, local.log_evidence, local.left_out)
         passes = Passes(model, self.source)
+        _ = passes.solution.L_B_inverse  # made once, not by every thread
+        return self._solved(model, passes.posterior(), passes.solution.value, partial(left_out, model, passes.solution))
+
+    def _solved(
+        self, model: Model, posterior: Posterior | LocalPosterior, log_evidence: float, left_out: LeftOut
+    ) -> Solved:
         inferred = Inferred(
-            posterior=passes.posterior(),
-            log_evidence=passes.solution.value,
+            posterior=posterior,
+            log_evidence=log_evidence,
             cavity_mean=np.empty(0),
             cavity_var=np.empty(0),
             jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
+            n_cells=posterior.cells.n if isinstance(posterior, LocalPosterior) else 0,
         )
-        if not self.cell_rows:
-            _ = passes.solution.L_B_inverse  # made once, not by every thread
-            return Solved(inferred, partial(left_out, model, passes.solution))
-        local = self._localised(model, self.cell_rows)
-        posterior, value = local.posterior, local.log_evidence
-        return Solved(
-            replace(inferred, posterior=posterior, log_evidence=value, n_cells=posterior.cells.n), local.left_out
-        )
+        return Solved(inferred, left_out)
 
     def judged(self, kernel: Kernel, likelihood: Likelihood) -> Judged:
-        """How well rows are predicted, each by all others, with or without cells as asked or as is better."""
-        model = self.model(kernel, likelihood)
-        passes, rows, cell_rows = Passes(model, self.source), self._judges, self.choice.cell_rows
-        elpd = _finite(passes.elpd(self.source))
-        if cell_rows is None and self.unexplained(kernel, likelihood) > LEAST_UNEXPLAINED:
-            gain = _finite(self._localised(model, CELL_ROWS).elpd) - _finite(passes.elpd(rows))
-            if gain > GAIN_PER_ROW * rows.n:
-                elpd, cell_rows = elpd + gain * self.source.n / rows.n, CELL_ROWS
-        elif cell_rows:
-            gain = _finite(self._localised(model, cell_rows).elpd) - _finite(passes.elpd(rows))
-            elpd += gain * self.source.n / rows.n
-        engine = type(self)(self.source, self.candidates, self.Z, self.choice, cell_rows or 0)
-        return Judged(elpd, passes.solution.value, engine)
+        """How well all rows are predicted, each by all others, with or without cells as asked or as is better."""
+        model, asked = self.model(kernel, likelihood), self.choice.cell_rows
+        passes, taken = Passes(model, self.source), 0
+        elpd = passes.elpd(self.source)
+        tried = asked
+        if asked is None:
+            tried = CELL_ROWS if self.unexplained(kernel, likelihood) > LEAST_UNEXPLAINED else 0
+        if tried:
+            rows = self._judges
+            gain = (self._localised(model, tried).elpd - passes.elpd(rows)) / rows.n
+            if asked or gain > GAIN_PER_ROW:
+                elpd, taken = elpd + gain * self.source.n, tried
+        engine = type(self)(self.source, self.candidates, self.Z, self.choice, taken)
+        return Judged(elpd if np.isfinite(elpd) else -np.inf, passes.solution.value, engine)
 
     def unexplained(self, kernel: Kernel, likelihood: Likelihood) -> float:
         """The prior variance that the inducing points leave, in units of the noise variance, as a mean of rows."""
@@ -213,7 +218,7 @@ class SparseEngine(Engine):
 
     @cached_property
     def _judges(self) -> RowSource:
-        """The rows by which models are compared."""
+        """The rows by which it is decided whether cells are worth it."""
         return local_rows(self._landmarks, self.choice)
 
     @cached_property
@@ -235,10 +240,6 @@ class SparseEngine(Engine):
     def model(self, kernel: Kernel, likelihood: Likelihood) -> Model:
         """The objective at these hyperparameters."""
         return sparse_model(kernel, self.Z, _shared_noise(likelihood), power=self.choice.power)
-
-
-def _finite(elpd: float) -> float:
-    return elpd if np.isfinite(elpd) else -np.inf
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:
