@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,8 +93,17 @@ class DenseFactor(Factor):
         return self.sign * (self.R.T @ self.R)
 
 
+class PickledByFields:
+    """A dataclass that travels to another process without its cached matrices, which are made again when needed."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(PickledByFields):
     """The triple (Z, weights, M) of a latent posterior, with M the sum of its `factors`.
 
     Parameters
@@ -136,13 +145,6 @@ class Posterior:
         K = self.kernel.between(X, self.Z).K
         roots = [(factor.sign, factor.root(K.T)) for factor in self.factors]
         return self.kernel.between(X, X).K - sum(sign * (root.T @ root) for sign, root in roots)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the cached matrices: what travels to another process is small, and made again when needed."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
 
     @property
     def L(self) -> Array:

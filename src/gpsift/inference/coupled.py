@@ -23,18 +23,18 @@ where 0 <= P_c <= I because D_c <= I, and the eigenvalues of Q are between 1 / C
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from gpsift.kernels import Kernel, Pairs
 from gpsift.linalg import solve_lower
+from gpsift.posterior import PickledByFields
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledPosterior:
+class CoupledPosterior(PickledByFields):
     """Support points, weights and what M consists of.
 
     Parameters
@@ -81,13 +81,6 @@ class CoupledPosterior:
         for c in range(self.n_classes):
             covariance[:, c, :, c] += prior - latent.q.T @ latent.P_q[c]
         return covariance
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the cached matrices."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
 
 
 class CoupledAt:

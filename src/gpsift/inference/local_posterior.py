@@ -18,9 +18,9 @@ The mean is linear and the explained variance quadratic in k(Z, x) and k(X_cell,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -31,14 +31,14 @@ from gpsift.inference.rows import Rows, mapped
 from gpsift.inference.sparse import Inducing
 from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, invert_lower, jittered_cholesky
-from gpsift.posterior import DenseFactor, LatentAt, LatentInParts, Posterior
+from gpsift.posterior import DenseFactor, LatentAt, LatentInParts, PickledByFields, Posterior
 
 # A cell's number, and those of the points in it.
 Visit = tuple[int, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class LocalPosterior:
+class LocalPosterior(PickledByFields):
     """The posterior with inducing points and cells; it answers as a `gpsift.posterior.Posterior` does.
 
     Attributes
@@ -160,13 +160,6 @@ class LocalPosterior:
     def prepare(self) -> None:
         """Make what all cells share once, not in every thread."""
         _ = self._L_LP_inverse
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the cached matrices."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
 
 
 class LatentInCells(LatentInParts):
