@@ -154,6 +154,24 @@ def test_what_a_larger_sample_finds_is_an_answer_of_its_own(monkeypatch):
     assert fitted.report.n_evaluations > of_sample.n_evaluations + of_all.n_evaluations
 
 
+def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1200, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.2 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=1200)
+    for name, rows in (("PILOT_ROWS", 60), ("EXACT_ROWS", 60), ("MANY_ROWS", 1200)):
+        monkeypatch.setattr(rounds, name, rows)
+    options = {"inference": gs.Sparse(m=60), "hyper": gs.ML2(starts=1)}
+    off = gs.GP(**options).fit(X, y)
+    assert off.hyperparameters["lengthscale[x2]"] > 100.0
+    monkeypatch.setattr(rounds, "MANY_ROWS", 1199)
+    found = gs.GP(**options).fit(X, y)
+    assert 0.5 < found.hyperparameters["lengthscale[x2]"] < 3.0
+    assert found.log_marginal_likelihood > off.log_marginal_likelihood + 20.0
+    assert found.report.n_evaluations > off.report.n_evaluations
+    exact = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X, y)
+    assert_allclose(gs.rank(found).scores, gs.rank(exact).scores, rtol=0.1)
+
+
 @pytest.mark.parametrize("size", [20, N, N + 1])
 def test_candidates_of_many_rows_are_a_sample_that_the_seed_decides(size):
     source = LocalRows(Rows(X, Y), 10)

@@ -48,6 +48,10 @@ SAMPLE_TOLERANCE = 1e-5
 MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 MAX_ROUNDS = 5
+# In units of the length-scale at which all searches begin, a feature with a longer one than the first of these is
+# switched off. It is brought back to the second, where it hardly acts, yet the gradient sees it.
+OFF = 10.0
+BACK = 3.0
 # Nats that a round has to gain for another one to follow: for each row, and at least.
 GAIN_PER_ROW = 1e-4
 LEAST_GAIN = 0.5
@@ -70,6 +74,12 @@ class Found:
         engine = self.problem.engine
         assert isinstance(engine, SparseEngine)
         return engine
+
+    @property
+    def objective(self) -> float:
+        best = self.estimate.best
+        assert best is not None
+        return best.objective
 
     @cached_property
     def judged(self) -> Judged:
@@ -126,9 +136,10 @@ def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estim
     if engine.source.n > MANY_ROWS:
         problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
     if engine.source.n <= LEAST_SHARE * SAMPLE_ROWS:
-        return [_climb_in_rounds(hyper, problem, engine, pilot.log_params)]
+        return [_climb_with_all_features(hyper, problem, engine, pilot.log_params)]
     rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-    first = _climb_in_rounds(hyper, replace(problem, tolerance=SAMPLE_TOLERANCE), engine.on(rows), pilot.log_params)
+    on_sample = replace(problem, tolerance=SAMPLE_TOLERANCE), engine.on(rows)
+    first = _climb_with_all_features(hyper, *on_sample, pilot.log_params)
     then = _climb_in_rounds(hyper, problem, engine, first.estimate.log_params)
     if isinstance(engine, VariationalEngine):  # whose points are rows
         return [replace(then, n_evaluations=then.n_evaluations + first.n_evaluations)]
@@ -140,6 +151,23 @@ def _with_placed_points(problem: Problem, engine: SparseEngine, estimate: Estima
     """The problem with inducing points moved to where they serve these hyperparameters best on some rows."""
     kernel, likelihood = problem.split(estimate.log_params)
     return replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows))
+
+
+def _climb_with_all_features(hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Found:
+    """The better of two climbs: the second starts where the first ended, with features that are off brought back.
+
+    Few rows switch off what is too weak for them. The objective is flat there, so that more rows alone would not switch
+    it on again.
+    """
+    first = _climb_in_rounds(hyper, problem, engine, log_params)
+    in_units = first.estimate.log_params - problem.log_params - problem.log_units
+    is_off = (problem.kinds == "lengthscale") & (in_units > np.log(OFF))
+    if engine.source.n <= MANY_ROWS or not is_off.any():
+        return first
+    back = first.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)
+    second = _climb_in_rounds(hyper, problem, engine, back)
+    best = max(first, second, key=lambda climb: climb.objective)
+    return replace(best, n_evaluations=first.n_evaluations + second.n_evaluations)
 
 
 def _climb_in_rounds(hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Found:
