@@ -162,7 +162,9 @@ def large() -> None:
     spent = seconds(lambda: fitted.append(gs.GP(inference=gs.Sparse(m=LARGE_POINTS)).fit(X, y)))
     gp = fitted[0]
     print(
-        f"fit to {len(y)} rows: {spent:.0f} s, {gp.report.n_evaluations} evaluations, peak {peak():.2f} GiB", flush=True
+        f"fit to {len(y)} rows: {spent:.0f} s, {gp.report.n_evaluations} evaluations, hyperparameters of "
+        f"{gp.report.n_rows_searched or len(y)} rows, {gp.report.n_cells} cells, peak {peak():.2f} GiB",
+        flush=True,
     )
     for measure in MEASURES:
         spent = seconds(lambda: gs.rank(gp, measure=measure))  # noqa: B023
