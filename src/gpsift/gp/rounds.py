@@ -165,25 +165,27 @@ def _climb_with_all_features(hyper: Hyper, problem: Problem, engine: SparseEngin
     if engine.source.n <= MANY_ROWS or not is_off.any():
         return first
     back = first.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)
-    second = _climb_in_rounds(hyper, problem, engine, back)
-    best = max(first, second, key=lambda climb: climb.objective)
-    return replace(best, n_evaluations=first.n_evaluations + second.n_evaluations)
+    return _best_of([first, _climb_in_rounds(hyper, problem, engine, back)])
 
 
 def _climb_in_rounds(hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Found:
     """The best of some rounds, with the evaluations of all."""
     enough = max(LEAST_GAIN, GAIN_PER_ROW * engine.source.n)
-    rounds: list[tuple[Start, Estimate, Problem]] = []
+    rounds: list[Found] = []
     for _ in range(MAX_ROUNDS):
         posed = _repicked(problem, engine, log_params)
         estimate = hyper.estimate(posed)
-        (climb,) = estimate.starts
-        rounds.append((climb, estimate, posed))
-        log_params = climb.log_params
-        if len(rounds) > 1 and climb.objective < rounds[-2][0].objective + enough:
+        rounds.append(Found(estimate, posed, estimate.n_evaluations))
+        log_params = estimate.log_params
+        if len(rounds) > 1 and rounds[-1].objective < rounds[-2].objective + enough:
             break
-    _, estimate, posed = max(rounds, key=lambda entry: entry[0].objective)
-    return Found(estimate, posed, sum(climb.n_evaluations for climb, _, _ in rounds))
+    return _best_of(rounds)
+
+
+def _best_of(climbs: list[Found]) -> Found:
+    """The one of largest objective, with the evaluations of all."""
+    best = max(climbs, key=lambda climb: climb.objective)
+    return replace(best, n_evaluations=sum(climb.n_evaluations for climb in climbs))
 
 
 def _pilot(problem: Problem, engine: SparseEngine, n_rows: int | None = None) -> Problem:
