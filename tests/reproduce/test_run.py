@@ -86,14 +86,16 @@ def test_toys_steps_points_and_cost(settings):
 
 
 def test_the_same_seed_gives_the_same_tables(settings):
-    run("housing", settings, say=lambda _: None)
-    first = (settings.out / "housing" / "curves.csv").read_bytes()
-    shutil.rmtree(settings.out)
-    run("housing", settings, say=lambda _: None)
-    assert (settings.out / "housing" / "curves.csv").read_bytes() == first
-    shutil.rmtree(settings.out)
-    run("housing", replace(settings, seed=1), say=lambda _: None)
-    assert (settings.out / "housing" / "curves.csv").read_bytes() != first
+    def curves(seed):
+        run("housing", replace(settings, seed=seed), say=lambda _: None)
+        table = pd.read_csv(settings.out / "housing" / "curves.csv")
+        shutil.rmtree(settings.out)
+        return table
+
+    first = curves(seed=0)
+    # The seed decides everything but the last bits of sums, which belong to BLAS.
+    pd.testing.assert_frame_equal(curves(seed=0), first, rtol=1e-9, atol=1e-12)
+    assert not np.allclose(curves(seed=1).mlpd, first.mlpd, rtol=1e-3)
 
 
 def test_finished_splits_are_not_made_again(settings, monkeypatch):
