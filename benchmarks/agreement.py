@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -152,14 +153,21 @@ def likelihoods() -> None:
 @contextmanager
 def only(way: str) -> Iterator[None]:
     """Let fits have one of the two ways to their hyperparameters; "taken" leaves both."""
-    both = {name: getattr(rounds, name) for name in ("_by_bound", "_by_sample")}
+    by_bound, by_sample = rounds._by_bound, rounds._by_sample
+    kept: list[rounds.Found] = []
+
+    def unseen(*args: Any) -> list[rounds.Found]:
+        kept[:] = by_bound(*args)
+        return []
+
+    if way == "_by_bound":
+        rounds._by_sample = lambda *args: args[-1][-1:]
+    elif way == "_by_sample":
+        rounds._by_bound, rounds._by_sample = unseen, lambda *args: by_sample(*args[:-1], kept)
     try:
-        for name in both if way in both else ():
-            setattr(rounds, name, both[way])
         yield
     finally:
-        for name, function in both.items():
-            setattr(rounds, name, function)
+        rounds._by_bound, rounds._by_sample = by_bound, by_sample
 
 
 def timed(fit: Callable[[], gs.FittedGP]) -> tuple[gs.FittedGP, float]:

@@ -10,7 +10,15 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gpsift as gs
 from gpsift.gp.hyper import Hyper
-from gpsift.threads import PARALLEL_SIZE, blas_threads_for, one_blas_thread, threaded_map, usable_threads
+from gpsift.inference import ExactEngine, SparseEngine
+from gpsift.threads import (
+    PARALLEL_SIZE,
+    blas_threads_for,
+    one_blas_thread,
+    outer_blas_threads_for,
+    threaded_map,
+    usable_threads,
+)
 
 
 def blas_threads():
@@ -55,6 +63,15 @@ def test_contexts_nest():
     assert set(blas_threads()) == {2}
 
 
+def test_large_matrices_have_their_threads_again_within_one_thread():
+    with one_blas_thread():
+        with outer_blas_threads_for(PARALLEL_SIZE):
+            assert set(blas_threads()) == {2}
+        with outer_blas_threads_for(PARALLEL_SIZE - 1):
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}
+
+
 @dataclass(frozen=True)
 class Counting(Hyper, gs.Measure):
     """Fixed hyperparameters and KL scores that note how many threads they were given."""
@@ -83,6 +100,21 @@ def test_fit_and_rank_use_one_thread_and_give_it_back():
     gs.rank(gp, measure=counting)
     assert set(counting.seen) == {1}
     assert set(blas_threads()) == {2}
+
+
+def test_dense_searches_of_a_sparse_fit_have_all_threads_and_sparse_ones_one(monkeypatch):
+    seen = {"exact": set(), "sparse": set()}
+    for engine in (ExactEngine, SparseEngine):
+        monkeypatch.setattr(
+            engine,
+            "evidence",
+            lambda self, *args, old=engine.evidence: seen[self.name].update(blas_threads()) or old(self, *args),
+        )
+    monkeypatch.setattr("gpsift.threads.PARALLEL_SIZE", 60)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    gs.GP(inference=gs.Sparse(m=20), hyper=gs.ML2(starts=1)).fit(X, X[:, 0] + rng.normal(size=60))
+    assert seen == {"exact": {2}, "sparse": {1}}
 
 
 def test_threads_of_a_map_are_those_that_blas_had_and_leave_it_one():

@@ -42,6 +42,11 @@ def one_blas_thread() -> Iterator[None]:
         _outer_threads.reset(outer)
 
 
+def outer_blas_threads_for(n: int) -> AbstractContextManager[Any]:
+    """Within `one_blas_thread`, a context in which BLAS has its threads again, if matrices have that many rows."""
+    return nullcontext() if n < PARALLEL_SIZE else _controller().limit(limits=usable_threads(), user_api="blas")
+
+
 def usable_threads() -> int:
     """How many threads BLAS may have, which is what a user sets who wants fewer than there are cores."""
     return _outer_threads.get() or max(

@@ -104,7 +104,7 @@ def test_fixed_hyperparameters_get_the_points_that_suit_them():
 
 def test_another_round_follows_as_long_as_it_gains(monkeypatch):
     asked = []
-    monkeypatch.setattr(rounds, "_repicked", lambda *a, old=rounds._repicked: asked.append(1) or old(*a))
+    monkeypatch.setattr(rounds, "_picked", lambda *a, old=rounds._picked: asked.append(1) or old(*a))
     gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
     assert 2 <= len(asked) <= rounds.MAX_ROUNDS
     asked.clear()
@@ -121,7 +121,7 @@ def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
 
 
 def test_a_climb_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
-    monkeypatch.setattr(rounds, "_by_sample", lambda *args: rounds._by_bound(*args))
+    monkeypatch.setattr(rounds, "_by_sample", lambda *args: rounds._by_bound(*args[:-1]))
     whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
     visited = []
     monkeypatch.setattr(
@@ -154,6 +154,21 @@ def test_what_a_larger_sample_finds_is_an_answer_of_its_own(monkeypatch):
     assert fitted.report.n_evaluations > of_sample.n_evaluations + of_all.n_evaluations
 
 
+@pytest.mark.parametrize(("m", "is_placed"), [(10, True), (60, False)])
+def test_all_rows_are_climbed_with_the_points_that_serve_them_better(monkeypatch, m, is_placed):
+    answers = []
+    by_bound = rounds._by_bound
+    monkeypatch.setattr(rounds, "_by_bound", lambda *args: answers.extend(by_bound(*args)) or list(answers))
+    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 140)  # too few to place 60 points
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = gs.GP(inference=gs.Sparse(m=m)).fit(X, Y)
+    of_sample, of_all = answers
+    assert np.isin(of_all.engine.Z, fitted.scaling.inputs(X)).all() != is_placed
+    assert np.array_equal(of_all.engine.Z, of_sample.engine.Z) == is_placed
+    assert of_all.objective > of_sample.judged.objective
+
+
 def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(1200, 2))
@@ -170,6 +185,23 @@ def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
     assert found.report.n_evaluations > off.report.n_evaluations
     exact = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X, y)
     assert_allclose(gs.rank(found).scores, gs.rank(exact).scores, rtol=0.1)
+
+
+def test_exact_inference_on_more_rows_finds_a_feature_that_few_switched_off(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=600)
+    monkeypatch.setattr(rounds, "PILOT_ROWS", 60)
+    answers = []
+    for name in ("_by_bound", "_by_sample"):
+        way = getattr(rounds, name)
+        monkeypatch.setattr(rounds, name, lambda *args, way=way: [answers.append(way(*args)), answers[-1]][1])
+    fitted = gs.GP(inference=gs.Sparse(m=60), hyper=gs.ML2(starts=1)).fit(X, y)
+    (by_bound,), (by_sample,) = answers
+    of_x2 = list(fitted.hyperparameters).index("lengthscale[x2]")
+    assert by_bound.estimate.log_params[of_x2] > np.log(100.0)
+    assert by_sample.objective > by_bound.objective + 5.0
+    assert 0.3 < fitted.hyperparameters["lengthscale[x2]"] < 3.0
 
 
 @pytest.mark.parametrize("size", [20, N, N + 1])

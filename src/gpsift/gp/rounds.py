@@ -3,14 +3,14 @@
 Both begin with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's method for
 other likelihoods): that finds the right region at little cost.
 
-*By a sample.* Exact inference on a larger sample gives the hyperparameters, without the pull towards smooth functions
-and much noise that too few inducing points have on a variational bound. The points are then placed where the sparse
-posterior is nearest to the exact one (`gpsift.inference.placing`).
+*By a sample.* Exact inference on a larger sample, from several places, gives the hyperparameters, without the pull
+towards smooth functions and much noise that too few inducing points have on a variational bound. The points are then
+placed where the sparse posterior is nearest to the exact one (`gpsift.inference.placing`).
 
 *By the bound.* Rounds of the sparse model on all rows, each from where the last one ended and with inducing points
 picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). This sees
-effects that are too weak for the sample. Where there are many rows it is done on a larger sample first, and what it
-finds there is a third answer, with inducing points placed for it.
+effects that are too weak for the sample. Where there are many rows the rounds are on a larger sample. What they find
+there is a third answer, with inducing points placed for it, from which one climb on all rows starts.
 
 Which of them is better is decided by leave-one-out, and so is whether what the points leave unexplained is followed
 within cells of rows (`gpsift.inference.local`). Likelihoods other than Gaussian noise have the second way only, and no
@@ -19,6 +19,7 @@ cells.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +34,7 @@ from gpsift.inference.rows import Rows
 from gpsift.inference.sparse_engine import Judged
 from gpsift.likelihoods import KnownNoise
 from gpsift.notices import notice
+from gpsift.threads import outer_blas_threads_for
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on so many.
 PILOT_ROWS = 1000
@@ -100,14 +102,14 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     has_cells = not isinstance(engine, VariationalEngine)
     if not isinstance(hyper, ML2 | MAP):
         estimate = hyper.estimate(problem)
-        problem = _repicked(problem, engine, estimate.log_params)
+        problem = _picked(problem, engine, estimate.log_params)
         return estimate, Found(estimate, problem, 0).decided if has_cells else problem
 
-    pilot = hyper.estimate(_pilot(problem, engine))
+    pilot = _climbed(hyper, _pilot(problem, engine)).estimate
     once = replace(hyper, starts=1)
     found = _by_bound(once, problem, engine, pilot)
     if has_cells:
-        found = [*found, *_by_sample(once, problem, engine, pilot)]
+        found = [*found, *_by_sample(once, problem, engine, pilot, found)]
         best = max(found, key=lambda way: way.judged[:2])
         problem, bound = best.decided, max(way.judged.objective for way in found)
         _say_if_points_are_too_few(best, by_sample=found[-1])
@@ -119,19 +121,28 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     return estimate, problem
 
 
-def _by_sample(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> list[Found]:
-    """Hyperparameters of exact inference on some rows, and inducing points placed for them."""
-    sampled = replace(_pilot(problem, engine, EXACT_ROWS), start=pilot.log_params)
-    estimate = replace(hyper.estimate(sampled), n_rows=len(sampled.y))
+def _by_sample(
+    hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate, by_bound: list[Found]
+) -> list[Found]:
+    """Hyperparameters of exact inference on some rows, and inducing points placed for them.
+
+    Few rows have several optima. The search goes on from the pilot, which may have switched features off, from the
+    first place of all, where none is, and from the bound, which has seen more rows.
+    """
+    sampled = _pilot(problem, engine, EXACT_ROWS)
+    starts = [pilot.log_params, None, *(way.estimate.log_params for way in by_bound[:1])]
+    best = _best_of([_climbed(hyper, replace(sampled, start=start)) for start in starts])
+    estimate = replace(best.estimate, n_rows=len(sampled.y))
     rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-    return [Found(estimate, _with_placed_points(problem, engine, estimate, rows), estimate.n_evaluations)]
+    return [Found(estimate, _placed(problem, engine, estimate.log_params, rows), best.n_evaluations)]
 
 
 def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> list[Found]:
     """The bound climbed in rounds on all rows, and first on a sample where there are many.
 
     The sample's hyperparameters are an answer of their own, with inducing points placed for them: the more rows share
-    the points, the more the bound smooths.
+    the points, the more the bound smooths. From there all rows are climbed, with these points if they serve all rows
+    better than those that are picked: they may be too many for the sample to place.
     """
     if engine.source.n > MANY_ROWS:
         problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
@@ -140,17 +151,16 @@ def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estim
     rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
     on_sample = replace(problem, tolerance=SAMPLE_TOLERANCE), engine.on(rows)
     first = _climb_with_all_features(hyper, *on_sample, pilot.log_params)
-    then = _climb_in_rounds(hyper, problem, engine, first.estimate.log_params)
+    start = first.estimate.log_params
     if isinstance(engine, VariationalEngine):  # whose points are rows
+        then = _climb_in_rounds(hyper, problem, engine, start)
         return [replace(then, n_evaluations=then.n_evaluations + first.n_evaluations)]
-    placed = _with_placed_points(problem, engine, first.estimate, rows)
+    placed = _placed(problem, engine, start, rows)
+    if _objective(placed) > _objective(_picked(problem, engine, start)):
+        then = _climbed(hyper, placed)
+    else:
+        then = _climb_in_rounds(hyper, problem, engine, start)
     return [Found(replace(first.estimate, n_rows=rows.n), placed, first.n_evaluations), then]
-
-
-def _with_placed_points(problem: Problem, engine: SparseEngine, estimate: Estimate, rows: Rows) -> Problem:
-    """The problem with inducing points moved to where they serve these hyperparameters best on some rows."""
-    kernel, likelihood = problem.split(estimate.log_params)
-    return replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows))
 
 
 def _climb_with_all_features(hyper: Hyper, problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Found:
@@ -173,13 +183,18 @@ def _climb_in_rounds(hyper: Hyper, problem: Problem, engine: SparseEngine, log_p
     enough = max(LEAST_GAIN, GAIN_PER_ROW * engine.source.n)
     rounds: list[Found] = []
     for _ in range(MAX_ROUNDS):
-        posed = _repicked(problem, engine, log_params)
-        estimate = hyper.estimate(posed)
-        rounds.append(Found(estimate, posed, estimate.n_evaluations))
-        log_params = estimate.log_params
+        rounds.append(_climbed(hyper, _picked(problem, engine, log_params)))
+        log_params = rounds[-1].estimate.log_params
         if len(rounds) > 1 and rounds[-1].objective < rounds[-2].objective + enough:
             break
     return _best_of(rounds)
+
+
+def _climbed(hyper: Hyper, posed: Problem) -> Found:
+    # Rows of a sparse model are visited by threads of our own; dense inference has those of BLAS.
+    with nullcontext() if isinstance(posed.engine, SparseEngine) else outer_blas_threads_for(len(posed.y)):
+        estimate = hyper.estimate(posed)
+    return Found(estimate, posed, estimate.n_evaluations)
 
 
 def _best_of(climbs: list[Found]) -> Found:
@@ -201,10 +216,23 @@ def _pilot(problem: Problem, engine: SparseEngine, n_rows: int | None = None) ->
     return replace(problem, X=X, y=y, likelihood=likelihood, engine=ExactEngine(X, y), ceiling=np.inf)
 
 
-def _repicked(problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Problem:
-    """The problem with inducing points for these hyperparameters, from which its search starts."""
+def _picked(problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> Problem:
+    """The problem with inducing points picked for these hyperparameters, from which its search starts."""
     kernel, _ = problem.split(log_params)
     return replace(problem, engine=engine.at(kernel), start=log_params)
+
+
+def _placed(problem: Problem, engine: SparseEngine, log_params: np.ndarray, rows: Rows) -> Problem:
+    """The same with points that are moved to where they serve these hyperparameters best on some rows."""
+    kernel, likelihood = problem.split(log_params)
+    return replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows), start=log_params)
+
+
+def _objective(posed: Problem) -> float:
+    """What is climbed, but for the prior of hyperparameters, where the search starts."""
+    assert isinstance(posed.engine, SparseEngine)
+    assert posed.start is not None
+    return posed.engine.objective(*posed.split(posed.start))
 
 
 def _say_if_points_are_too_few(best: Found, by_sample: Found) -> None:

@@ -163,6 +163,10 @@ class SparseEngine(Engine):
         found = sparse_evidence(self.model(kernel, likelihood), self.source)
         return found if likelihood.PARAMS else Evidence(found.value, found.gradient[:-1], found.jitter)
 
+    def objective(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        """The value of `evidence` alone, in half its time."""
+        return Passes(self.model(kernel, likelihood), self.source).solution.value
+
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         inferred, left_out = self.solved(kernel, likelihood)
         source = self.source
