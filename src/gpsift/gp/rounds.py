@@ -32,7 +32,8 @@ from gpsift.gp.problem import Problem
 from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, VariationalEngine
 from gpsift.inference.rows import Rows
 from gpsift.inference.sparse_engine import Judged
-from gpsift.likelihoods import KnownNoise
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import KnownNoise, Likelihood
 from gpsift.notices import notice
 from gpsift.threads import outer_blas_threads_for
 
@@ -134,7 +135,7 @@ def _by_sample(
     best = _best_of([_climbed(hyper, replace(sampled, start=start)) for start in starts])
     estimate = replace(best.estimate, n_rows=len(sampled.y))
     rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-    return [Found(estimate, _placed(problem, engine, estimate.log_params, rows), best.n_evaluations)]
+    return [Found(estimate, _placed(_picked(problem, engine, estimate.log_params), rows), best.n_evaluations)]
 
 
 def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estimate) -> list[Found]:
@@ -155,8 +156,9 @@ def _by_bound(hyper: Hyper, problem: Problem, engine: SparseEngine, pilot: Estim
     if isinstance(engine, VariationalEngine):  # whose points are rows
         then = _climb_in_rounds(hyper, problem, engine, start)
         return [replace(then, n_evaluations=then.n_evaluations + first.n_evaluations)]
-    placed = _placed(problem, engine, start, rows)
-    if _objective(placed) > _objective(_picked(problem, engine, start)):
+    picked = _picked(problem, engine, start)
+    placed = _placed(picked, rows)
+    if _objective(placed) > _objective(picked):
         then = _climbed(hyper, placed)
     else:
         then = _climb_in_rounds(hyper, problem, engine, start)
@@ -222,17 +224,22 @@ def _picked(problem: Problem, engine: SparseEngine, log_params: np.ndarray) -> P
     return replace(problem, engine=engine.at(kernel), start=log_params)
 
 
-def _placed(problem: Problem, engine: SparseEngine, log_params: np.ndarray, rows: Rows) -> Problem:
-    """The same with points that are moved to where they serve these hyperparameters best on some rows."""
-    kernel, likelihood = problem.split(log_params)
-    return replace(problem, engine=engine.at(kernel).placed(kernel, likelihood, rows), start=log_params)
+def _placed(picked: Problem, rows: Rows) -> Problem:
+    """The same with its points moved to where they serve these hyperparameters best on some rows."""
+    engine, kernel, likelihood = _at_start(picked)
+    return replace(picked, engine=engine.placed(kernel, likelihood, rows))
 
 
 def _objective(posed: Problem) -> float:
     """What is climbed, but for the prior of hyperparameters, where the search starts."""
+    engine, kernel, likelihood = _at_start(posed)
+    return engine.objective(kernel, likelihood)
+
+
+def _at_start(posed: Problem) -> tuple[SparseEngine, Kernel, Likelihood]:
     assert isinstance(posed.engine, SparseEngine)
     assert posed.start is not None
-    return posed.engine.objective(*posed.split(posed.start))
+    return posed.engine, *posed.split(posed.start)
 
 
 def _say_if_points_are_too_few(best: Found, by_sample: Found) -> None:
