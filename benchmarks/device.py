@@ -19,13 +19,17 @@ from gpsift.arrays import like, on_device
 from gpsift.inference.exact import exact_evidence
 from gpsift.inference.rows import LocalRows, Rows
 from gpsift.inference.sparse import sparse_evidence, sparse_model
+from gpsift.inference.sparse_engine import local_rows
+from gpsift.inference.variational_engine import VariationalEngine
+from gpsift.likelihoods import Probit
 
-SECTIONS = ("agreement", "exact", "measures", "sparse")
+SECTIONS = ("agreement", "exact", "measures", "sparse", "classes")
 # Rows and features of one value with gradient of the exact log evidence.
 EXACT = ((10_000, 100), (20_000, 20), (40_000, 20))
 # Rows and features of a ranking after a fit, for KL and for VAR.
 KL_SIZES, VAR_SIZES = ((10_000, 100), (40_000, 20)), ((10_000, 20),)
 SPARSE = {"n": 10_000_000, "p": 20, "m": 512}
+CLASSES = {"n": 1_000_000, "p": 20, "m": 256}
 NOISE = 0.1
 
 
@@ -37,8 +41,9 @@ def main() -> None:
     warnings.simplefilter("ignore", gs.GPSiftWarning)
     if chosen.device == "cuda":
         print(torch.cuda.get_device_name(), "torch", torch.__version__, flush=True)
+    run = {"agreement": agreement, "exact": exact, "measures": measures, "sparse": sparse, "classes": classes}
     for section in chosen.sections:
-        {"agreement": agreement, "exact": exact, "measures": measures, "sparse": sparse}[section](chosen.device)
+        run[section](chosen.device)
 
 
 def agreement(device: str) -> None:
@@ -122,6 +127,28 @@ def sparse(device: str) -> None:
         answer: list[gs.Ranking] = []
         spent = seconds(lambda: answer.append(gs.rank(fitted[0], points, measure=measure)))  # noqa: B023
         print(f"{measure.label} at 10^6 rows: {spent:.1f} s, scores {answer[0].scores.round(3)}", flush=True)
+
+
+def classes(device: str) -> None:
+    """Two classes, here and on the device: one value with gradient, and a fit."""
+    n, p, m = CLASSES["n"], CLASSES["p"], CLASSES["m"]
+    X, f = toy(n, p)
+    y = (f > 0.0).astype(float)
+    kernel = gs.SquaredExponential(np.full(p, np.sqrt(p)))
+    for name, beside in (("NumPy", np.empty(0)), (device, on_device(device))):
+        rows = Rows(like(beside, X), like(beside, y))
+        engine = VariationalEngine(local_rows(rows, gs.Sparse(m=m)), X[:m], like(beside, X[:m]), gs.Sparse(m=m))
+        found: list[float] = []
+        spent = seconds(lambda: found.append(engine.fresh().evidence(kernel, Probit()).value))  # noqa: B023
+        print(f"classes, n {n}, p {p}, m {m}, {name}: value and gradient {spent:.2f} s, {found[0]:.8f}", flush=True)
+    fitted: list[gs.FittedGP] = []
+    model = gs.GP(likelihood="bernoulli", hyper=gs.ML2(starts=1), inference=gs.Sparse(m=m), device=device)
+    spent = seconds(lambda: fitted.append(model.fit(X, y)))
+    print(f"classes, fit: {spent:.0f} s, {fitted[0].report.n_evaluations} evaluations", flush=True)
+    for measure in (gs.KL(), gs.VAR()):
+        answer: list[gs.Ranking] = []
+        spent = seconds(lambda: answer.append(gs.rank(fitted[0], measure=measure)))  # noqa: B023
+        print(f"{measure.label} at all rows: {spent:.1f} s, scores {answer[0].scores.round(3)}", flush=True)
 
 
 def toy(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:

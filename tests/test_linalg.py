@@ -43,6 +43,15 @@ def test_inputs_are_not_overwritten_unless_allowed(rng):
     assert np.array_equal(L, factor)
 
 
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+def test_products_with_triangles_and_grams_match_numpy(n, rng, to_library):
+    A, L, weights = rng.normal(size=(30, n)), np.tril(rng.normal(size=(n, n))), rng.uniform(size=30)
+    found = linalg.times_transposed(to_library(A), to_library(L))
+    assert_allclose(to_numpy(found), A @ L.T, rtol=1e-12, atol=1e-12)
+    found = linalg.weighted_gram(to_library(A), to_library(weights))
+    assert_allclose(to_numpy(found), (A.T * weights) @ A, rtol=1e-12, atol=1e-12)
+
+
 def test_diagonal_helpers_match_numpy(rng, to_library):
     A, d = rng.normal(size=(4, 4)), rng.normal(size=4)
     assert_allclose(to_numpy(linalg.add_diagonal(to_library(A), to_library(d))), A + np.diag(d))

@@ -146,6 +146,24 @@ def invert_lower(L: Array) -> Array:
     return solve_lower(L, eye_like(L, L.shape[0]))
 
 
+def times_transposed(A: Array, L: Array) -> Array:
+    """A L^T for lower triangular L, without most of the products with its zeros."""
+    if not isinstance(A, np.ndarray):
+        return A @ L.T
+    # Not BLAS's dtrmm: SciPy's holds Python's lock, and chunks of rows are visited by threads.
+    product = np.empty((A.shape[0], L.shape[0]), dtype=A.dtype)
+    for start in range(0, L.shape[0], BLOCK):
+        stop = min(start + BLOCK, L.shape[0])
+        np.matmul(A[:, :stop], L[start:stop, :stop].T, out=product[:, start:stop])
+    return product
+
+
+def weighted_gram(A: Array, weights: Array) -> Array:
+    """A^T diag(w) A for weights of at least 0: of a matrix and its own transpose BLAS computes one triangle."""
+    root = namespace(weights).sqrt(weights)[:, None] * A
+    return root.T @ root
+
+
 def row_products(A: Array, B: Array) -> Array:
     """sum_k A_ik B_ik, (n,), without the matrix of products."""
     if isinstance(A, np.ndarray):

@@ -115,6 +115,10 @@ class Reference(ABC):
         """The same model as it is sent to rows that are elsewhere."""
         return self
 
+    def with_sizes(self, X: np.ndarray, size: np.ndarray | None) -> Self:
+        """The same model, for which these points are training rows with these trials or exposures, if it has such."""
+        return self
+
     @property
     def how(self) -> str:
         """How derivatives are made, in a few words; a model with an `at` of its own says it otherwise."""

@@ -33,6 +33,8 @@ class GPResponse:
     y_center, y_scale : float
     bring : callable
         From arrays of the posterior to those that are handed out: NumPy's by default.
+    stays : bool
+        Whether `predictive` computes where the posterior lives, as that of Gaussian noise does; others are NumPy's.
     """
 
     latent: LatentAt
@@ -42,11 +44,12 @@ class GPResponse:
     y_center: float
     y_scale: float
     bring: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
+    stays: bool = field(default=True, kw_only=True)
 
     @property
     def there(self) -> GPResponse:
-        """The same with moments and slopes left where the posterior lives, for those who go on computing."""
-        return replace(self, bring=_as_it_is)
+        """The same with moments and slopes left where the posterior lives, for those who can go on computing there."""
+        return replace(self, bring=_as_it_is) if self.stays else self
 
     @property
     def latent_mean(self) -> np.ndarray:

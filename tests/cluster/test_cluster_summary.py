@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gpsift.cluster.summary import Bounds, Missing, Spread, Values, cloud, summarise
+from gpsift.cluster.summary import NOWHERE, Bounds, Spread, Values, cloud, missing, summarise
 from gpsift.inference.rows import Rows
 from gpsift.inputs import InputMoments
+from gpsift.likelihoods import Binomial, Gaussian
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def in_parts(visit, rows, edges=(0, 1, 150, 250, 400)):
 
 
 def test_summary_in_parts_matches_that_of_all_rows(rows):
-    found = in_parts(lambda chunk: summarise(5, chunk), rows)
+    found = in_parts(lambda chunk: summarise(5, Gaussian(), chunk), rows)
     columns = np.column_stack([rows.X, rows.y, rows.noise_var])
     assert_allclose(found.spread.mean, columns.mean(axis=0), rtol=1e-14)
     assert_allclose(found.spread.sd, columns.std(axis=0), rtol=1e-13, atol=1e-15)
@@ -43,9 +44,17 @@ def test_spread_keeps_its_digits_where_the_mean_is_large():
 def test_missing_values_are_counted_and_the_first_is_found(rows):
     X = rows.X.copy()
     X[[160, 370], 1], X[300, 2] = np.nan, np.inf
-    found = in_parts(lambda chunk: Missing.of(chunk.X), Rows(X, rows.y))
+    found = in_parts(missing, Rows(X, rows.y))
     assert_array_equal(found.counts, [0, 2, 1, 0])
-    assert found.first == 160
+    assert_array_equal(found.first, [NOWHERE, 160, 300, NOWHERE])
+
+
+def test_targets_and_sizes_that_a_likelihood_refuses_are_counted(rows):
+    y, size = np.arange(400.0) % 3, np.full(400, 2.0)
+    y[[170, 171]], size[350] = (-1.0, 5.0), 0.5
+    found = in_parts(lambda chunk: summarise(5, Binomial(), chunk).wrong, Rows(rows.X, y, size=size))
+    assert_array_equal(found.counts, [3, 1])  # y is 2 where there is half a trial
+    assert_array_equal(found.first, [170, 350])
 
 
 def test_values_are_kept_while_they_are_few(rows):

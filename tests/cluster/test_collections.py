@@ -135,7 +135,8 @@ def test_text_in_a_frame_is_refused_by_name(table):
     ("model", "message"),
     [
         (gs.GP(inference="exact"), 'need sparse inference, got inference="exact".*X.compute'),
-        (gs.GP(likelihood="poisson", inference="sparse"), "need Gaussian noise"),
+        (gs.GP(likelihood="student-t", inference="sparse"), "a log-concave likelihood, which StudentT is not"),
+        (gs.GP(likelihood="softmax"), "one latent function .*, which Softmax is not"),
         (gs.GP(hyper=gs.NUTS(), inference="sparse"), "Sampled hyperparameters"),
     ],
 )

@@ -81,12 +81,67 @@ def test_tensors_on_a_device_are_read_and_decide_where_the_model_lives(monkeypat
     assert isinstance(gs.GP(hyper=FIXED).fit(X, Y).posterior.weights, np.ndarray)
 
 
-@pytest.mark.parametrize(
-    ("options", "what"), [({"likelihood": "poisson"}, "Poisson"), ({"hyper": gs.NUTS()}, r"NUTS\(\)")]
-)
-def test_what_a_device_cannot_do_is_said(options, what):
-    with pytest.raises(ValueError, match=f"for Gaussian noise .*not for {what}. Leave `device` out"):
-        gs.GP(device="cpu", **options).fit(X, np.abs(np.round(Y)))
+LIKELIHOODS = {
+    "probit": ("bernoulli", (np.median(Y) < Y).astype(float), {}, {}),
+    "binomial": ("binomial", np.clip(np.round(4.0 * Y), 0.0, 7.0), {"trials": np.full(N, 7.0)}, {}),
+    "negative binomial": (
+        "negative-binomial",
+        np.maximum(np.round(3.0 * Y), 0.0),
+        {"exposure": 1.0 + EACH_NOISE},
+        {"concentration": 2.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@pytest.mark.parametrize("measure", [gs.KL(), gs.KL(delta=1e-4), gs.KL(latent=True), gs.VAR()], ids=lambda m: m.label)
+def test_sparse_models_of_classes_and_counts_are_those_of_numpy(name, measure, monkeypatch):
+    monkeypatch.setattr("gpsift.inference.variational.AVERAGED_BYTES", 8 * 17)
+    likelihood, y, sizes, params = LIKELIHOODS[name]
+    hyper = gs.Fixed(lengthscale=1.0, signal_var=1.3, constant_var=0.2, **params)
+    here, there = (
+        gs.GP(likelihood=likelihood, hyper=hyper, inference=gs.Sparse(m=30), device=device).fit(X, y, **sizes)
+        for device in (None, "cpu")
+    )
+    assert isinstance(there.posterior.weights, torch.Tensor)
+    assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, rel=1e-10)
+    assert_allclose(there.quality.lpd, here.quality.lpd, rtol=1e-6)
+    for points in (X, NEW):
+        assert_allclose(gs.rank(there, points, measure).scores, gs.rank(here, points, measure).scores, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_fits_to_classes_and_counts_end_where_those_of_numpy_end(name):
+    likelihood, y, sizes, _ = LIKELIHOODS[name]
+    here, there = (
+        gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=1), inference=gs.Sparse(m=20), device=device).fit(
+            X, y, **sizes
+        )
+        for device in (None, "cpu")
+    )
+    assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-4)
+
+
+def test_what_a_device_cannot_do_is_said():
+    counts = np.abs(np.round(Y))
+    with pytest.raises(ValueError, match=r"with ML2.*, not with NUTS\(\). Leave `device` out"):
+        gs.GP(device="cpu", hyper=gs.NUTS()).fit(X, Y)
+    words = (
+        r"not for Laplace's method, which Poisson has with 120 rows: take `inference=Sparse\(m=...\)`, leave `device`"
+    )
+    with pytest.raises(ValueError, match=words):
+        gs.GP(device="cpu", likelihood="poisson").fit(X, counts)
+    with pytest.raises(ValueError, match="not for expectation propagation, which Probit has with 120 rows"):
+        gs.GP(device="cpu", likelihood="bernoulli").fit(X, counts > 0)
+    with pytest.raises(ValueError, match="which StudentT has with 120 rows: leave `device` out"):
+        gs.GP(device="cpu", likelihood="student-t").fit(X, Y)
+
+
+def test_many_classes_on_a_device_are_sparse_by_default(monkeypatch):
+    monkeypatch.setattr("gpsift.gp.model.LARGEST_DENSE", 100)
+    with pytest.warns(gs.GPSiftWarning, match="With 120 rows, more than 100, inference is sparse"):
+        gp = gs.GP(device="cpu", likelihood="bernoulli", hyper=gs.Fixed()).fit(X, np.median(Y) < Y)
+    assert isinstance(gp.posterior.weights, torch.Tensor)
 
 
 def test_a_device_that_is_not_there_is_said():

@@ -7,6 +7,16 @@ in, and not before.
 
 from gpsift.cluster.collections import read_collections
 from gpsift.cluster.rows import ClusterRows
-from gpsift.cluster.summary import Cloud, Spread, Summary, cloud, missing, summarise
+from gpsift.cluster.summary import NOWHERE, Cloud, Spread, Summary, cloud, missing, summarise
 
-__all__ = ["Cloud", "ClusterRows", "Spread", "Summary", "cloud", "missing", "read_collections", "summarise"]
+__all__ = [
+    "NOWHERE",
+    "Cloud",
+    "ClusterRows",
+    "Spread",
+    "Summary",
+    "cloud",
+    "missing",
+    "read_collections",
+    "summarise",
+]

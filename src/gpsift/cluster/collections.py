@@ -9,21 +9,28 @@ import numpy as np
 
 from gpsift.cluster.passes import Pass, dask_module
 from gpsift.cluster.rows import Block, ClusterRows, Reading
-from gpsift.tables import is_dask
+from gpsift.tables import is_dask, read_target
 
 
-def read_collections(X: Any, y: Any = None, noise_var: Any = None) -> ClusterRows:
-    """Rows of a dask array or data frame X, with the entries of y and of known noise that belong to them.
+def read_collections(
+    X: Any, y: Any = None, noise_var: Any = None, size: Any = None, *, size_name: str = "size"
+) -> ClusterRows:
+    """Rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
 
     Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
-    Partitions may be of any size; those of y and `noise_var` are made those of X.
+    Partitions may be of any size; those of the others are made those of X.
 
     Parameters
     ----------
     X : dask array (n, p) or data frame
-    y, noise_var : dask array (n,), series, or data frame with one column, optional
+    y : dask array (n,), series, or data frame with one column, optional
+    noise_var, size : the same, or a number for all rows, optional
+    size_name : str
+        What users call the size.
     """
-    given = {name: values for name, values in (("X", X), ("y", y), ("noise_var", noise_var)) if values is not None}
+    fields = {"X": X, "y": y, "noise_var": noise_var, size_name: size}
+    numbers = {name: _number(fields[name], name) for name in ("noise_var", size_name) if np.ndim(fields[name]) == 0}
+    given = {name: values for name, values in fields.items() if values is not None and name not in numbers}
     for name, values in given.items():
         _refuse_unreadable(values, name)
     is_frame = hasattr(X, "columns")
@@ -45,11 +52,15 @@ def read_collections(X: Any, y: Any = None, noise_var: Any = None) -> ClusterRow
         for name, values in given.items()
     }
     blocks = [
-        Block(n, tuple(tables[name][k] if name in tables else None for name in ("X", "y", "noise_var")))
+        Block(n, tuple(tables[name][k] if name in tables else numbers.get(name) for name in fields))
         for k, n in enumerate(lengths["X"])
         if n > 0
     ]
-    return ClusterRows(blocks, names, Reading(n_features), held=given)
+    return ClusterRows(blocks, names, Reading(n_features, size_name=size_name), held=given)
+
+
+def _number(value: Any, name: str) -> float | None:
+    return None if value is None else float(read_target(np.array([value]), 1, name=name)[0])
 
 
 def _refuse_unreadable(values: Any, name: str) -> None:

@@ -20,10 +20,13 @@ T = TypeVar("T", bound=Totals)
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A partition of at least one row: its size, and the delayed tables of which Rows are made."""
+    """A partition of at least one row: how many it has, and the delayed tables of which Rows are made.
+
+    A number in place of a table is that of all rows.
+    """
 
     n: int
-    tables: tuple[Any, ...]  # X, y or None, noise_var or None
+    tables: tuple[Any, ...]  # X, y, noise_var, size; all but the first may be None
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +39,29 @@ class Reading:
         Of the matrices that a visit makes, and what one of them may take.
     transform : callable from Rows to Rows, optional
         Such as standardisation: done to each chunk when it is visited, so that there is no second copy of the data.
+    size_name : str
+        What users call the size of an observation.
     """
 
     n_columns: int
     chunk_bytes: int = CHUNK_BYTES
     transform: Callable[[Rows], Rows] | None = None
+    size_name: str = "size"
 
     @property
     def chunking(self) -> dict[str, int]:
         return {"n_columns": self.n_columns, "chunk_bytes": self.chunk_bytes}
 
-    def chunks(self, rows: Rows) -> Iterator[Rows]:
+    def chunks(self, *tables: Any) -> Iterator[Rows]:
+        rows = self.read(*tables)
         for chunk in row_chunks(rows.n, self.n_columns, self.chunk_bytes):
             yield self.made(rows.chunk(chunk))
+
+    def read(self, X: Any, y: Any = None, noise_var: Any = None, size: Any = None) -> Rows:
+        """A partition as rows in the user's units."""
+        values, _ = feature_values(X, "X")
+        columns = ((y, "y"), (noise_var, "noise_var"), (size, self.size_name))
+        return Rows(values, *(_column(column, len(values), name) for column, name in columns))
 
     def made(self, rows: Rows) -> Rows:
         return rows if self.transform is None else self.transform(rows)
@@ -122,31 +135,27 @@ class ClusterRows:
         return _stacked(one_pass.results())
 
 
-def read_block(X: Any, y: Any = None, noise_var: Any = None) -> Rows:
-    """A partition as rows in the user's units."""
-    values, _ = feature_values(X, "X")
-    return Rows(
-        values,
-        None if y is None else target_values(y, "y"),
-        None if noise_var is None else target_values(noise_var, "noise_var"),
-    )
+def _column(values: Any, n: int, name: str) -> np.ndarray | None:
+    if values is None or isinstance(values, float):
+        return None if values is None else np.full(n, values)
+    return target_values(values, name)
 
 
 def _total_of_block(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
     visit, reading = carried
-    return functools.reduce(operator.add, map(visit, reading.chunks(read_block(*tables))))
+    return functools.reduce(operator.add, map(visit, reading.chunks(*tables)))
 
 
 def _joined_in_block(
     carried: tuple[Callable[[Rows], tuple[Any, ...]], Reading], *tables: Any
 ) -> tuple[np.ndarray, ...]:
     visit, reading = carried
-    found = [visit(chunk) for chunk in reading.chunks(read_block(*tables))]
+    found = [visit(chunk) for chunk in reading.chunks(*tables)]
     return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
 
 def _rows_of_block(reading: Reading, which: np.ndarray, *tables: Any) -> Rows:
-    return reading.made(read_block(*tables).take(which))
+    return reading.made(reading.read(*tables).take(which))
 
 
 def _stacked(parts: Sequence[Rows]) -> Rows:
@@ -154,7 +163,7 @@ def _stacked(parts: Sequence[Rows]) -> Rows:
         pieces = [getattr(part, name) for part in parts]
         return None if pieces[0] is None else np.concatenate(pieces)
 
-    return Rows(stacked("X"), stacked("y"), stacked("noise_var"))
+    return Rows(stacked("X"), stacked("y"), stacked("noise_var"), stacked("size"))
 
 
 def _name(visit: Callable[..., Any]) -> str:

@@ -13,9 +13,11 @@ import numpy as np
 
 from gpsift.inference.rows import Rows, Totals
 from gpsift.inputs import InputMoments, standard_units
+from gpsift.likelihoods import Likelihood
 
 # Values that are not finite, or too large to be squared, are refused when all rows have been seen.
 UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}
+NOWHERE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,27 +78,27 @@ class Bounds(Totals):
 
 
 @dataclass(frozen=True, eq=False)
-class Missing(Totals):
-    """How many values are not finite in each column, and the first row with one."""
+class Marked(Totals):
+    """How many rows are marked in each column, and the first of them; that is `NOWHERE` where there is none."""
 
     n: int
     counts: np.ndarray
-    first: int | None
+    first: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray) -> Self:
-        bad = ~np.isfinite(values)
-        rows = np.flatnonzero(bad.any(axis=1))
-        return cls(len(values), bad.sum(axis=0), int(rows[0]) if rows.size else None)
+    def of(cls, marks: np.ndarray) -> Self:
+        counts = marks.sum(axis=0)
+        return cls(len(marks), counts, np.where(counts > 0, marks.argmax(axis=0), NOWHERE))
 
     def __add__(self, other: Self) -> Self:
-        later = None if other.first is None else self.n + other.first
-        return type(self)(self.n + other.n, self.counts + other.counts, later if self.first is None else self.first)
+        later = np.where(other.counts > 0, self.n + other.first, NOWHERE)
+        first = np.where(self.counts > 0, self.first, later)
+        return type(self)(self.n + other.n, self.counts + other.counts, first)
 
 
-def missing(rows: Rows) -> Missing:
-    """Of the features of a chunk of rows."""
-    return Missing.of(rows.X)
+def missing(rows: Rows) -> Marked:
+    """Features of a chunk of rows that are not finite."""
+    return Marked.of(~np.isfinite(rows.X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,20 +135,27 @@ def _few(values: np.ndarray, most: int) -> np.ndarray | None:
 
 @dataclass(frozen=True, eq=False)
 class Summary(Totals):
-    """All that a fit asks of the rows before it has a model; columns are those of X, then y, then any known noise."""
+    """All that a fit asks of the rows before it has a model.
 
-    missing: Missing
+    Columns are those of X, then y, then any known noise or sizes. Those of `wrong` are y and its sizes, by what the
+    likelihood says.
+    """
+
+    missing: Marked
+    wrong: Marked
     bounds: Bounds
     spread: Spread
     values: Values
 
 
-def summarise(most_values: int, rows: Rows) -> Summary:
+def summarise(most_values: int, likelihood: Likelihood, rows: Rows) -> Summary:
     """A chunk of rows in the user's units."""
-    columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var) if a is not None])
+    columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var, rows.size) if a is not None])
+    y, size = rows.observed()
     with np.errstate(**UNCHECKED):
         return Summary(
-            Missing.of(columns),
+            Marked.of(~np.isfinite(columns)),
+            Marked.of(np.column_stack([likelihood.wrong_targets(y, size), likelihood.wrong_sizes(size)])),
             Bounds.of(columns),
             Spread.of(columns),
             Values.of(rows.X, most_values),

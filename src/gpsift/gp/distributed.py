@@ -7,7 +7,7 @@ would be as large as the data; they are kept for a sample of the rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from gpsift.chunks import CHUNK_BYTES
-from gpsift.cluster import Cloud, ClusterRows, Spread, Summary, cloud, read_collections, summarise
+from gpsift.cluster import NOWHERE, Cloud, ClusterRows, Spread, Summary, cloud, read_collections, summarise
 from gpsift.gp.fitreport import FEW_VALUES, FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.nuts import NUTS
 from gpsift.gp.problem import Problem
-from gpsift.gp.quality import quality_sheet
+from gpsift.gp.quality import Empty, LevelSums, best_level, level_sums, quality_sheet
 from gpsift.gp.related import informed
 from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import Sparse, SparseEngine
+from gpsift.inference import Sparse, SparseEngine, sparse_engine_for
 from gpsift.inference.rows import Rows, Totals
 from gpsift.inputs import InputMoments
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, given_size
 from gpsift.notices import notice
 from gpsift.results import Quality, SampledQuality
 from gpsift.tables import default_names, refuse_extreme, refuse_missing, refuse_not_finite
@@ -89,6 +89,9 @@ class DistributedGP(FittedGP):
         """The same model without its rows, light enough to be sent to them."""
         return replace(self, source=None)
 
+    def with_sizes(self, X: np.ndarray, size: np.ndarray | None) -> Self:
+        return self if size is None else replace(self, X_train=X, size_train=size)
+
 
 def fit_distributed(
     gp: GP,
@@ -105,31 +108,32 @@ def fit_distributed(
     from gpsift.gp.model import check_data
 
     choice = _sparse(gp, likelihood)
-    read_size(likelihood, 1, **sizes)  # refuses what a Gaussian likelihood does not have
-    same_noise = None if noise_var is None or np.ndim(noise_var) else float(noise_var)
-    raw = read_collections(X, y, noise_var if same_noise is None else None)
-    summary = _checked(raw, raw.total(partial(summarise, FEW_VALUES)))
+    size = given_size(likelihood, **sizes)
+    raw = read_collections(X, y, noise_var, size, size_name=likelihood.size_name or "size")
+    named = ("noise_var", noise_var), (raw.reading.size_name, size)
+    beside = [name for name, values in named if values is not None]
+    summary = _checked(raw, raw.total(partial(summarise, FEW_VALUES, likelihood)), likelihood, beside)
     p = summary.values.table.shape[1]
     bounds, spread = summary.bounds.rows, summary.spread
     names = default_names(p) if raw.names is None else raw.names
     constant = check_data(bounds[:, :p], bounds[:, p], raw.names, likelihood, n_rows=raw.n)
     sd = np.where(constant, 0.0, spread.sd[:p])
-    scaling = _scaling(spread, constant, p, standardize=gp.standardize)
+    scaling = _scaling(spread, constant, p, gp, likelihood)
     if noise_var is not None:
-        likelihood = _known_noise(likelihood, same_noise, summary, scaling, p)
+        likelihood = _known_noise(likelihood, summary, scaling, p)
     kernel, likelihood = gp.hyper.prepare(gp.kernel, likelihood)
     kernel = kernel.for_features(p)
     raw = raw.read_as(n_columns=max(choice.m, p), chunk_bytes=choice.chunk_bytes or CHUNK_BYTES)
     source = raw.read_as(
         extremes=(int(summary.bounds.lowest[p]), int(summary.bounds.highest[p])),
-        transform=partial(standardised, scaling, same_noise),
+        transform=partial(standardised, scaling),
     )
     problem = Problem(
         kernel=kernel,
         likelihood=likelihood,
         X=scaling.inputs(_two_rows(spread.mean[:p], sd)),
         y=scaling.target(_two_rows(spread.mean[p], spread.sd[p])),
-        engine=SparseEngine.picking(source, kernel, choice),
+        engine=sparse_engine_for(likelihood).picking(source, kernel, choice),
         names=names,
     )
     estimate, problem = estimate_in_rounds(gp.hyper, informed(problem, start, ceiling))
@@ -141,7 +145,8 @@ def fit_distributed(
     stepped = stepped_features(scaling.inputs(summary.values.table), kernel, names)
     report = FitReport.of(estimate, inferred, inert, stepped)
     report.warn()
-    closing = Closing(left_out, likelihood, scaling, spread.mean[: p + 1], np.append(sd, spread.sd[p]))
+    empty = _empty(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), choice.seed)
+    closing = Closing(left_out, likelihood, scaling, spread.mean[:p], sd, empty)
     log_evidence = max(inferred.log_evidence, report.evidence_bound)
     sheet, inputs = closing.sheet(source, choice.seed, log_evidence, report.n_searched)
     return DistributedGP(
@@ -162,10 +167,23 @@ def fit_distributed(
     )
 
 
-def standardised(scaling: Scaling, noise_var: float | None, rows: Rows) -> Rows:
-    """Rows in the units of the model; `noise_var` where all have the same known one."""
-    noise = np.full(rows.n, noise_var) if noise_var is not None else rows.noise_var
-    return Rows(scaling.inputs(rows.X), scaling.target(rows.y), None if noise is None else noise / scaling.y_scale**2)
+def standardised(scaling: Scaling, rows: Rows) -> Rows:
+    """Rows in the units of the model."""
+    noise_var = None if rows.noise_var is None else rows.noise_var / scaling.y_scale**2
+    return Rows(scaling.inputs(rows.X), scaling.target(rows.y), noise_var, rows.size)
+
+
+def _empty(source: ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int) -> Empty:
+    """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
+    if isinstance(likelihood, Gaussian | KnownNoise):
+        return Gaussian(sd**2), mean
+    level = likelihood.empty_start(*source.sample(KEPT_ROWS, seed).observed())
+    return best_level(likelihood, level, lambda *empty: source.total(partial(level_visit, *empty)))
+
+
+def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
+    """What a chunk of rows says about one latent value for all."""
+    return level_sums(*rows.observed(), likelihood, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +197,10 @@ class Closing:
     likelihood : Likelihood
         In these units too.
     scaling : Scaling
-    mean, sd : array (p + 1,)
-        Of each feature, 0 for the spread of a constant one, and of the target, in the user's units.
+    mean, sd : array (p,)
+        Of each feature, 0 for the spread of a constant one, in the user's units.
+    empty : Likelihood and float
+        What predicts the target without inputs, in these units.
     """
 
     latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
@@ -188,6 +208,7 @@ class Closing:
     scaling: Scaling
     mean: np.ndarray
     sd: np.ndarray
+    empty: Empty
 
     def sheet(
         self, source: ClusterRows, seed: int, log_evidence: float, n_searched: int
@@ -202,7 +223,7 @@ class Closing:
         sheet = SampledQuality(
             loo_mean=arrays.loo_mean,
             loo_var=arrays.loo_var,
-            loo_r2=float(1.0 - found.squared_error / (n * self.sd[-1] ** 2)),
+            loo_r2=1.0 - found.squared_error / found.squared_error_empty,
             lpd=arrays.lpd,
             lpd_empty=arrays.lpd_empty,
             pit=arrays.pit,
@@ -214,22 +235,25 @@ class Closing:
             total_elpd_empty=found.lpd_empty,
             total_diff_se=float(np.sqrt(found.difference.squares / (n - 1) * n)),
         )
-        return sheet, found.cloud.moments(self.mean[:-1], self.sd[:-1])
+        return sheet, found.cloud.moments(self.mean, self.sd)
 
     def left_out(self, rows: Rows) -> Quality:
         """The sheet of some rows."""
         scaling, noise = self.scaling, rows.noise_var
         mean, var = self.latent(rows)
         likelihood = self.likelihood if noise is None else KnownNoise(noise)
-        y = scaling.y_center + scaling.y_scale * rows.y
         return quality_sheet(
-            y,
-            np.ones(rows.n),
+            *self.observed(rows),
             likelihood.in_units(scaling.y_scale),
             scaling.y_center + scaling.y_scale * mean,
             scaling.y_scale**2 * var,
-            empty=(Gaussian(float(self.sd[-1]) ** 2), float(self.mean[-1])),
+            empty=self.empty,
         )
+
+    def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Targets in the user's units, and sizes."""
+        y, size = rows.observed()
+        return self.scaling.y_center + self.scaling.y_scale * y, size
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +261,7 @@ class ClosingSums(Totals):
     """What the last visit finds."""
 
     squared_error: float
+    squared_error_empty: float
     lpd: float
     lpd_empty: float
     difference: Spread
@@ -246,15 +271,17 @@ class ClosingSums(Totals):
 def closing_sums(closing: Closing, rows: Rows) -> ClosingSums:
     """The last visit of a chunk."""
     found, scaling = closing.left_out(rows), closing.scaling
-    y = scaling.y_center + scaling.y_scale * rows.y
+    (y, size), (empty, level) = closing.observed(rows), closing.empty
+    empty_mean, _ = empty.conditional_moments(np.full(y.shape, level), size)
     # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
-    center = scaling.inputs(closing.mean[None, :-1])[0]
+    center = scaling.inputs(closing.mean[None])[0]
     return ClosingSums(
         squared_error=float(np.sum((y - found.loo_mean) ** 2)),
+        squared_error_empty=float(np.sum((y - empty_mean) ** 2)),
         lpd=found.elpd,
         lpd_empty=found.elpd_empty,
         difference=Spread.of(found.lpd - found.lpd_empty),
-        cloud=cloud(center, closing.sd[:-1] / scaling.x_scale, rows.X),
+        cloud=cloud(center, closing.sd / scaling.x_scale, rows.X),
     )
 
 
@@ -267,11 +294,6 @@ def _sparse(gp: GP, likelihood: Likelihood) -> Sparse:
             "`GP(inference=Sparse(m=...))`, or fit rows that fit into memory as `fit(X.compute(), y.compute())`."
         )
     asked = "sparse" if gp.inference == "auto" else gp.inference
-    if not isinstance(likelihood, Gaussian):
-        raise ValueError(
-            f"Rows of dask collections need Gaussian noise, not {type(likelihood).__name__}. Fit rows that fit into "
-            "memory as `fit(X.compute(), y.compute())`."
-        )
     if gp.device is not None:
         raise ValueError("Rows of dask collections are visited where they are; leave `device` out.")
     chosen = choose_inference(asked, likelihood, 0, samples=isinstance(gp.hyper, NUTS), beside=np.empty(0))
@@ -284,33 +306,42 @@ def _sparse(gp: GP, likelihood: Likelihood) -> Sparse:
     return chosen
 
 
-def _checked(raw: ClusterRows, summary: Summary) -> Summary:
-    """Refuse what `tables.read_features` and `tables.read_target` refuse."""
+def _checked(raw: ClusterRows, summary: Summary, likelihood: Likelihood, beside: Sequence[str]) -> Summary:
+    """Refuse what `tables.read_features`, `tables.read_target` and the likelihood refuse.
+
+    `beside` says what there is beside X and y.
+    """
     p = summary.values.table.shape[1]
-    missing, bounds = summary.missing, summary.bounds.rows
+    missing, wrong, bounds = summary.missing, summary.wrong, summary.bounds.rows
     refuse_not_finite(missing.counts[:p], raw.names, "X")
     refuse_extreme(bounds[:, :p], "X")
-    for name, count in zip(("y", "noise_var"), missing.counts[p:], strict=False):
-        if count:
-            assert missing.first is not None
-            refuse_missing(int(count), missing.first, name)
+    for column, name in enumerate(("y", *beside), start=p):
+        if missing.counts[column]:
+            refuse_missing(int(missing.counts[column]), int(missing.first[column]), name)
+    targets, sizes = (int(row) for row in wrong.first)
+    if sizes != NOWHERE:
+        likelihood.refuse_size(sizes, raw.take(np.array([sizes])).size[0])
+    if targets != NOWHERE:
+        likelihood.refuse_target(int(wrong.counts[0]), targets, raw.take(np.array([targets])).y[0])
+    likelihood.check_target(bounds[:, p], bounds[:, -1] if likelihood.size_name in beside else np.ones(2))
     return summary
 
 
-def _scaling(spread: Spread, constant: np.ndarray, p: int, *, standardize: bool) -> Scaling:
-    if not standardize:
+def _scaling(spread: Spread, constant: np.ndarray, p: int, gp: GP, likelihood: Likelihood) -> Scaling:
+    if not gp.standardize:
         return Scaling(np.zeros(p), np.where(constant, np.inf, 1.0), 0.0, 1.0)
-    x_scale = np.where(constant, np.inf, spread.sd[:p])
-    return Scaling(spread.mean[:p], x_scale, float(spread.mean[p]), float(spread.sd[p]))
+    target = (float(spread.mean[p]), float(spread.sd[p])) if likelihood.standardises_target else (0.0, 1.0)
+    return Scaling(spread.mean[:p], np.where(constant, np.inf, spread.sd[:p]), *target)
 
 
-def _known_noise(likelihood: Likelihood, same: float | None, summary: Summary, scaling: Scaling, p: int) -> Likelihood:
+def _known_noise(likelihood: Likelihood, summary: Summary, scaling: Scaling, p: int) -> Likelihood:
     """The likelihood of rows whose noise is known; new ones have the mean noise, and visits find each row's own."""
-    from gpsift.gp.model import with_known_noise
+    from gpsift.gp.model import refuse_noise, with_known_noise
 
-    least, mean = (same, same) if same is not None else (summary.bounds.low[p + 1], summary.spread.mean[p + 1])
-    with_known_noise(likelihood, np.array([least]), 1, scaling)  # refuses what is not positive
-    return with_known_noise(likelihood, np.array([mean]), 1, scaling)
+    bounds = summary.bounds
+    if bounds.low[p + 1] <= 0:
+        refuse_noise(bounds.low[p + 1], int(bounds.lowest[p + 1]))
+    return with_known_noise(likelihood, summary.spread.mean[[p + 1]], 1, scaling)
 
 
 def _two_rows(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:

@@ -173,7 +173,13 @@ class FittedGP(Savable, Reference):
         predictive = partial(self._likelihood_in_units.predictive, size=size if rows is None else size[rows])
         scaling = self.scaling
         return GPResponse(
-            self._latent_at(X, rows), predictive, scaling.x_center, scaling.x_scale, scaling.y_center, scaling.y_scale
+            self._latent_at(X, rows),
+            predictive,
+            scaling.x_center,
+            scaling.x_scale,
+            scaling.y_center,
+            scaling.y_scale,
+            stays=isinstance(self.likelihood, Gaussian | KnownNoise),
         )
 
     def blocks(self, n: int) -> list[slice]:

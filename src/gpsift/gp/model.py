@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -28,8 +28,7 @@ from gpsift.inference import (
     LaplaceEngine,
     MulticlassEngine,
     Sparse,
-    SparseEngine,
-    VariationalEngine,
+    sparse_engine_for,
 )
 from gpsift.inference.memory import refuse_too_large
 from gpsift.inference.rows import Rows
@@ -67,6 +66,7 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
 }
 Inference = Literal["auto", "exact", "sparse", "ep", "laplace"] | Sparse
 INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
+INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
 # Up to so many rows "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
 LARGEST_EXACT = 4000
 LARGEST_EXACT_ON_DEVICE = 20_000
@@ -103,7 +103,7 @@ class GP:
         form). "sparse" is `Sparse()`, whose choices are the number of inducing points and the kind of approximation.
     device : str, optional
         Where matrices live, by torch: "cuda", "cuda:1", "cpu". By default NumPy, or where X lives if it is a CUDA
-        tensor or a CuPy array. For Gaussian noise; results are NumPy arrays either way.
+        tensor or a CuPy array. For exact and sparse inference; results are NumPy arrays either way.
 
     Examples
     --------
@@ -279,10 +279,10 @@ def choose_inference(
     is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
     has_sparse_form = likelihood.is_log_concave and not isinstance(likelihood, Softmax)
     on_host = isinstance(beside, np.ndarray)
-    if not on_host and (samples or not is_gaussian):
+    if samples and not on_host:
         raise ValueError(
-            "A device is used for Gaussian noise with ML2(), MAP() or Fixed(...), not for "
-            f"{'NUTS()' if samples else type(likelihood).__name__}. Leave `device` out, or move X to the CPU."
+            "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
+            "CPU."
         )
     if isinstance(inference, Sparse) or inference == "sparse":
         chosen = Sparse() if isinstance(inference, str) else inference
@@ -315,6 +315,12 @@ def choose_inference(
                 f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{inference}")` takes all rows.'
             )
             return Sparse()
+    if not on_host and not is_gaussian:
+        other = "take `inference=Sparse(m=...)`, " if has_sparse_form else ""
+        raise ValueError(
+            f"A device is used for exact and sparse inference, not for {INFERENCE_NAMES[inference]}, which "
+            f"{type(likelihood).__name__} has with {n} rows: {other}leave `device` out, or move X to the CPU."
+        )
     remedy = "Use `GP(inference=Sparse(m=256))`." if has_sparse_form and not samples else "Fit fewer rows."
     refuse_too_large(inference, n, remedy, beside)
     return inference
@@ -328,8 +334,7 @@ def make_engine(
         is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
         known = like(y, likelihood.variances) if isinstance(likelihood, KnownNoise) else None
         rows = Rows(X, y, known, None if is_gaussian else size)
-        form = SparseEngine if is_gaussian else VariationalEngine
-        return form.picking(local_rows(rows, inference), kernel, inference)
+        return sparse_engine_for(likelihood).picking(local_rows(rows, inference), kernel, inference)
     if inference == "exact":
         if not isinstance(likelihood, Gaussian | KnownNoise):
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
@@ -403,8 +408,13 @@ def with_known_noise(likelihood: Likelihood, noise_var: Any, n: int, scaling: Sc
         noise_var = np.full(n, noise_var)
     values = read_target(noise_var, n, name="noise_var")
     if np.any(values <= 0):
-        raise ValueError(
-            f"`noise_var` must be positive, got {values.min():g} in row {int(values.argmin())}. It is a variance; for "
-            "noise-free data give a small number, such as 1e-8 times the variance of y."
-        )
+        refuse_noise(values.min(), int(values.argmin()))
     return KnownNoise(values / scaling.y_scale**2)
+
+
+def refuse_noise(least: float, row: int) -> NoReturn:
+    """Refuse known noise that is not positive."""
+    raise ValueError(
+        f"`noise_var` must be positive, got {least:g} in row {row}. It is a variance; for noise-free data give a small "
+        "number, such as 1e-8 times the variance of y."
+    )

@@ -8,11 +8,21 @@ inference with Q = (K + D)^-1 and alpha = Q y it is normal with mean y_i - alpha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize
 
+from gpsift.inference.rows import Totals
 from gpsift.likelihoods import Likelihood, Softmax
 from gpsift.results import Quality
+
+# A likelihood and the one latent value of all observations.
+Empty = tuple[Likelihood, float]
+# For a level that is right to eight digits wherever the search starts.
+LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
 
 
 def quality_sheet(
@@ -24,7 +34,7 @@ def quality_sheet(
     *,
     log_evidence: float = np.inf,
     n_searched: int = 0,
-    empty: tuple[Likelihood, float] | None = None,
+    empty: Empty | None = None,
 ) -> Quality:
     """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
 
@@ -81,19 +91,40 @@ def class_quality_sheet(
     )
 
 
-def empty_model(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> tuple[Likelihood, float]:
+def empty_model(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> Empty:
     """The likelihood's parameters and the one latent value that fit all observations best."""
     known = likelihood.empty_fit(y, size)
     if known is not None:
         return known
+    return best_level(likelihood, likelihood.empty_start(y, size), lambda *empty: level_sums(y, size, *empty))
+
+
+def best_level(likelihood: Likelihood, start: float, sums: Callable[[Likelihood, float], LevelSums]) -> Empty:
+    """The same by what `level_sums` finds in all observations, wherever they are."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        model, f = likelihood.with_log_params(theta[1:]), np.full(y.shape, theta[0])
-        by_param = [d.log_density.sum() for d in model.log_param_derivatives(y, f, size)]
-        gradient = np.array([model.derivatives(y, f, size).first.sum(), *by_param])
-        return -float(model.log_density(y, f, size).sum()), -gradient
+        found = sums(likelihood.with_log_params(theta[1:]), float(theta[0]))
+        return -found.log_density / found.n, -found.gradient / found.n
 
-    start = np.concatenate([[likelihood.empty_start(y, size)], likelihood.log_params])
     bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.PARAMS)]
-    result = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    first = np.array([start, *likelihood.log_params])
+    result = minimize(negative, first, jac=True, method="L-BFGS-B", bounds=bounds, options=LEVEL_TOLERANCE)
     return likelihood.with_log_params(result.x[1:]), float(result.x[0])
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums(Totals):
+    """Log density of some observations that share a latent value, and its gradient by that and by log parameters."""
+
+    n: int
+    log_density: float
+    gradient: np.ndarray
+
+
+def level_sums(y: np.ndarray, size: np.ndarray, likelihood: Likelihood, level: float) -> LevelSums:
+    """What observations say about the latent value that they share."""
+    f = np.full(y.shape, level)
+    slopes = [likelihood.derivatives(y, f, size).first]
+    slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
+    gradient = np.array([slope.sum() for slope in slopes])
+    return LevelSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)

@@ -209,7 +209,7 @@ def _pilot(problem: Problem, engine: SparseEngine, n_rows: int | None = None) ->
     """Dense inference on a sample of the rows."""
     if isinstance(engine, VariationalEngine):
         rows = engine.source.sample(n_rows or LAPLACE_PILOT_ROWS, engine.choice.seed)
-        X, y, size = to_numpy(rows.X), to_numpy(rows.y), to_numpy(rows.size)
+        X, (y, size) = to_numpy(rows.X), rows.observed()
         return replace(problem, X=X, y=y, engine=LaplaceEngine(X, y, size), ceiling=np.inf)
     rows = engine.source.sample(n_rows or PILOT_ROWS, engine.choice.seed)
     X, y, likelihood = to_numpy(rows.X), to_numpy(rows.y), problem.likelihood

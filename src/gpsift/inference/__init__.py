@@ -13,7 +13,7 @@ from gpsift.inference.engine import Engine, EPEngine, ExactEngine, Inferred, Lap
 from gpsift.inference.exact import Evidence
 from gpsift.inference.local_posterior import LocalPosterior
 from gpsift.inference.sparse_engine import Sparse, SparseEngine
-from gpsift.inference.variational_engine import VariationalEngine
+from gpsift.inference.variational_engine import VariationalEngine, sparse_engine_for
 
 __all__ = [
     "CoupledAt",
@@ -29,4 +29,5 @@ __all__ = [
     "Sparse",
     "SparseEngine",
     "VariationalEngine",
+    "sparse_engine_for",
 ]

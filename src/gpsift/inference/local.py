@@ -37,6 +37,7 @@ from gpsift.linalg import (
     jittered_cholesky,
     log_det_from_cholesky,
     row_products,
+    times_transposed,
 )
 from gpsift.posterior import Posterior
 
@@ -152,7 +153,7 @@ class Localised:
         K, prior = posterior.kernel.between(rows.X, triple.Z).K, posterior.kernel.diag(rows.X)
         explained, unknown = (factor.root(K.T).T for factor in triple.factors)
         A = explained[:, : posterior.Z.shape[0]]
-        pull = A @ posterior.L_P_inverse.T
+        pull = times_transposed(A, posterior.L_P_inverse)
         h, d = row_products(unknown, pull), prior - row_products(A, A) + rows.noise_var - row_products(pull, pull)
         mean = K @ triple.weights - h * (rows.y - A @ self.mean) / d
         var = prior - row_products(explained, explained) + row_products(unknown, unknown) + h**2 / d

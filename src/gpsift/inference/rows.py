@@ -43,6 +43,11 @@ class Rows:
         """Those with these numbers."""
         return self._each(lambda a: rows_of(a, which))
 
+    def observed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and sizes, 1 where there are none, in NumPy, as likelihoods take them."""
+        y = to_numpy(self.y)
+        return y, np.ones(y.shape) if self.size is None else to_numpy(self.size)
+
     def _each(self, of: Callable[[Array], Array]) -> Rows:
         return Rows(*(None if a is None else of(a) for a in (self.X, self.y, self.noise_var, self.size)))
 

@@ -44,6 +44,7 @@ from gpsift.linalg import (
     log_det_from_cholesky,
     row_products,
     solve_lower,
+    times_transposed,
 )
 from gpsift.posterior import DenseFactor, Posterior
 
@@ -80,7 +81,7 @@ class Inducing:
 
     def whitened(self, pairs: Pairs) -> Array:
         """K_xz L^-T."""
-        return pairs.K @ self.L_inverse.T
+        return times_transposed(pairs.K, self.L_inverse)
 
     def unwhitened(self, inner: Array) -> Array:
         """L^-T `inner` L^-1: a derivative by K_zz, of one in the whitened coordinates."""
@@ -225,7 +226,7 @@ def solve(model: Model, total: Moments) -> Solution:
 def sites(chunk: Whitened, solution: Solution) -> Sites:
     """alpha and the diagonal of (Q + D)^-1 for the rows of a chunk."""
     xp = namespace(chunk.A)
-    V = chunk.A @ solution.L_B_inverse.T
+    V = times_transposed(chunk.A, solution.L_B_inverse)
     # Where a row decides alone, rounding can take its leverage above 1.
     leverage = xp.clip(row_products(V, V), 0.0, 1.0 - xp.finfo(V.dtype).eps)
     return Sites(_alpha(chunk, solution), (1.0 - leverage) / chunk.D)

@@ -39,6 +39,7 @@ from typing import Self
 import numpy as np
 
 from gpsift.arrays import Array, eye_like, like, namespace, to_numpy
+from gpsift.chunks import row_chunks
 from gpsift.inference.exact import Evidence
 from gpsift.inference.rows import Rows, RowSource, Totals
 from gpsift.inference.sparse import Inducing
@@ -52,8 +53,11 @@ from gpsift.linalg import (
     invert_lower,
     log_det_from_cholesky,
     row_products,
+    times_transposed,
     total_product,
+    weighted_gram,
 )
+from gpsift.threads import threaded_map
 
 MAX_STEPS = 200
 MAX_HALVINGS = 30
@@ -62,6 +66,8 @@ TOLERANCE = 1e-14
 # So many places of the path are mixed; directions this near to parallel count as one.
 MEMORY = 6
 PARALLEL = 1e-10
+# Latent values that a thread averages over in one go, where the others are on a device.
+AVERAGED_BYTES = 2**17
 # A loss below this share of the bound is rounding error.
 ROUNDING = 1e-12
 
@@ -143,6 +149,18 @@ class Whitened:
 
 
 @dataclass(frozen=True, eq=False)
+class Explained:
+    """A chunk of rows under q: their a_i^T v, and averages over their f(x_i)."""
+
+    mean: Array  # of a_i^T v
+    s: Array  # its variance
+    W: Array
+    g: Array
+    log_density: float  # sum_i E log p
+    by_params: np.ndarray  # sum_i E d log p by the log parameters of the likelihood, where asked for
+
+
+@dataclass(frozen=True, eq=False)
 class Sites(Totals):
     """What a step needs of the rows: the sites that they would like to have, and how well q explains them."""
 
@@ -167,9 +185,10 @@ class Slopes(Totals):
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best q, or the last one."""
+    """The best q, or the last one, and the bound there."""
 
     q: Normal
+    value: float
     converged: bool
     n_steps: int
 
@@ -183,57 +202,68 @@ def whiten(model: Model, rows: Rows) -> Whitened:
     return Whitened(pairs, A, namespace(A).clip(r, 0.0, None))
 
 
-def projected(chunk: Whitened, q: Normal) -> tuple[Array, Array]:
-    """Mean and variance of a_i^T v."""
-    V = chunk.A @ q.L_P_inverse.T
-    return chunk.A @ q.mean, row_products(V, V)
+def explain(model: Model, q: Normal, rows: Rows, chunk: Whitened, *, by_params: bool = False) -> Explained:
+    """What q and the likelihood make of a chunk.
+
+    Likelihoods are NumPy's: where matrices live on a device, moments come from there, and threads that have no rows to
+    visit average over them.
+    """
+    V = times_transposed(chunk.A, q.L_P_inverse)
+    mean, s = chunk.A @ q.mean, row_products(V, V)
+    y, size = rows.observed()
+    moments = y, to_numpy(mean), to_numpy(chunk.r + s), size
+
+    def averages(piece: slice) -> list[np.ndarray]:
+        of_piece = [values[piece] for values in moments]
+        slopes = model.likelihood.expected_param_slopes(*of_piece) if by_params else []
+        return [*model.likelihood.expected(*of_piece), *slopes]
+
+    if isinstance(chunk.A, np.ndarray):
+        log_density, first, bend, *slopes = averages(slice(None))
+    else:
+        found = threaded_map(averages, row_chunks(rows.n, 1, AVERAGED_BYTES))
+        log_density, first, bend, *slopes = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
+    sums = np.array([slope.sum() for slope in slopes])
+    return Explained(mean, s, like(chunk.A, bend), like(chunk.A, first), float(log_density.sum()), sums)
 
 
 def flat_sites(model: Model, level: float, rows: Rows) -> Sites:
     """A visit before there is a q: the rows are as curved as at this latent value, and all say that it is right."""
-    chunk, (y, size) = whiten(model, rows), observed(rows)
+    chunk, (y, size) = whiten(model, rows), rows.observed()
     f = np.full(y.shape, level)
     W = like(chunk.A, np.maximum(-model.likelihood.derivatives(y, f, size).second, 0.0))
-    return Sites(chunk.A.T @ (W[:, None] * chunk.A), (level * W) @ chunk.A, 0.0)
+    return Sites(weighted_gram(chunk.A, W), (level * W) @ chunk.A, 0.0)
 
 
 def sites(model: Model, q: Normal, rows: Rows) -> Sites:
     """The visit of a step."""
-    chunk, (y, size) = whiten(model, rows), observed(rows)
-    mean, s = projected(chunk, q)
-    expected = model.likelihood.expected(y, to_numpy(mean), to_numpy(chunk.r + s), size)
-    W, g = like(chunk.A, expected.bend), like(chunk.A, expected.first)
+    chunk = whiten(model, rows)
+    found = explain(model, q, rows, chunk)
     with np.errstate(over="ignore", invalid="ignore"):  # a step that goes too far has infinite sites, and is not taken
-        AA, Ab = chunk.A.T @ (W[:, None] * chunk.A), (W * mean + g) @ chunk.A
-    return Sites(AA, Ab, float(expected.log_density.sum()))
+        AA, Ab = weighted_gram(chunk.A, found.W), (found.W * found.mean + found.g) @ chunk.A
+    return Sites(AA, Ab, found.log_density)
 
 
 def slopes(model: Model, q: Normal, shrunk: Array, rows: Rows) -> Slopes:
     """The visit of the gradient, with `shrunk` = (I - S) L^-1."""
-    chunk, (y, size), inducing = whiten(model, rows), observed(rows), model.inducing
-    mean, s = projected(chunk, q)
-    moments = y, to_numpy(mean), to_numpy(chunk.r + s), size
-    expected = model.likelihood.expected(*moments)
-    W, g = like(chunk.A, expected.bend), like(chunk.A, expected.first)
-    G = (W[:, None] * chunk.A) @ shrunk
-    G += g[:, None] * (q.mean @ inducing.L_inverse)
-    return Slopes(
-        chunk.pairs.log_gradient(G) + inducing.kernel.diag_log_gradient(rows.X, -0.5 * W),
-        np.array([slope.sum() for slope in model.likelihood.expected_param_slopes(*moments)]),
-        float(expected.log_density.sum()),
-    )
+    chunk, inducing = whiten(model, rows), model.inducing
+    found = explain(model, q, rows, chunk, by_params=True)
+    G = (found.W[:, None] * chunk.A) @ shrunk
+    G += found.g[:, None] * (q.mean @ inducing.L_inverse)
+    by_kernel = chunk.pairs.log_gradient(G) + inducing.kernel.diag_log_gradient(rows.X, -0.5 * found.W)
+    return Slopes(by_kernel, found.by_params, found.log_density)
 
 
-def left_out(model: Model, q: Normal, rows: Rows) -> tuple[Array, Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each without its own site; and E log p with it."""
-    chunk, (y, size) = whiten(model, rows), observed(rows)
-    mean, s = projected(chunk, q)
-    expected = model.likelihood.expected(y, to_numpy(mean), to_numpy(chunk.r + s), size)
-    W, g = like(chunk.A, expected.bend), like(chunk.A, expected.first)
-    xp = namespace(chunk.A)
+def left_out(model: Model, q: Normal, rows: Rows) -> tuple[Array, Array]:
+    """Latent mean and variance at the rows of a chunk, each without its own site.
+
+    The sites of the other rows, the inducing points and the hyperparameters stay as they were found with the row.
+    """
+    chunk, xp = whiten(model, rows), namespace(q.precision)
+    found = explain(model, q, rows, chunk)
     # 1 / s - W is what is left of the precision of a_i^T v. Rounding can take the row's leverage above 1.
-    kept = xp.clip(1.0 - W * s, float(xp.finfo(s.dtype).eps), None)
-    return mean - g * s / kept, chunk.r + s / kept, like(chunk.A, expected.log_density)
+    kept = xp.clip(1.0 - found.W * found.s, float(xp.finfo(found.s.dtype).eps), None)
+    return found.mean - found.g * found.s / kept, chunk.r + found.s / kept
 
 
 def climb(model: Model, source: RowSource, starts: Iterable[Normal]) -> Optimum:
@@ -251,7 +281,7 @@ def climb(model: Model, source: RowSource, starts: Iterable[Normal]) -> Optimum:
     for n_steps in range(1, MAX_STEPS + 1):
         target = here.target
         if 0.5 * q.distance(target) < TOLERANCE * max(1.0, abs(value)):
-            return Optimum(target, converged=True, n_steps=n_steps)
+            return Optimum(target, value, converged=True, n_steps=n_steps)
         path = [*path, (q, target)][-MEMORY:]
         for goal in _goals(path):
             nearer, found, reached = _visited(model, source, goal)
@@ -259,9 +289,9 @@ def climb(model: Model, source: RowSource, starts: Iterable[Normal]) -> Optimum:
                 break
             path = path[-1:]
         else:
-            return Optimum(q, converged=False, n_steps=n_steps)
+            return Optimum(q, value, converged=False, n_steps=n_steps)
         q, here, value = nearer, found, reached
-    return Optimum(q, converged=False, n_steps=MAX_STEPS)
+    return Optimum(q, value, converged=False, n_steps=MAX_STEPS)
 
 
 def mixed(path: Sequence[tuple[Normal, Normal]]) -> Normal:
@@ -296,14 +326,14 @@ def _goals(path: Sequence[tuple[Normal, Normal]]) -> Iterator[Normal]:
 
 def flat_start(model: Model, source: RowSource, level: float) -> Normal:
     """A q to start from, around the function that has this latent value everywhere."""
-    _prepare(model)
+    prepare(model)
     return source.total(partial(flat_sites, model, level)).target
 
 
 def bound_gradient(model: Model, source: RowSource, q: Normal) -> Evidence:
     """The bound at the optimal q, and its gradient by the log parameters of the kernel, then of the likelihood."""
     inducing, m, S = model.inducing, q.mean, q.covariance
-    _prepare(model, q)
+    prepare(model, q)
     total = source.total(partial(slopes, model, q, inducing.L_inverse - S @ inducing.L_inverse))
     H = m[:, None] * m + S + q.precision - 2.0 * eye_like(S, S.shape[0])
     by_kernel = total.by_kernel + inducing.log_gradient(inducing.unwhitened(-0.5 * H))
@@ -311,31 +341,15 @@ def bound_gradient(model: Model, source: RowSource, q: Normal) -> Evidence:
     return Evidence(total.log_density - q.kl_from_prior, gradient, inducing.added)
 
 
-def cavities(model: Model, source: RowSource, q: Normal) -> tuple[np.ndarray, np.ndarray, float]:
-    """Latent mean and variance at each row without its site, (n,) each, and the bound.
-
-    The sites of the other rows, the inducing points and the hyperparameters stay as they were found with the row.
-    """
-    _prepare(model, q)
-    mean, var, log_density = source.joined(partial(left_out, model, q))
-    return mean, var, float(namespace(mean).sum(log_density)) - q.kl_from_prior
-
-
 def _visited(model: Model, source: RowSource, q: Normal) -> tuple[Normal, Sites, float]:
     """q, what a step from it needs, and the bound: minus infinity where rates of e^40 leave a step no digits."""
-    _prepare(model, q)
+    prepare(model, q)
     found = source.total(partial(sites, model, q))
     return q, found, found.log_density - q.kl_from_prior if found.target.is_proper() else -math.inf
 
 
-def _prepare(model: Model, q: Normal | None = None) -> None:
+def prepare(model: Model, q: Normal | None = None) -> None:
     """What every visit uses is made once, not by every thread."""
     _ = model.inducing.L_inverse
     if q is not None:
         _ = q.L_P_inverse, q.mean
-
-
-def observed(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Targets and sizes (trials, exposure; 1 where there are none) in NumPy, as likelihoods take them."""
-    y = to_numpy(rows.y)
-    return y, np.ones(y.shape) if rows.size is None else to_numpy(rows.size)

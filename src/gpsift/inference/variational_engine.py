@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -13,19 +14,24 @@ from gpsift.inference.exact import Evidence
 from gpsift.inference.inducing import most_candidates
 from gpsift.inference.rows import RowSource
 from gpsift.inference.sparse import Inducing, posterior_of
-from gpsift.inference.sparse_engine import Sparse, SparseEngine
+from gpsift.inference.sparse_engine import Solved, Sparse, SparseEngine
 from gpsift.inference.variational import (
     Model,
     Normal,
     Optimum,
     bound_gradient,
-    cavities,
     climb,
     flat_start,
-    observed,
+    left_out,
+    prepare,
 )
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+
+
+def sparse_engine_for(likelihood: Likelihood) -> type[SparseEngine]:
+    """The closed form of Gaussian noise, or the variational one."""
+    return SparseEngine if isinstance(likelihood, Gaussian | KnownNoise) else VariationalEngine
 
 
 class VariationalEngine(SparseEngine):
@@ -40,20 +46,21 @@ class VariationalEngine(SparseEngine):
         model = Model(Inducing.of(kernel, self.Z), likelihood)
         return bound_gradient(model, self.source, self._optimum(model).q)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         model = Model(Inducing.of(kernel, self.Z), likelihood)
         found = self._optimum(model)
-        cavity_mean, cavity_var, value = cavities(model, self.source, found.q)
-        return Inferred(
+        prepare(model, found.q)
+        inferred = Inferred(
             posterior=posterior_of(model.inducing, found.q.mean, found.q.precision),
-            log_evidence=value,
-            cavity_mean=cavity_mean,
-            cavity_var=cavity_var,
+            log_evidence=found.value,
+            cavity_mean=np.empty(0),
+            cavity_var=np.empty(0),
             converged=found.converged,
             n_iterations=found.n_steps,
             jitter=model.inducing.added,
             n_inducing=self.Z.shape[0],
         )
+        return Solved(inferred, partial(left_out, model, found.q))
 
     def fresh(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
@@ -71,4 +78,4 @@ class VariationalEngine(SparseEngine):
     def _level(self, likelihood: Likelihood) -> float:
         """A latent value that suits the rows as a whole, by some of them."""
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
-        return likelihood.empty_start(*observed(rows))
+        return likelihood.empty_start(*rows.observed())

@@ -8,7 +8,7 @@ from gpsift.likelihoods.bernoulli import Binomial, Logit, Probit
 from gpsift.likelihoods.continuous import Gamma, StudentT
 from gpsift.likelihoods.counts import NegativeBinomial, Poisson
 from gpsift.likelihoods.gaussian import Gaussian, KnownNoise
-from gpsift.likelihoods.sizes import read_size
+from gpsift.likelihoods.sizes import given_size, read_size
 from gpsift.likelihoods.softmax import Softmax
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "Probit",
     "Softmax",
     "StudentT",
+    "given_size",
     "read_size",
 ]

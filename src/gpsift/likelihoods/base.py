@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -52,6 +52,9 @@ class Likelihood(ABC):
     """
 
     PARAMS: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str]  # what messages call the distribution,
+    target_rule: ClassVar[str]  # what its observations have to be, where they cannot be any number,
+    size_rule: ClassVar[str] = "positive"  # and its sizes
     standardises_target: ClassVar[bool] = False  # whether y may be shifted and scaled
     size_name: ClassVar[str | None] = None  # what `size` is called where users give it
     is_discrete: ClassVar[bool] = False
@@ -72,12 +75,38 @@ class Likelihood(ABC):
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
 
-    @abstractmethod
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """Which observations have no probability."""
+        return np.zeros(y.shape, dtype=bool)
+
+    def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
+        """Which sizes no observation can have."""
+        return np.zeros(size.shape, dtype=bool)
+
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        """Refuse observations that this likelihood gives no probability."""
+        """Refuse observations, and sizes, that this likelihood cannot explain."""
+        self.check_size(size)
+        wrong = self.wrong_targets(y, size)
+        if wrong.any():
+            row = int(wrong.argmax())
+            self.refuse_target(int(wrong.sum()), row, y[row])
 
     def check_size(self, size: np.ndarray) -> None:
         """Refuse sizes that no observation can have."""
+        wrong = self.wrong_sizes(size)
+        if wrong.any():
+            row = int(wrong.argmax())
+            self.refuse_size(row, size[row])
+
+    def refuse_target(self, count: int, row: int, y: float) -> NoReturn:
+        """Refuse so many observations, of which this is the first."""
+        raise ValueError(
+            f"A {self.kind} likelihood needs {self.target_rule}, but `y` is {y:g} in row {row} ({count} such row(s))."
+        )
+
+    def refuse_size(self, row: int, size: float) -> NoReturn:
+        """Refuse sizes, of which this is the first wrong one."""
+        raise ValueError(f"`{self.size_name}` must be {self.size_rule}, got {size:g} in row {row}.")
 
     @abstractmethod
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -202,12 +231,6 @@ def gauss_legendre(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return np.polynomial.legendre.leggauss(n_nodes)
 
 
-def refuse_fractions(y: np.ndarray, name: str) -> None:
-    """Refuse counts that are negative or not whole."""
-    wrong = (y < 0) | (y != np.floor(y))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"A {name} likelihood needs whole counts of at least 0, but `y` is {y[row]:g} in row {row} "
-            f"({int(wrong.sum())} such row(s))."
-        )
+def no_count(y: np.ndarray) -> np.ndarray:
+    """Which numbers are negative or not whole."""
+    return (y < 0) | (y != np.floor(y))

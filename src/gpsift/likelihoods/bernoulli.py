@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betainc, expit, gammaln, log_ndtr, ndtr
 
 from gpsift.families import ProbitBernoulli
-from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, refuse_fractions
+from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, no_count
 
 LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
 # The logistic function has poles at a distance of pi: the trapezoidal rule with this step errs by exp(-2 pi^2 / 0.5).
@@ -25,6 +25,8 @@ def inverse_mills(z: np.ndarray) -> np.ndarray:
 class TwoClasses(Likelihood, ABC):
     """P(y = 1) = link(f), with link(-f) = 1 - link(f)."""
 
+    kind: ClassVar[str] = "Bernoulli"
+    target_rule: ClassVar[str] = "labels 0 and 1 (GPClassifier takes labels of any kind)"
     is_discrete: ClassVar[bool] = True
     predicts_classes: ClassVar[bool] = True
 
@@ -32,8 +34,13 @@ class TwoClasses(Likelihood, ABC):
     def link(self, f: np.ndarray) -> np.ndarray:
         """From the latent value to the probability of class 1."""
 
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return (y != 0.0) & (y != 1.0)
+
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        refuse_other_labels(y)
+        super().check_target(y, size)
+        if np.all(y == y[0]):
+            raise ValueError(f"`y` holds only the class {y[0]:g}; two classes are needed.")
 
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.link(f), self.link(f) * self.link(-f)
@@ -102,21 +109,17 @@ class Logit(TwoClasses):
 class Binomial(Likelihood):
     """y successes among `trials` independent ones with probability 1 / (1 + exp(-f))."""
 
+    kind: ClassVar[str] = "binomial"
+    target_rule: ClassVar[str] = "whole counts of at least 0 and at most the number of trials"
+    size_rule: ClassVar[str] = "whole and at least 1"
     size_name: ClassVar[str | None] = "trials"
     is_discrete: ClassVar[bool] = True
 
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        refuse_fractions(y, "binomial")
-        self.check_size(size)
-        if np.any(y > size):
-            row = int(np.flatnonzero(y > size)[0])
-            raise ValueError(f"`y` is {y[row]:g} in row {row}, more than its {size[row]:g} trials.")
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return no_count(y) | (y > size)
 
-    def check_size(self, size: np.ndarray) -> None:
-        wrong = (size < 1) | (size != np.floor(size))
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"`trials` must be whole and at least 1, got {size[row]:g} in row {row}.")
+    def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
+        return no_count(size) | (size < 1)
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         choices = gammaln(size + 1.0) - gammaln(y + 1.0) - gammaln(size - y + 1.0)
@@ -150,16 +153,3 @@ def logit_derivatives(y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivat
     probability = expit(f)
     spread = size * probability * expit(-f)
     return Derivatives(y - size * probability, -spread, -spread * (1.0 - 2.0 * probability))
-
-
-def refuse_other_labels(y: np.ndarray) -> None:
-    """Refuse labels that are not 0 and 1, or one class only."""
-    labels = np.unique(y)
-    if not np.all(np.isin(labels, (0.0, 1.0))):
-        shown = ", ".join(f"{label:g}" for label in labels[:6])
-        raise ValueError(
-            f"A Bernoulli likelihood needs labels 0 and 1, but `y` holds {shown}. Recode it, or use GPClassifier, "
-            "which takes labels of any kind."
-        )
-    if labels.size < 2:
-        raise ValueError(f"`y` holds only the class {labels[0]:g}; two classes are needed.")

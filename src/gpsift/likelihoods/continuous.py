@@ -34,11 +34,11 @@ class Gamma(Likelihood):
     gamma_shape: float = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
+    kind: ClassVar[str] = "gamma"
+    target_rule: ClassVar[str] = "positive observations"
 
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        if np.any(y <= 0):
-            row = int(np.flatnonzero(y <= 0)[0])
-            raise ValueError(f"A gamma likelihood needs positive observations, but `y` is {y[row]:g} in row {row}.")
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return y <= 0
 
     def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.log(y.mean()))
@@ -127,9 +127,6 @@ class StudentT(Likelihood):
     PARAMS: ClassVar[tuple[str, ...]] = ("df", "noise_scale")
     standardises_target: ClassVar[bool] = True
     is_log_concave: ClassVar[bool] = False
-
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        """Any number will do."""
 
     def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.median(y))

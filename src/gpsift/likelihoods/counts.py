@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, digamma, expit, gammaincc, gammainccinv, gammaincinv, gammaln
 
-from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, refuse_fractions
+from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, no_count
 from gpsift.likelihoods.expectations import Expected
 
 SINGLE = 256
@@ -46,18 +46,15 @@ def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarr
 class Counts(Likelihood, ABC):
     """Counts with mean `exposure` times exp(f)."""
 
-    kind: ClassVar[str]  # what a message calls the distribution
+    target_rule: ClassVar[str] = "whole counts of at least 0"
     size_name: ClassVar[str | None] = "exposure"
     is_discrete: ClassVar[bool] = True
 
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        refuse_fractions(y, self.kind)
-        self.check_size(size)
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return no_count(y)
 
-    def check_size(self, size: np.ndarray) -> None:
-        if np.any(size <= 0):
-            row = int(np.flatnonzero(size <= 0)[0])
-            raise ValueError(f"`exposure` must be positive, got {size[row]:g} in row {row}.")
+    def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
+        return size <= 0
 
     def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
         # Half an observation more, for counts that are all zero.

@@ -29,9 +29,6 @@ class Gaussian(Likelihood):
     PARAMS: ClassVar[tuple[str, ...]] = ("noise_var",)
     standardises_target: ClassVar[bool] = True
 
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        """Any number will do."""
-
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return -0.5 * ((y - f) ** 2 / self.noise_var + math.log(2.0 * math.pi * self.noise_var))
 
@@ -105,9 +102,6 @@ class KnownNoise(Likelihood):
     @property
     def _average(self) -> Gaussian:
         return Gaussian(self.noise_var)
-
-    def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        """Any number will do."""
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return self._average.log_density(y, f, size)

@@ -17,7 +17,7 @@ from scipy.special import log_softmax, softmax
 
 from gpsift.families import log1p_excess
 from gpsift.families.categorical import SeveralClasses
-from gpsift.likelihoods.base import Derivatives, Likelihood
+from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.cubature import nodes_for
 
 SMALLEST_VAR = 1e-14
@@ -42,6 +42,8 @@ class Softmax(Likelihood):
 
     n_classes: int | None = None
 
+    kind: ClassVar[str] = "softmax"
+    target_rule: ClassVar[str] = "classes coded 0, 1, 2, ..."
     is_discrete: ClassVar[bool] = True
     predicts_classes: ClassVar[bool] = True
 
@@ -51,14 +53,11 @@ class Softmax(Likelihood):
         if number is not None and (not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 2):
             raise ValueError(f"`n_classes` must be a whole number of at least 2, or None, got {number!r}.")
 
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return no_count(y)
+
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        wrong = (y < 0) | (y != np.floor(y))
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"A softmax likelihood needs classes coded 0, 1, 2, ..., but `y` is {y[row]:g} in row {row} "
-                f"({int(wrong.sum())} such row(s))."
-            )
+        super().check_target(y, size)
         codes = np.unique(y).astype(int)
         if codes.size < 2:
             raise ValueError(f"`y` holds one class only ({codes[0]}), so there is nothing to tell apart.")

@@ -37,7 +37,7 @@ def score_sums(
     rows: Rows,
 ) -> ScoreSums:
     """The visit of a chunk of rows."""
-    values = relevance_of(measure, model, rows.X, None, units, levels).values
+    values = relevance_of(measure, model.with_sizes(rows.X, rows.size), rows.X, None, units, levels).values
     return ScoreSums(len(values), values.sum(axis=0), values.max(axis=0))
 
 

@@ -32,6 +32,8 @@ class Points:
         Whether they were drawn at random.
     everywhere : ClusterRows or None
         The rows that scores are made of, where they are more than the points.
+    size : array or None
+        Trials or exposures of points that are training rows from elsewhere, where they have any.
     """
 
     values: np.ndarray
@@ -39,6 +41,7 @@ class Points:
     numbers: np.ndarray
     drawn: bool
     everywhere: ClusterRows | None = None
+    size: np.ndarray | None = None
 
     @classmethod
     def read(cls, model: Reference, X: Any, points: Any, seed: int, measure: Measure) -> Self:
@@ -60,8 +63,9 @@ class Points:
         kept = _choose_rows(KEPT_ROWS, source.n, seed) if chosen is None else chosen
         numbers = np.arange(source.n) if kept is None else kept
         ascending, back = np.unique(numbers, return_inverse=True)
-        values = source.take(ascending).X[back]
-        return cls(values, None, numbers, drawn=kept is not None and is_count, everywhere=everywhere)
+        taken = source.take(ascending).take(back)
+        drawn = kept is not None and is_count
+        return cls(taken.X, None, numbers, drawn=drawn, everywhere=everywhere, size=taken.size)
 
     @property
     def n_scored(self) -> int:

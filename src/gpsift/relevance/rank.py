@@ -95,7 +95,8 @@ def rank(
         )
     with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
         levels = {unit: training_levels(model, values, columns[unit], names[unit]) for unit in categories}
-        found = [relevance_of(measure, each, values, rows, columns, levels) for each in _members(model)]
+        seen_by = (each.with_sizes(values, looked.size) for each in _members(model))
+        found = [relevance_of(measure, each, values, rows, columns, levels) for each in seen_by]
     first = found[0]
     for message in first.notices:
         notice(message)
