@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 # Matrices of at least this size gain from several threads.
 PARALLEL_SIZE = 800
-# What BLAS had outside of `one_blas_thread`; threads that `threaded_map` starts do not see it, and start no others.
+# What BLAS had outside of `one_blas_thread`; 1 in threads that `threaded_map` starts, which start no others.
 _outer_threads: ContextVar[int | None] = ContextVar("outer threads", default=None)
 
 
@@ -63,7 +63,7 @@ def threaded_map(of: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     workers = min(usable_threads(), len(items))
     if workers <= 1:
         return [of(item) for item in counted(items, len(items))]
-    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(workers, initializer=_outer_threads.set, initargs=(1,)) as pool:
         return list(counted(pool.map(of, items), len(items)))
 
 

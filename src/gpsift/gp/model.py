@@ -151,7 +151,8 @@ class GP:
         Parameters
         ----------
         X : array or data frame (n, p)
-            Of dask too, with y of dask: their partitions are visited where they are, and inference is sparse.
+            Of dask too, with y and all else that has an entry for each row: their partitions are visited where they
+            are, and inference is sparse.
         y : array (n,)
         noise_var : array (n,) or float, optional
             Known variance of the noise of each observation, in squared units of y; Gaussian noise only. By default one

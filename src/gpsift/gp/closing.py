@@ -1,0 +1,135 @@
+"""The last visit of a fit to rows that are elsewhere: what leaving each of them out makes of its prediction.
+
+Arrays with an entry for each row would be as large as the data; they are kept for a sample of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from gpsift.cluster import Cloud, ClusterRows, Spread, cloud
+from gpsift.gp.quality import Empty, LevelSums, best_level, level_sums, quality_sheet
+from gpsift.gp.scaling import Scaling
+from gpsift.inference.rows import Rows, Totals
+from gpsift.inputs import InputMoments
+from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.results import Quality, SampledQuality
+
+# Of so many rows, drawn with the seed of `Sparse`, left-out predictions are kept.
+KEPT_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The last visit of a fit: what leaving each row out makes of its prediction, and the moments of the inputs.
+
+    Parameters
+    ----------
+    latent : callable
+        Latent mean and variance at rows, each given all others, in the units of the model.
+    likelihood : Likelihood
+        In these units too.
+    scaling : Scaling
+    mean, sd : array (p,)
+        Of each feature, 0 for the spread of a constant one, in the user's units.
+    empty : Likelihood and float
+        What predicts the target without inputs, in these units.
+    """
+
+    latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
+    likelihood: Likelihood
+    scaling: Scaling
+    mean: np.ndarray
+    sd: np.ndarray
+    empty: Empty
+
+    def sheet(
+        self, source: ClusterRows, seed: int, log_evidence: float, n_searched: int
+    ) -> tuple[SampledQuality, InputMoments]:
+        """The leave-one-out sheet in the user's units, and the moments."""
+        n = source.n
+        found = source.total(partial(closing_sums, self))
+        drawn = np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False)
+        kept = np.sort(drawn)
+        arrays = self.left_out(source.take(kept))
+        evidence = log_evidence - n * np.log(self.scaling.y_scale)
+        sheet = SampledQuality(
+            loo_mean=arrays.loo_mean,
+            loo_var=arrays.loo_var,
+            loo_r2=1.0 - found.squared_error / found.squared_error_empty,
+            lpd=arrays.lpd,
+            lpd_empty=arrays.lpd_empty,
+            pit=arrays.pit,
+            evidence_gain=float(evidence - found.lpd_empty),
+            n_searched=n_searched,
+            rows=kept,
+            n_rows=n,
+            total_elpd=found.lpd,
+            total_elpd_empty=found.lpd_empty,
+            total_diff_se=float(np.sqrt(found.difference.squares / (n - 1) * n)),
+        )
+        return sheet, found.cloud.moments(self.mean, self.sd)
+
+    def left_out(self, rows: Rows) -> Quality:
+        """The sheet of some rows."""
+        scaling, noise = self.scaling, rows.noise_var
+        mean, var = self.latent(rows)
+        likelihood = self.likelihood if noise is None else KnownNoise(noise)
+        return quality_sheet(
+            *self.observed(rows),
+            likelihood.in_units(scaling.y_scale),
+            scaling.y_center + scaling.y_scale * mean,
+            scaling.y_scale**2 * var,
+            empty=self.empty,
+        )
+
+    def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Targets in the user's units, and sizes."""
+        y, size = rows.observed()
+        return self.scaling.y_center + self.scaling.y_scale * y, size
+
+
+@dataclass(frozen=True, eq=False)
+class ClosingSums(Totals):
+    """What the last visit finds."""
+
+    squared_error: float
+    squared_error_empty: float
+    lpd: float
+    lpd_empty: float
+    difference: Spread
+    cloud: Cloud
+
+
+def closing_sums(closing: Closing, rows: Rows) -> ClosingSums:
+    """The last visit of a chunk."""
+    found, scaling = closing.left_out(rows), closing.scaling
+    (y, size), (empty, level) = closing.observed(rows), closing.empty
+    empty_mean, _ = empty.conditional_moments(np.full(y.shape, level), size)
+    # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
+    center = scaling.inputs(closing.mean[None])[0]
+    return ClosingSums(
+        squared_error=float(np.sum((y - found.loo_mean) ** 2)),
+        squared_error_empty=float(np.sum((y - empty_mean) ** 2)),
+        lpd=found.elpd,
+        lpd_empty=found.elpd_empty,
+        difference=Spread.of(found.lpd - found.lpd_empty),
+        cloud=cloud(center, closing.sd / scaling.x_scale, rows.X),
+    )
+
+
+def empty_of(source: ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int) -> Empty:
+    """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
+    if isinstance(likelihood, Gaussian | KnownNoise):
+        return Gaussian(sd**2), mean
+    level = likelihood.empty_start(*source.sample(KEPT_ROWS, seed).observed())
+    return best_level(likelihood, level, lambda *empty: source.total(partial(level_visit, *empty)))
+
+
+def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
+    """What a chunk of rows says about one latent value for all."""
+    return level_sums(*rows.observed(), likelihood, level)
