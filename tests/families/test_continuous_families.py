@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special, stats
@@ -86,6 +86,7 @@ def test_gamma_samples_have_the_moments_they_should(rng):
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(0.01, 1e4), st.floats(1e-3, 1e3))
+@example(1.959e-6, 516210.5, 694.0, 48.46)  # whose u is -1 + 4e-12
 def test_gamma_kl_is_never_negative_and_free_of_units(mean, moved, shape, unit):
     kl = gamma_kl(mean, shape, moved - mean)
     assert kl >= 0

@@ -24,6 +24,8 @@ from gpsift.families.quantiles import quantiles
 N_NODES = 100
 # Relative changes of a scale above which -E log(q / p) has digits enough and is safer than E (q / p - 1 - log(q / p)).
 LARGE_CHANGE = 0.1
+# Changes of a gamma's mean, relative to where it goes, up to which the small difference matters more than the far end.
+NEAR_CHANGE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +73,11 @@ class Gamma(Family):
 
 
 def gamma_kl_of_change(m: np.ndarray, k: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """KL to a gamma distribution of the same shape k whose mean has changed: k E(m / m' - 1)."""
-    return k * log1p_excess(np.asarray(-change / (m + change)))
+    """KL to a gamma distribution of the same shape k whose mean has changed: k (u - log(1 + u)), 1 + u = m / m'."""
+    moved = m + change
+    u = np.asarray(-change / moved)
+    # Where the mean has grown a lot, u is all but -1 and has forgotten m.
+    return k * np.where(np.abs(u) < NEAR_CHANGE, log1p_excess(u), u - np.log(m / moved))
 
 
 @dataclass(frozen=True, eq=False)
