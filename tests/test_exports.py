@@ -33,6 +33,7 @@ def test_shap_draws_its_pictures_of_a_ranking():
     assert_array_equal(explanation.values, found.pointwise)
     assert_array_equal(explanation.data, found.points)
     assert explanation.feature_names == ["age", "bmi", "sex"]
+    plt.figure()  # shap draws into the current one, whoever left it
     axes = shap.plots.beeswarm(explanation, show=False)
     assert [label.get_text() for label in axes.get_yticklabels()][::-1] == ["age", "bmi", "sex"]
     plt.close("all")

@@ -78,6 +78,11 @@ def test_rankings_are_those_of_one_process(name, measure, divided, monkeypatch):
     one, other = gs.rank(here, measure=measure), gs.rank(there, measure=measure)
     assert_allclose(other.scores, one.scores, rtol=1e-7)
     assert_allclose(other.pointwise, one.pointwise[other.rows], rtol=1e-5, atol=1e-8 * one.scores.max())
+
+
+@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR()], ids=lambda measure: measure.label)
+def test_rankings_elsewhere_of_groups_and_of_categories_are_those_of_one_process(measure, divided):
+    here, there = both("binomial", divided)
     for options in ({"points": [200, 3, 3, 104]}, {"categorical": ["x3"]}, {"groups": {"both": ["x1", "x2"]}}):
         one, other = (gs.rank(gp, measure=measure, **options) for gp in (here, there))
         assert_allclose(other.scores, one.scores, rtol=1e-7)
