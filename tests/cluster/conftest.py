@@ -1,11 +1,16 @@
 """Clusters of worker processes on this machine, and data in partitions."""
 
+import os
+import signal
 from contextlib import ExitStack
 from itertools import pairwise
+from threading import Timer
 
 import numpy as np
 import pytest
 from optional import need
+
+from gpsift.cluster.rows import ClusterRows
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +45,26 @@ def client(request, cluster_of):
     client = cluster_of(request.param)
     with client.as_current():
         yield client
+
+
+@pytest.fixture
+def killing(monkeypatch):
+    """A function that makes the fourth pass over all partitions lose a worker of a client; it returns the visits."""
+
+    def kill_in_fourth_pass(client, after):
+        visits, total = [], ClusterRows.total
+
+        def killing_total(self, visit):
+            visits.append(visit)
+            if len(visits) == 4:
+                victim = next(iter(client.run(os.getpid).values()))
+                Timer(after, os.kill, (victim, signal.SIGKILL)).start()
+            return total(self, visit)
+
+        monkeypatch.setattr(ClusterRows, "total", killing_total)
+        return visits
+
+    return kill_in_fourth_pass
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 """Classes, counts and positive numbers in partitions: the models, sheets and rankings of one process."""
 
 import os
-import signal
-from threading import Timer
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ from optional import need
 from scipy.special import expit, ndtr
 
 import gpsift as gs
-from gpsift.cluster.rows import ClusterRows
 from gpsift.relevance import points as points_module
 
 array = need("dask.array")
@@ -106,17 +103,9 @@ def test_a_fit_on_a_cluster_is_that_of_one_process(divided):
     assert_allclose(gs.rank(there).scores, gs.rank(here).scores, rtol=1e-8)
 
 
-def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, divided, monkeypatch):
-    client, visits, total = cluster_of(2), [], ClusterRows.total
-
-    def killing_in_the_fourth_pass(self, visit):
-        visits.append(visit)
-        if len(visits) == 4:
-            victim = next(iter(client.run(os.getpid).values()))
-            Timer(0.05, os.kill, (victim, signal.SIGKILL)).start()
-        return total(self, visit)
-
-    monkeypatch.setattr(ClusterRows, "total", killing_in_the_fourth_pass)
+def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, divided, killing):
+    client = cluster_of(2)
+    visits = killing(client, after=0.05)
     before = set(client.run(os.getpid).values())
     with client.as_current():
         here, there = both("probit", divided)

@@ -2,10 +2,8 @@
 
 import operator
 import os
-import signal
 import sys
 import time
-from threading import Timer
 
 import joblib
 import numpy as np
@@ -15,7 +13,6 @@ from optional import need
 
 import gpsift as gs
 from gpsift.cluster.passes import Pass
-from gpsift.cluster.rows import ClusterRows
 
 need("distributed")
 dask, array = need("dask"), need("dask.array")
@@ -29,23 +26,14 @@ def slowly(block):
     return block
 
 
-def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, monkeypatch):
+def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, killing, monkeypatch):
     X, y, _ = table
     client = cluster_of(2)
     monkeypatch.setattr("gpsift.gp.rounds.MAX_ROUNDS", 1)
     monkeypatch.setattr("gpsift.gp.fitreport.notice", lambda _message: None)  # so few iterations do not converge
     model = gs.GP(hyper=gs.ML2(starts=1, max_iterations=3), inference=gs.Sparse(m=20))
     expected = model.fit(X, y)
-    visits, total = [], ClusterRows.total
-
-    def killing_in_the_fourth_pass(self, visit):
-        visits.append(visit)
-        if len(visits) == 4:
-            victim = next(iter(client.run(os.getpid).values()))
-            Timer(0.1, os.kill, (victim, signal.SIGKILL)).start()
-        return total(self, visit)
-
-    monkeypatch.setattr(ClusterRows, "total", killing_in_the_fourth_pass)
+    visits = killing(client, after=0.1)
     before = set(client.run(os.getpid).values())
     with client.as_current():
         slow = array.from_array(X, chunks=(100, -1)).map_blocks(slowly)

@@ -136,9 +136,9 @@ class ClusterRows:
 
 
 def _column(values: Any, n: int, name: str) -> np.ndarray | None:
-    if values is None or isinstance(values, float):
-        return None if values is None else np.full(n, values)
-    return target_values(values, name)
+    if values is None:
+        return None
+    return np.full(n, values) if isinstance(values, float) else target_values(values, name)
 
 
 def _total_of_block(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
