@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from toys import toy
+from waist import at, joint
 
 import gpsift as gs
 from gpsift.gp import model as model_module
@@ -336,8 +337,8 @@ def test_the_word_sparse_means_the_default_choice():
 
 def test_joint_posterior_of_a_sparse_model_has_its_variances_on_the_diagonal():
     sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=40)).fit(X, Y)
-    mean, covariance = sparse.joint(X)
-    response = sparse.at(X)
+    mean, covariance = joint(sparse, X)
+    response = at(sparse, X)
     assert_allclose(mean, response.latent_mean)
     assert_allclose(np.diag(covariance), response.latent_var, rtol=1e-6)
 

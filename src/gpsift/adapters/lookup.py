@@ -23,7 +23,7 @@ LIBRARIES = {
     "tinygp": "gpsift.adapters.tinygp",
     "pymc": "gpsift.adapters.pymc",
 }
-FUNCTIONS = "gpsift.adapters.callable"
+FUNCTIONS = "gpsift.adapters.functions"
 
 
 def as_reference(model: Any, **options: Any) -> Reference:
@@ -36,7 +36,7 @@ def as_reference(model: Any, **options: Any) -> Reference:
     model : fitted model or callable
         A `Reference` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of scikit-learn
         (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions by
-        `gpsift.adapters.callable.reference_of`.
+        `gpsift.adapters.functions.reference_of`.
     **options
         What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
         function; see there.
@@ -65,7 +65,9 @@ def as_reference(model: Any, **options: Any) -> Reference:
     own = model if isinstance(model, Reference) else getattr(model, "gp_", None)
     if isinstance(own, Reference):
         if options:
-            raise TypeError(f"A {type(model).__name__} is read as it is and takes no options, got {_listed(options)}.")
+            raise TypeError(
+                f"A {type(model).__name__} is read as it is and takes no options, got {', '.join(options)}."
+            )
         return own
     if isinstance(model, type):
         raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it first.")
@@ -73,8 +75,8 @@ def as_reference(model: Any, **options: Any) -> Reference:
     unknown = _unknown_options(reference_of, options)
     if unknown:
         raise TypeError(
-            f"`as_reference` has no option {_listed(unknown)} for a {type(model).__name__}; it takes "
-            f"{_listed(list(inspect.signature(reference_of).parameters)[1:])}."
+            f"`as_reference` has no option {', '.join(unknown)} for a {type(model).__name__}; it takes "
+            f"{', '.join(list(inspect.signature(reference_of).parameters)[1:])}."
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
@@ -98,8 +100,8 @@ def _reader(model: Any) -> Callable[..., Reference]:
         return importlib.import_module(FUNCTIONS).reference_of
     raise TypeError(
         f"Models of type {type(model).__module__}.{type(model).__qualname__} are not known here; known are those of "
-        f"gpsift and {_listed(LIBRARIES)}. Pass a function of X instead, such as `as_reference(lambda X: (mean, var), "
-        'family="gaussian", X_train=X)`, or write a subclass of `gpsift.Reference`.'
+        f"gpsift and {', '.join(LIBRARIES)}. Pass a function of X instead, such as `as_reference(lambda X: (mean, "
+        'var), family="gaussian", X_train=X)`, or write a subclass of `gpsift.Reference`.'
     )
 
 
@@ -107,7 +109,3 @@ def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -
     known = inspect.signature(reader).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     return [] if takes_any else [name for name in options if name not in known]
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -265,7 +265,7 @@ def _rankings(
         beside.insert(0, VAR())
     elif not isinstance(first, VAR):
         notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
-    units = Units.read(fitted.feature_names, table.groups, (), list(table.groups))
+    units = Units.read(fitted.inputs.names, table.groups, (), list(table.groups))
     measures = [first, *(each for each in beside if type(each) is not type(first))]
     found = {}
     for each in counted(measures, len(measures)):

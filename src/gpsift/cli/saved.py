@@ -27,9 +27,9 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
     loaded = load(model)
     if not isinstance(loaded, Reference):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
-    X = None if file is None else inputs_of(read_file(file), loaded.feature_names)
+    X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
-    units = Units.read(loaded.feature_names, groups, (), list(groups))
+    units = Units.read(loaded.inputs.names, groups, (), list(groups))
     ranking = unit_ranking(loaded, units, read_measure(measure), X)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
@@ -40,9 +40,9 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
 def categories_of(model: Reference) -> dict[str, list[str]]:
     """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
     groups: dict[str, list[str]] = {}
-    inputs = model.X_train
+    inputs = model.inputs.X
     assert inputs is not None  # a fitted model of ours has them
-    for feature, values in zip(model.feature_names, inputs.T, strict=True):
+    for feature, values in zip(model.inputs.names, inputs.T, strict=True):
         name, sign, _ = feature.partition("=")
         if sign and np.isin(values, (0.0, 1.0)).all():
             groups.setdefault(name, []).append(feature)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.inference.rows import Rows, Totals
-from gpsift.inputs import InputMoments, standard_units
+from gpsift.input_moments import InputMoments, standard_units
 from gpsift.likelihoods import Likelihood
 
 # Values that are not finite, or too large to be squared, are refused when all rows have been seen.

@@ -15,7 +15,7 @@ from gpsift.cluster import Cloud, ClusterRows, Spread, cloud
 from gpsift.gp.quality import Empty, LevelSums, best_level, level_sums, quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.inference.rows import Rows, Totals
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
 from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
 from gpsift.results import Quality, SampledQuality
 

@@ -19,7 +19,7 @@ from gpsift.relevance.everywhere import scores_everywhere, training_levels
 from gpsift.relevance.groups import group_coordinates, read_groups
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.named import read_measure
-from gpsift.relevance.points import Points
+from gpsift.relevance.points import RankedPoints
 from gpsift.relevance.scored import relevance_of
 from gpsift.results import Ranking
 from gpsift.threads import blas_threads_for
@@ -79,23 +79,22 @@ def rank(
     model = as_reference(model)
     measure = read_measure(measure)
     _check_aggregate(aggregate)
-    looked = Points.read(model, X, points, seed, measure)
-    values, rows = looked.values, looked.rows
-    names, columns = read_groups(groups, model.feature_names)
+    looked = RankedPoints.read(model.inputs, X, points, seed, measure)
+    where, inputs = looked.points, looked.points.inputs
+    names, columns = read_groups(groups, inputs.names)
     if categorical is None:
-        categories = own_categories(model, columns)
+        categories = own_categories(inputs.categorical, columns)
     else:
-        categories = read_categories(categorical, names, columns, model.feature_names)
+        categories = read_categories(categorical, names, columns, inputs.names)
     if model.explains is False:
         notice(
             "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
             "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See "
             "the quality of the fit."
         )
-    with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
-        levels = {unit: training_levels(model, values, columns[unit], names[unit]) for unit in categories}
-        seen_by = (each.with_sizes(values, looked.size) for each in _members(model))
-        found = [relevance_of(measure, each, values, rows, columns, levels) for each in seen_by]
+    with blas_threads_for(len(where) if inputs.X is None else len(inputs.X)):
+        levels = {unit: training_levels(inputs, columns[unit], names[unit]) for unit in categories}
+        found = [relevance_of(measure, each, where, columns, levels) for each in _members(model)]
     first = found[0]
     for message in first.notices:
         notice(message)
@@ -115,7 +114,7 @@ def rank(
     }
     if groups:
         members = dict(zip(names, columns, strict=True))
-        details["groups"] = {name: tuple(model.feature_names[j] for j in members[name]) for name in groups}
+        details["groups"] = {name: tuple(inputs.names[j] for j in members[name]) for name in groups}
     if levels:
         details["levels"] = {names[unit]: len(each.shares) for unit, each in levels.items()}
     return Ranking(
@@ -124,7 +123,7 @@ def rank(
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
         names=names,
         units=first.units,
-        points=group_coordinates(model, values, rows, columns),
+        points=group_coordinates(where, columns),
         rows=looked.numbers,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details=details,

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.gp.model import LIKELIHOODS
+from gpsift.inputs import same_rows
 from gpsift.notices import notice
 from gpsift.relevance import Measure
 from gpsift.relevance.rank import versions
@@ -388,8 +389,8 @@ def _read_fitted(fitted: FittedGP | DrawnGP | None, data: Data) -> FittedGP | Dr
     if fitted is None:
         return None
     one = fitted.members[0] if isinstance(fitted, DrawnGP) else fitted
-    same_rows = np.array_equal(one.X_train, data.X) and np.array_equal(one.y_train, data.y)
-    if fitted.feature_names != data.names or not same_rows:
+    is_same = same_rows(one.inputs.X, data.X) and np.array_equal(one.y_train, data.y)
+    if fitted.inputs.names != data.names or not is_same:
         raise ValueError(
             "`fitted` was fitted to other rows or columns than `X` and `y`. Leave it out, or fit it to them."
         )

@@ -14,7 +14,8 @@ from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import CoupledPosterior, Inferred, LocalPosterior, Sparse
 from gpsift.inference.cells import Cells
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
+from gpsift.inputs import Inputs
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -48,6 +49,7 @@ CLASSES: Mapping[str, type] = {
     "DenseFactor": DenseFactor,
     "Inferred": Inferred,
     "Scaling": Scaling,
+    "Inputs": Inputs,
     "InputMoments": InputMoments,
     "FitReport": FitReport,
     "Trace": Trace,

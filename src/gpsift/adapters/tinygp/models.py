@@ -15,17 +15,15 @@ from tinygp import means as tm
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
-from gpsift.adapters.foreign import read_only
 from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.adapters.tinygp_kernels import converted
+from gpsift.adapters.tinygp.kernels import converted
 from gpsift.posterior import Posterior, TriangularFactor
 from gpsift.reference import Reference
 from gpsift.tables import read_target
-
-__all__ = ["reference_of"]
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 # Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.
@@ -67,7 +65,7 @@ def reference_of(
     process = _conditioned(model, y)
     shared: dict[str, Any] = {
         "predictive": NormalNoise(_noise_var(process, noise)),
-        **identity_of(process.Z.shape[1], process.Z, names=feature_names),
+        "inputs": known_inputs(process.Z.shape[1], process.Z, names=feature_names),
     }
     closed = closed_form_or_none(lambda: (_triple(process), _center(process.mean)), model, derivatives)
     if closed is None:

@@ -18,32 +18,21 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 
-from gpsift.adapters.foreign import read_only
+from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget, Transformed
-from gpsift.adapters.numeric import Numeric, latent_var_of
 from gpsift.adapters.observed import Observed
 from gpsift.adapters.onevsrest import OneVsRest
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
-from gpsift.adapters.sklearn_columns import active_steps, as_fitted, column_map_of, transformed
-from gpsift.adapters.sklearn_kernels import converted, white_of
-from gpsift.adapters.sklearn_subsets import (
-    FlexibleGaussianProcessClassifier,
-    FlexibleGaussianProcessRegressor,
-    subset_kernel,
-)
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
+from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
+from gpsift.adapters.sklearn.kernels import converted, white_of
 from gpsift.inference.engine import LEAST_PRECISION
+from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Logit
+from gpsift.numeric import Numeric, latent_var_of
 from gpsift.posterior import Posterior, TriangularFactor
 from gpsift.reference import Reference
-
-__all__ = [
-    "FlexibleGaussianProcessClassifier",
-    "FlexibleGaussianProcessRegressor",
-    "reference_of",
-    "subset_kernel",
-]
 
 Derivatives = Literal["auto", "closed", "numeric"]
 
@@ -128,10 +117,10 @@ def _refuse_unfitted(model: Any, attribute: str) -> None:
         raise NotFittedError(f"This {type(model).__name__} is not fitted yet: call its `fit(X, y)` first.")
 
 
-def _identity(model: Any, options: Options, support: np.ndarray) -> dict[str, Any]:
-    """Names and training inputs of a model, as the fields of a reference."""
-    known = getattr(model, "feature_names_in_", None)
-    return identity_of(support.shape[1], support, names=options.feature_names, known_names=known, given=options.X_train)
+def _inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
+    """Names and training inputs of a model."""
+    known, names = getattr(model, "feature_names_in_", None), options.feature_names
+    return known_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
 
 
 def _support(model: Any) -> np.ndarray:
@@ -158,8 +147,8 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     closed = _closed_form(model, Z.shape[1], options)
     white = white_of(model.kernel_) if closed is None else closed[1]
     noise_var = _noise_var(model, options.noise, white, y_scale)
-    shared = {
-        **_identity(model, options, Z),
+    shared: dict[str, Any] = {
+        "inputs": _inputs(model, options, Z),
         "predictive": NormalNoise(noise_var),
         "notices": (_no_noise(model, y_scale),) if noise_var == 0.0 and options.noise is None else (),
     }
@@ -202,9 +191,7 @@ class DifferencedRegressor(Numeric):
     k: int
     white_var: float
     predictive: NormalNoise
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
     notices: tuple[str, ...] = ()
 
     how = "finite differences of predict"
@@ -272,10 +259,10 @@ def _refuse_noise(model: Any, options: Options) -> None:
 def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | DifferencedClassifier:
     """Two classes: Laplace's approximation with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
-    identity = _identity(around, options, Z)
+    inputs = _inputs(around, options, Z)
     closed = _closed_form(model, Z.shape[1], options)
     if closed is None:
-        return DifferencedClassifier(model, Observed(Logit(), white_of(model.kernel_)), **identity)
+        return DifferencedClassifier(model, Observed(Logit(), white_of(model.kernel_)), inputs)
     kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
@@ -286,7 +273,7 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
         factors=(TriangularFactor(np.ascontiguousarray(model.L_), model.W_sr_),),
         site_var=1.0 / precision + white if usable else None,
     )
-    return LatentGP(posterior, Observed(Logit(), white), mean_of="the latent function", **identity)
+    return LatentGP(posterior, Observed(Logit(), white), inputs, mean_of="the latent function")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,9 +282,7 @@ class DifferencedClassifier(Numeric):
 
     model: Any
     predictive: Observed
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
 
     how = "finite differences of the latent mean and variance"
     mean_of = "the latent function"
@@ -325,14 +310,15 @@ def _pipeline(model: Pipeline, options: Options) -> Reference:
     steps = [step for step in active_steps(model) if step is not last]
     first = steps[0] if steps else last
     known = getattr(first, "feature_names_in_", None)
-    n_features = first.n_features_in_ if steps else inner.n_features
+    n_features = first.n_features_in_ if steps else inner.inputs.n_features
     transform = partial(transformed, steps)
     column_map = column_map_of(steps, n_features)
-    kept = None if column_map is None or inner.X_train is None else column_map.inverse(inner.X_train)
-    identity = identity_of(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
+    seen = inner.inputs.X
+    kept = None if column_map is None or seen is None else column_map.inverse(seen)
+    inputs = known_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
-        return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), **identity)
-    return ColumnMapped(inner, transform, column_map, **identity)
+        return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), inputs)
+    return ColumnMapped.around(inner, transform, column_map, inputs)
 
 
 READERS: dict[type, Any] = {

@@ -19,9 +19,9 @@ from botorch.models.utils import add_output_dim
 from gpytorch.likelihoods import BernoulliLikelihood, FixedNoiseGaussianLikelihood, GaussianLikelihood
 from gpytorch.means import ConstantMean, ZeroMean
 
-from gpsift.adapters.botorch_transforms import InputMap, OutcomeMap, outcome_map_of
-from gpsift.adapters.gpytorch import LIKELIHOODS
-from gpsift.adapters.gpytorch_prior import exact_computations
+from gpsift.adapters.botorch.transforms import InputMap, OutcomeMap, outcome_map_of
+from gpsift.adapters.gpytorch.models import LIKELIHOODS
+from gpsift.adapters.gpytorch.prior import exact_computations
 from gpsift.adapters.latent import NormalNoise
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import as_array

@@ -18,20 +18,18 @@ from gpjax.conditioning import CollapsedPosterior, ExactPosterior, LatentPosteri
 from gpjax.parameters import val
 
 from gpsift import likelihoods
-from gpsift.adapters.foreign import read_only
-from gpsift.adapters.gpjax_kernels import converted, number
+from gpsift.adapters.gpjax.kernels import converted, number
 from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, closed_form_or_none, identity_of
+from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inference.exact import exact_posterior
 from gpsift.linalg import solve_lower
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.reference import Reference
 from gpsift.response import Predictive
-
-__all__ = ["reference_of"]
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 
@@ -74,7 +72,7 @@ def reference_of(
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
     shared: dict[str, Any] = {
-        **identity_of(n_features, X_train, names=feature_names),
+        "inputs": known_inputs(n_features, X_train, names=feature_names),
         "mean_of": "the target" if isinstance(process.likelihood, gl.Gaussian) else "the latent function",
     }
     closed = closed_form_or_none(

@@ -9,16 +9,16 @@ import gpytorch
 import numpy as np
 from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
-from gpsift.adapters.gpytorch_kernels import value_of
-from gpsift.adapters.gpytorch_prior import Mean
+from gpsift.adapters.gpytorch.kernels import value_of
+from gpsift.adapters.gpytorch.prior import Mean
 from gpsift.adapters.graded import GradedResponse
 from gpsift.adapters.latent import LatentGP, LatentGPResponse
 from gpsift.inference.exact import exact_posterior
+from gpsift.inputs import Points
 from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 from gpsift.reference import MissingCapability
-from gpsift.tables import column_sd
 
 # Strategies with a closed form, and whether their inducing values are whitened.
 WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
@@ -96,10 +96,9 @@ class MeanGP(LatentGP):
     def how(self) -> str:
         return super().how if self.mean is None else f"{super().how}, around a mean by automatic differentiation"
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MeanGPResponse:
-        parts = self._response_at(X, rows)
-        scale = column_sd(X if self.X_train is None else self.X_train)
-        mean = None if self.mean is None else self.mean.at(parts[0].X, scale)
+    def at(self, points: Points) -> MeanGPResponse:
+        parts = self._response_at(points)
+        mean = None if self.mean is None else self.mean.at(parts[0].X, points.inputs.sd)
         return MeanGPResponse(*parts, mean, self.extra_var)
 
 

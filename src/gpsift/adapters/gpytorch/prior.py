@@ -15,10 +15,11 @@ from gpytorch.lazy import LazyEvaluatedKernelTensor
 from linear_operator.operators import SumLinearOperator
 
 from gpsift import families
-from gpsift.adapters.gpytorch_kernels import converted
+from gpsift.adapters.gpytorch.kernels import converted
 from gpsift.adapters.graded import GradedResponse
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel, Sum
 
 # A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
@@ -105,9 +106,7 @@ class Mean:
             lambda x: (self.function(x),),
             predictive=families.Gaussian,
             what="the mean function",
-            feature_names=(),
-            has_given_names=False,
-            X_train=None,
+            inputs=Inputs(()),
             device=self.device,
             dtype=precision_of(self.device),
             within=exact_computations,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from gpsift import families
-from gpsift.adapters.numeric import Numeric
-from gpsift.adapters.options import identity_of
+from gpsift.adapters.known_inputs import known_inputs
 from gpsift.families import Family
+from gpsift.inputs import Inputs
+from gpsift.numeric import Numeric
 from gpsift.tables import read_features
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
@@ -114,9 +115,9 @@ def reference_of(
         raise ValueError("A function does not know its inputs: pass `X_train`, or at least `feature_names`.")
     values, own_names = (None, None) if X_train is None else read_features(X_train, name="X_train")
     n_features = len(feature_names or ()) if values is None else values.shape[1]
-    identity = identity_of(n_features, values, names=feature_names, known_names=own_names)
+    inputs = known_inputs(n_features, values, names=feature_names, known_names=own_names)
     frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
-    reference = FunctionReference(function, family, fixed, **identity, frame=frame)
+    reference = FunctionReference(function, family, fixed, inputs, frame=frame)
     if values is not None:
         # What is wrong with the function is said here, not in the middle of a ranking.
         once, again = reference.parameters(values[:2]), reference.parameters(values[:2])
@@ -135,9 +136,7 @@ class FunctionReference(Numeric):
     function: Callable[[Any], Any]
     family_name: str
     fixed: Mapping[str, float]
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
     frame: Any = field(default=None)
 
     how = "finite differences of the function"

@@ -20,26 +20,28 @@ from botorch.models.model import ModelList
 from botorch.models.multitask import MultiTaskGP
 from botorch.models.transforms.input import Round
 
-from gpsift.adapters import gpytorch as gpytorch_adapter
-from gpsift.adapters.botorch_parts import ExactPart, Part, TaskPart, VariationalPart
+from gpsift.adapters.botorch.parts import ExactPart, Part, TaskPart, VariationalPart
 from gpsift.adapters.coordinatewise import Coordinatewise
-from gpsift.adapters.drawn import Drawn
-from gpsift.adapters.gpytorch import Derivatives
-from gpsift.adapters.gpytorch_kernels import converted
-from gpsift.adapters.gpytorch_posterior import MeanGP, exact_parts
-from gpsift.adapters.gpytorch_prior import exact_computations, precision_of, private_copy
+from gpsift.adapters.gpytorch import models as gpytorch_models
+from gpsift.adapters.gpytorch.kernels import converted
+from gpsift.adapters.gpytorch.models import Derivatives
+from gpsift.adapters.gpytorch.posterior import MeanGP, exact_parts
+from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, private_copy
+from gpsift.adapters.known_inputs import known_inputs
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget
-from gpsift.adapters.options import closed_form_or_none, identity_of
+from gpsift.adapters.options import closed_form_or_none
 from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array
+from gpsift.drawn import Drawn
+from gpsift.inputs import Inputs
 from gpsift.reference import Reference
 from gpsift.tables import default_names
 
 
 @dataclass(frozen=True)
-class Options(gpytorch_adapter.Options):
+class Options(gpytorch_models.Options):
     """How a model is to be read; see `reference_of`."""
 
     output: Any = None
@@ -191,18 +193,18 @@ def _closed_form(part: Part, options: Options) -> Reference:
     if not inputs.acts_alike or (column_map is None and not inputs.is_coordinatewise):
         raise NoClosedForm(f"the input transform {inputs.names}")
     model = _of_target(_seen_model(part), part, options)
-    identity = _identity(part, options)
+    known = _known_inputs(part, options)
     if not inputs.steps:
-        return replace(model, **identity)
+        return replace(model, inputs=known)
     if column_map is not None:
-        return ColumnMapped(model, inputs, column_map, **identity)
-    return Coordinatewise(model, inputs, **identity)
+        return ColumnMapped.around(model, inputs, column_map, known)
+    return Coordinatewise.around(model, inputs, known)
 
 
 def _seen_model(part: Part) -> LatentGP:
     """The latent posterior in the units of what the model sees."""
     if isinstance(part, VariationalPart) and part.model.num_outputs == 1:
-        model = gpytorch_adapter.reference_of(part.model.model, likelihood=part.model.likelihood, derivatives="closed")
+        model = gpytorch_models.reference_of(part.model.model, likelihood=part.model.likelihood, derivatives="closed")
         assert isinstance(model, LatentGP)
         return model
     if not isinstance(part, ExactPart):
@@ -215,9 +217,7 @@ def _seen_model(part: Part) -> LatentGP:
         posterior=posterior,
         predictive=NormalNoise(part.noise_var()),
         y_center=prior_mean,
-        feature_names=default_names(Z.shape[1]),
-        has_given_names=False,
-        X_train=posterior.Z,
+        inputs=Inputs(default_names(Z.shape[1]), X=posterior.Z),
     )
 
 
@@ -232,11 +232,12 @@ def _of_target(model: LatentGP, part: Part, options: Options) -> LatentGP:
     return replace(model, predictive=part.predictive(options.noise), **changes)
 
 
-def _identity(part: Part, options: Options) -> dict[str, Any]:
-    """Names and training inputs in the user's units, as the fields of a reference."""
+def _known_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
+    """Names and training inputs in the user's units."""
     raw = part.raw_inputs
     X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.acts_alike else None
-    return identity_of(part.probe.shape[1], X_train, names=options.feature_names, given=options.X_train)
+    names, given = options.feature_names, options.X_train
+    return known_inputs(part.probe.shape[1], X_train, names=names, given=given, categorical=categorical)
 
 
 def _automatic(part: Part, options: Options) -> Reference:
@@ -246,12 +247,11 @@ def _automatic(part: Part, options: Options) -> Reference:
             raise TypeError(
                 f"The input transform {part.inputs.names} makes several points of one, which has no ranking here."
             )
-    shared = {
-        **_identity(part, options),
+    shared: dict[str, Any] = {
+        "inputs": _known_inputs(part, options, part.categorical_columns),
         "predictive": part.predictive(options.noise),
         "mean_of": part.mean_of,
         "notices": (ROUNDING,) if any(isinstance(step, Round) for step in part.inputs.steps) else (),
-        "categorical_columns": part.categorical_columns,
     }
     reference = Differentiated(
         function=part.latent,

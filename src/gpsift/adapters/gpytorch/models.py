@@ -21,14 +21,16 @@ from gpytorch.likelihoods import (
     StudentTLikelihood,
 )
 
-from gpsift.adapters.gpytorch_kernels import number_of, value_of
-from gpsift.adapters.gpytorch_posterior import WHITENED, closed_form, exact_parts, variational_parts
-from gpsift.adapters.gpytorch_prior import Mean, exact_computations, private_copy, read_prior
+from gpsift.adapters.gpytorch.kernels import number_of, value_of
+from gpsift.adapters.gpytorch.posterior import WHITENED, closed_form, exact_parts, variational_parts
+from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
+from gpsift.adapters.known_inputs import known_inputs
 from gpsift.adapters.latent import NormalNoise
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference import Reference
@@ -131,7 +133,7 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
         raise ValueError(f"The targets of this {type(model).__name__} have missing values. Fit it without those rows.")
     twin = private_copy(model)
     (Z,), y = twin.train_inputs, twin.train_targets
-    shared = {**_identity(Z, options, as_array(Z)), **_observed(twin.likelihood, options)}
+    shared = {"inputs": _inputs(Z, options, as_array(Z)), **_observed(twin.likelihood, options)}
     prior = _closed_prior(twin, Z, options)
     if prior is None:
         return _automatic(twin, Z, shared, options)
@@ -149,8 +151,8 @@ def _several(model: Any) -> TypeError:
     )
 
 
-def _identity(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> dict[str, Any]:
-    return identity_of(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
+def _inputs(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> Inputs:
+    return known_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
 
 
 def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
@@ -210,7 +212,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
         raise _several(model)
     twin, likelihood = private_copy(model), private_copy(likelihood)
     Z = twin.variational_strategy.inducing_points
-    shared = {**_identity(Z, options, None), **_observed(likelihood, options)}
+    shared = {"inputs": _inputs(Z, options, None), **_observed(likelihood, options)}
     prior = _closed_prior(twin, Z, options)
     if prior is None:
         return _automatic(twin, Z, shared, options)

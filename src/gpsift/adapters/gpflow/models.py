@@ -29,15 +29,16 @@ from gpflow.likelihoods.utils import inv_probit
 from scipy.linalg import cholesky, solve_triangular
 
 from gpsift import likelihoods
-from gpsift.adapters.foreign import read_only
-from gpsift.adapters.gpflow_kernels import converted, number, white_of
+from gpsift.adapters.gpflow.kernels import converted, number, white_of
 from gpsift.adapters.graded import Graded
+from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.numeric import Numeric, latent_var_of
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
+from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
+from gpsift.numeric import Numeric, latent_var_of
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.reference import Reference
 from gpsift.response import Predictive
@@ -106,7 +107,7 @@ def reference_of(
     if closed is not None:
         return closed
     kind = Differenced if options.derivatives == "numeric" else Taped
-    return kind(model, shared.k, white_of(model.kernel), shared.noise, **shared.identity)
+    return kind(model, shared.k, white_of(model.kernel), shared.noise, inputs=shared.inputs)
 
 
 class Noise(NamedTuple):
@@ -122,7 +123,7 @@ class Shared(NamedTuple):
 
     k: int
     noise: Noise
-    identity: dict[str, Any]
+    inputs: Inputs
 
 
 def _shared(model: Any, options: Options) -> Shared:
@@ -130,7 +131,7 @@ def _shared(model: Any, options: Options) -> Shared:
     if points is None and given is None:
         raise ValueError(f"This {type(model).__name__} does not know its inputs: pass `X_train`.")
     n_features = np.shape(given)[1] if points is None else points.shape[1]
-    identity = identity_of(
+    inputs = known_inputs(
         n_features,
         _kept(model),
         names=options.feature_names,
@@ -138,7 +139,7 @@ def _shared(model: Any, options: Options) -> Shared:
         given=given,
     )
     k = output_index(model, options.output, _n_outputs(model, n_features))
-    return Shared(k, _noise(model.likelihood, options.noise), identity)
+    return Shared(k, _noise(model.likelihood, options.noise), inputs)
 
 
 def _kept(model: Any) -> np.ndarray | None:
@@ -215,14 +216,14 @@ Triple = Callable[[Any, int, Kernel, float], Posterior]
 def _closed_form(model: Any, shared: Shared) -> LatentGP:
     if type(model.mean_function) not in (Zero, Constant):
         raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = converted(model.kernel, len(shared.identity["feature_names"]))
+    kernel, white = converted(model.kernel, shared.inputs.n_features)
     triple = _triple_of(model)
     return LatentGP(
         posterior=triple(model, shared.k, kernel, white),
         predictive=shared.noise.predictive(white),
         y_center=_constant(model.mean_function, shared.k),
         mean_of=shared.noise.mean_of,
-        **shared.identity,
+        inputs=shared.inputs,
     )
 
 
@@ -303,9 +304,7 @@ class Differenced(Numeric):
     k: int
     white: float
     noise: Noise
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
 
     how = "finite differences of predict_f"
 
@@ -328,7 +327,7 @@ class Differenced(Numeric):
 
     def _compiled(self, function: Callable[[Any], tuple[Any, Any]]) -> Any:
         # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
-        points = tf.TensorSpec([None, self.n_features], _dtype(self.model))
+        points = tf.TensorSpec([None, self.inputs.n_features], _dtype(self.model))
         return tf.function(function, autograph=False, input_signature=[points])
 
     @cached_property

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from pymc.gp import cov as pc
 
-from gpsift.adapters.latent import KERNEL_NAMES
 from gpsift.adapters.terms import NoClosedForm, Term, White, added_up, linear, product, radial
 from gpsift.arrays import Array
 from gpsift.kernels import (
@@ -143,6 +142,3 @@ class CenteredLinearPairs(LinearPairs):
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         center = np.broadcast_to(self.kernel.center, self.X.shape[1])[j]  # type: ignore[attr-defined]
         return super().section(w, j, base - center, offset)
-
-
-KERNEL_NAMES[CenteredLinear] = "linear"

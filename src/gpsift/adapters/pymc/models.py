@@ -22,19 +22,18 @@ from pytensor.compile import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from gpsift.adapters.drawn import Drawn
-from gpsift.adapters.foreign import read_only
 from gpsift.adapters.graded import Graded
+from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.numeric import latent_var_of
-from gpsift.adapters.options import check_derivatives, closed_form_or_none, identity_of
-from gpsift.adapters.pymc_kernels import converted, symbols_of
+from gpsift.adapters.options import check_derivatives, closed_form_or_none
+from gpsift.adapters.pymc.kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm
+from gpsift.drawn import Drawn
 from gpsift.inference.exact import exact_posterior
+from gpsift.inputs import Inputs
+from gpsift.numeric import latent_var_of
 from gpsift.reference import Reference
 from gpsift.tables import read_features, read_target
-
-__all__ = ["reference_of"]
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 Point = Mapping[str, np.ndarray]
@@ -79,13 +78,13 @@ def reference_of(
     _refuse_unreadable(model)
     points = _points(idata, point, draws)
     X = read_only(read_features(_value(model.X), name="X")[0])
-    shared = identity_of(X.shape[1], X, names=feature_names)
+    inputs = known_inputs(X.shape[1], X, names=feature_names)
     members: Sequence[Reference] | None = closed_form_or_none(
-        lambda: list(_closed_form(model, X, points, shared)), model, derivatives
+        lambda: list(_closed_form(model, inputs, points)), model, derivatives
     )
     if members is None:
         conditional = Conditional.of(model, points[0])
-        members = [DifferentiatedMarginal(conditional, each, **shared) for each in points]
+        members = [DifferentiatedMarginal(conditional, each, inputs) for each in points]
     return members[0] if point is not None else Drawn(tuple(members))
 
 
@@ -166,7 +165,9 @@ def _compiled(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (),
     return lambda at, *values: function(*(at[name] for name in inputs), *values)
 
 
-def _closed_form(model: Any, X: np.ndarray, points: Sequence[Point], shared: Mapping[str, Any]) -> Iterator[LatentGP]:
+def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterator[LatentGP]:
+    X = inputs.X
+    assert X is not None
     if type(model.sigma) is not pm.gp.cov.WhiteNoise:
         raise NoClosedForm(f"noise of the kind {type(model.sigma).__name__}")
     center = _constant_mean(model.mean_func)
@@ -182,7 +183,7 @@ def _closed_form(model: Any, X: np.ndarray, points: Sequence[Point], shared: Map
         posterior, _ = exact_posterior(kernel, X, y - float(y_center), noise_var + white + JITTER)
         # A copy holds no cached matrices: with many draws they would fill the memory.
         predictive = NormalNoise(float(noise_var.mean()) + white)
-        yield LatentGP(replace(posterior), predictive, y_center=float(y_center), **shared)
+        yield LatentGP(replace(posterior), predictive, inputs, y_center=float(y_center))
 
 
 def _constant_mean(mean: Any) -> Any:
@@ -227,9 +228,7 @@ class DifferentiatedMarginal(Graded):
 
     conditional: Conditional
     point: Point
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
 
     how = "automatic differentiation of the conditional distribution"
 

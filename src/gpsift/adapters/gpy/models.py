@@ -19,15 +19,16 @@ from GPy.likelihoods import link_functions
 from GPy.util.normalizer import Standardize
 
 from gpsift import likelihoods
-from gpsift.adapters.foreign import read_only
-from gpsift.adapters.gpy_kernels import converted, white_of
+from gpsift.adapters.gpy.kernels import converted, white_of
 from gpsift.adapters.graded import Graded
+from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.numeric import Numeric, latent_var_of
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
+from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
+from gpsift.numeric import Numeric, latent_var_of
 from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 from gpsift.reference import Reference
 from gpsift.response import Predictive
@@ -93,10 +94,10 @@ def reference_of(
     )
     if closed is not None:
         return closed
-    differenced = Differenced(model, parts, white_of(model.kern), **parts.identity)
+    differenced = Differenced(model, parts, white_of(model.kern), parts.inputs)
     if options.derivatives == "numeric":
         return differenced
-    own = OwnGradients(model, parts, white_of(model.kern), **parts.identity)
+    own = OwnGradients(model, parts, white_of(model.kern), parts.inputs)
     reason = own.disagreement(differenced)
     if reason is None:
         return own
@@ -135,11 +136,12 @@ class Parts(NamedTuple):
     y_center: float
     y_scale: float
     noise: Noise
-    identity: dict[str, Any]
+    inputs: Inputs
 
     @property
     def X_train(self) -> np.ndarray:
-        return self.identity["X_train"]
+        assert self.inputs.X is not None
+        return self.inputs.X
 
 
 class Noise(NamedTuple):
@@ -153,10 +155,10 @@ class Noise(NamedTuple):
 
 def _parts(model: Any, options: Options) -> Parts:
     X = read_only(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
-    identity = identity_of(X.shape[1], X, names=options.feature_names)
+    inputs = known_inputs(X.shape[1], X, names=options.feature_names)
     k = output_index(model, options.output, model.Y.shape[1])
     y_center, y_scale = _scaling(model, k)
-    return Parts(k, y_center, y_scale, _noise(model, y_scale, options), identity)
+    return Parts(k, y_center, y_scale, _noise(model, y_scale, options), inputs)
 
 
 def _scaling(model: Any, k: int) -> tuple[float, float]:
@@ -246,7 +248,7 @@ def _closed_form(model: Any, parts: Parts) -> LatentGP:
         y_scale=parts.y_scale,
         mean_of=parts.noise.mean_of,
         notices=parts.noise.notices,
-        **parts.identity,
+        inputs=parts.inputs,
     )
 
 
@@ -287,9 +289,7 @@ class Differenced(Numeric):
     model: Any
     parts: Parts
     white: float
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
 
     how = "finite differences of the latent mean and variance"
 
@@ -344,8 +344,8 @@ class OwnGradients(Graded, Differenced):
             found = self.gradients(X)
         except (NotImplementedError, AttributeError, TypeError, ValueError) as missing:
             return f"{type(missing).__name__}: {missing}"
-        varies = self.feature_sd > 0  # there are no differences along the others
-        for own, numeric in zip(found, differenced.at(X).gradients(), strict=True):
+        varies = self.inputs.sd > 0  # there are no differences along the others
+        for own, numeric in zip(found, differenced.at(self.inputs.points(X)).gradients(), strict=True):
             error, largest = np.max(np.abs(own - numeric)[:, varies], initial=0.0), np.max(np.abs(numeric))
             if not error <= AGREEMENT * largest:
                 return (

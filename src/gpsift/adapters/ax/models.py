@@ -38,6 +38,7 @@ from gpsift.adapters.coordinatewise import CoordinateMap, Coordinatewise
 from gpsift.adapters.mapped import ColumnMap, ColumnMapped, OtherTarget, Wrapped
 from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.families import Family, Gaussian
+from gpsift.inputs import Inputs, Points
 from gpsift.reference import Reference, Response
 
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
@@ -153,7 +154,7 @@ class SearchSpaceMap(CoordinateMap):
                 "Rank the model itself: `as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
             )
         self.labels = tuple(self._label.values())
-        self.categorical_columns = tuple(
+        self.categorical = tuple(
             j for j, p in enumerate(space.values()) if isinstance(p, ChoiceParameter) and not p.is_ordered
         )
 
@@ -232,12 +233,13 @@ def _in_users_units(reference: Reference, metric: str, adapter: TorchAdapter, sp
     """The model of one metric, in the units of that metric and of the search space."""
     center, scale, is_bent = metric_units(adapter, metric)
     model: Reference = Scaled(reference, center, scale)
-    X_train = None if reference.X_train is None else space.inverse(reference.X_train)
+    seen = reference.inputs.X
+    inputs = Inputs(space.labels, True, None if seen is None else space.inverse(seen))
     column_map = space.column_map
-    if column_map is None or space.categorical_columns:
-        model = Coordinatewise(model, space, space.labels, True, X_train)
+    if column_map is None or space.categorical:
+        model = Coordinatewise.around(model, space, inputs)
     else:
-        model = ColumnMapped(model, space, column_map, space.labels, True, X_train)
+        model = ColumnMapped.around(model, space, column_map, inputs)
     return OtherTarget(model, "the transformed metric") if is_bent else model
 
 
@@ -249,18 +251,19 @@ class Scaled(Wrapped):
     center: float
     scale: float
 
-    def __post_init__(self) -> None:
-        self._take_identity(self.inner)
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.inner.inputs
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> ScaledResponse:
-        return ScaledResponse(self, self.inner.at(X, rows))
+    def at(self, points: Points) -> ScaledResponse:
+        return ScaledResponse(self, self.inner.at(points))
 
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        mean, covariance = self.inner.joint(X, rows)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        mean, covariance = self.inner.joint(points)
         return self.center + self.scale * mean, self.scale**2 * covariance
 
 
-class ScaledResponse:
+class ScaledResponse(Response):
     """Means and their derivatives are multiplied by the scale, variances by its square."""
 
     def __init__(self, model: Scaled, inner: Response):

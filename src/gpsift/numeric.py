@@ -19,17 +19,17 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift import families
-from gpsift.adapters.foreign import Foreign
 from gpsift.families import Family
+from gpsift.inputs import Points
+from gpsift.reference import Reference, Response
 from gpsift.response import Predictive
-from gpsift.tables import column_sd
 
 # Of the feature's standard deviation. For a function with length-scale l standard deviations, the truncation error is
 # about (STEP / l)^4 / 30 and that of rounding eps / STEP: at l = 1, 3e-14 and 2e-13.
 STEP = 1e-3
 
 
-class NumericResponse:
+class NumericResponse(Response):
     """A response from predictions alone; they are made when first asked for."""
 
     def __init__(self, model: Numeric, X: np.ndarray, scale: np.ndarray):
@@ -75,7 +75,7 @@ class NumericResponse:
         return X
 
 
-class Numeric(Foreign):
+class Numeric(Reference):
     """A model that predicts the parameters of a distribution and offers no derivatives.
 
     Attributes
@@ -83,7 +83,7 @@ class Numeric(Foreign):
     predictive : callable
         From the parameters, where they are latent mean and variance, to the distribution of a new observation.
     AT_ONCE : int
-        Up to so many points, the nodes of a section are predicted in one call. By default each node is a call: JAX
+        Up to this many points, the nodes of a section are predicted in one call. By default each node is a call: JAX
         compiles for each number of points, and others make large matrices of them.
     """
 
@@ -105,9 +105,41 @@ class Numeric(Foreign):
         mean, var = parameters
         return families.Gaussian(mean, var) if latent else self.predictive(mean, var)
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> NumericResponse:
-        scale = column_sd(X if self.X_train is None else self.X_train)
-        return self.RESPONSE(self, X if rows is None else X[rows], scale)
+    @property
+    def how(self) -> str:
+        return "finite differences"
+
+    def at(self, points: Points) -> NumericResponse:
+        return self.RESPONSE(self, points.X, points.inputs.sd)
+
+
+class NumericReference(Numeric):
+    """A model that predicts normal observations: what a subclass of a few lines needs to be ranked.
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> class Curve(gs.NumericReference):
+    ...     inputs = gs.Inputs(("a", "b"), names_given=True)
+    ...
+    ...     def moments(self, X):
+    ...         ones = np.ones(len(X))
+    ...         return np.sin(X[:, 0]) + 3 * X[:, 1], 0.0 * ones, 0.25 * ones
+    >>> ranking = gs.rank(Curve(), np.random.default_rng(0).normal(size=(50, 2)))
+    >>> [ranking.names[j] for j in ranking.order]
+    ['b', 'a']
+    """
+
+    @abstractmethod
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, latent variance and noise variance at the rows of X, (n,) each."""
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        return self.moments(X)[:2]
+
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+        mean, var = parameters
+        return families.Gaussian(mean, var if latent else var + self.moments(X)[2])
 
 
 def fourth_order(values: Sequence[np.ndarray], h: float) -> np.ndarray:
