@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import reference_cases  # noqa: F401
+import reference_peers  # noqa: F401
 import reference_selection  # noqa: F401
 from reference_data import CASES
 

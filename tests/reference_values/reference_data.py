@@ -12,6 +12,7 @@ long         the same with many rows: for the script, not for the test
 sampled      whatever depends on random draws digit by digit
 models       models of scikit-learn, and functions
 peers        models of libraries that need not be installed
+ax           those of Ax, which finds their hyperparameters itself
 gpflow       those of GPflow, which has an environment of its own
 """
 
