@@ -8,7 +8,8 @@ iterated     the same, where inference iterates: expectation propagation, Laplac
 device       the same, through torch on the CPU
 distributed  rows in dask collections
 fits         found hyperparameters
-long         the same with many rows: for the script, not for the test
+searches     the same for sparse models, whose search goes by samples and several ways
+long         fits for the script, not for the test: long ones, and those that end elsewhere on another machine
 sampled      whatever depends on random draws digit by digit
 models       models of scikit-learn, and functions
 peers        models of libraries that need not be installed

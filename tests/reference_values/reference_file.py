@@ -7,14 +7,19 @@ import json
 import platform
 from dataclasses import dataclass
 from datetime import date
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
-import scipy
 from threadpoolctl import threadpool_info
 
 # Of arrays with many rows a few are kept, and the mean of all.
 MANY_ROWS, KEPT_ROWS = 5, slice(1, None, 14)
+
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "nutpie", "arviz", "dask", "torch", "gpytorch", "botorch", "ax-platform"),
+    *("GPy", "gpjax", "tinygp", "jax", "pymc", "gpflow", "tensorflow"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,12 @@ class Stored:
     about: dict
     whole: bool
     cases: dict
+
+    def made_by(self, libraries):
+        """Whether these libraries, and what computes underneath, are those that made the file."""
+        now = versions()
+        is_same = all(self.about[name] == now[name] for name in ("machine", "numpy", "scipy", *libraries))
+        return is_same and set(self.about["blas"]) <= set(now["blas"])
 
     def worst(self, name, found):
         """The largest difference between what was found now and what is stored, and in which array."""
@@ -60,14 +71,15 @@ def difference(found, stored):
 
 
 def condensed(arrays):
-    """Some rows of large arrays, and the mean of all."""
-    found = {}
-    for name, values in arrays.items():
-        if values.ndim and len(values) > MANY_ROWS:
-            found[name], found[f"{name}, mean"] = values[KEPT_ROWS], values.mean(axis=0)
-        else:
-            found[name] = values
-    return found
+    """Of large arrays some rows, and as a last row the mean of all."""
+    return {
+        name: np.concatenate([values[KEPT_ROWS], values.mean(axis=0, keepdims=True)]) if is_large(values) else values
+        for name, values in arrays.items()
+    }
+
+
+def is_large(values):
+    return values.ndim > 0 and len(values) > MANY_ROWS
 
 
 def write(path, cases, *, whole):
@@ -92,15 +104,21 @@ def read(path):
 
 
 def versions():
-    """Of what decides the last digits."""
+    """Of what decides the last digits, and of what makes models."""
     blas = {f"{info['internal_api']} {info['version']} for {info.get('architecture')}" for info in threadpool_info()}
     return {
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
         "machine": platform.machine(),
         "blas": sorted(entry for entry in blas if "openmp" not in entry),
+        **{library: version_of(library) for library in LIBRARIES},
     }
+
+
+def version_of(library):
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _bytes(content):
