@@ -63,7 +63,7 @@ def distributed_evidence(model, fitted, X, y, noise_var=None, size=None):
 
 def predicted(reference, X):
     """Moments of observations and of the latent function at points, where they have such, and their derivatives."""
-    response = reference.at(X)
+    response = reference.at(reference.inputs.points(X))
     found = {}
     for name, latent in (("observed", False), ("latent", True)):
         distribution = response.distribution(latent=latent)
@@ -75,7 +75,7 @@ def predicted(reference, X):
 
 def latent_function(reference, X):
     """What `VAR` varies: the latent mean."""
-    return reference.latent_mean(X)
+    return reference.at(reference.inputs.points(X)).latent_mean
 
 
 def search(X, y, measure=None, **options):
