@@ -18,16 +18,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpsift.gp.hyper import MAP, ML2, Hyper
-from gpsift.gp.model import GP, LIKELIHOODS, Inference, default_kernel
+from gpsift.gp.model import GP, Inference, default_kernel
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Likelihood, Softmax
+from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax
 from gpsift.relevance import Measure, rank
 
 if TYPE_CHECKING:
     from gpsift.results import Prediction, Ranking
 
 REGRESSION = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma")
-POSITIVE = ("poisson", "negative-binomial", "gamma")  # targets below 0 are refused
 LINKS = ("probit", "logit")
 LARGEST_SEED = 2**31 - 1
 
@@ -190,7 +189,10 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
 
     @property
     def _needs_positive_target(self) -> bool:
-        return any(self.likelihood == name or type(self.likelihood) is LIKELIHOODS[name] for name in POSITIVE)
+        try:
+            return not _regression_likelihood(self.likelihood).takes_negative
+        except ValueError:  # which `fit` says
+            return False
 
 
 class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
@@ -305,10 +307,9 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
 
 
 def _regression_likelihood(likelihood: Any) -> Likelihood:
-    known = {name: LIKELIHOODS[name] for name in REGRESSION}
-    if isinstance(likelihood, str) and likelihood in known:
-        return known[likelihood]()
-    if isinstance(likelihood, Likelihood) and type(likelihood) in known.values():
+    if isinstance(likelihood, str) and likelihood in REGRESSION:
+        return LIKELIHOODS[likelihood]()
+    if isinstance(likelihood, Likelihood) and not likelihood.predicts_classes and likelihood.size_name != "trials":
         return likelihood
     raise ValueError(
         f"`likelihood` of a regression must be one of {', '.join(REGRESSION)}, or an object of these, got "

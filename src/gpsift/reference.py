@@ -18,6 +18,7 @@ import numpy as np
 from gpsift.families import Family, Gaussian
 from gpsift.inputs import InputMoments
 from gpsift.tables import column_sd
+from gpsift.words import listed
 
 # Central differences of float64 predictions: the step that balances truncation against rounding, about eps^(1/3).
 DIFFERENCE_STEP = 6e-6
@@ -167,14 +168,14 @@ class Reference(ABC):
         names = names if self.has_given_names else None
         missing = [name for name in known if names is not None and name not in names]
         if missing:
-            raise ValueError(f"`X` lacks {_listed(missing)}, which the model was fitted on ({_listed(known)}).")
+            raise ValueError(f"`X` lacks {listed(missing)}, which the model was fitted on ({listed(known)}).")
         if n_columns != len(known):
             raise ValueError(
-                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({_listed(known)}). "
+                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({listed(known)}). "
                 "Select or reorder the columns."
             )
         if names is not None and tuple(names) != known:
-            raise ValueError(f"`X` has its columns in another order than the model was fitted on ({_listed(known)}).")
+            raise ValueError(f"`X` has its columns in another order than the model was fitted on ({listed(known)}).")
 
 
 class MadeWhenAsked(Sequence[Reference]):
@@ -230,10 +231,6 @@ class OfDraws(Reference):
 
     def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
         raise TypeError("A model of many draws has one response for each: use its `members`, or `rank`.")
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 class NumericResponse:

@@ -97,7 +97,7 @@ def test_enough_points_find_what_dense_inference_finds(name, hyper):
     assert_allclose(sparse.quality.elpd, dense.quality.elpd, atol=0.5)
     for measure in (gs.KL(), gs.VAR()):
         assert off(sparse, dense, measure) < 0.05
-    for own in sparse.likelihood.PARAMS:
+    for own in sparse.likelihood.params:
         assert_allclose(sparse.hyperparameters[own], dense.hyperparameters[own], rtol=0.02)
 
 

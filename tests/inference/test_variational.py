@@ -87,7 +87,7 @@ def test_gradient_matches_central_differences(likelihood, y, size):
     """For the kernel's parameters and the likelihood's."""
     expected = differences(KERNEL, likelihood, y, size)
     found = engine_of(y, size).evidence(KERNEL, likelihood).gradient
-    assert found.shape == (KERNEL.log_params.size + len(likelihood.PARAMS),)
+    assert found.shape == (KERNEL.log_params.size + len(likelihood.params),)
     assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 

@@ -116,7 +116,7 @@ def cases():
         *(kernels.SquaredExponential(), kernels.Matern32(2.0, shared=True), kernels.Matern52(np.array([1.0, 2.0]))),
         *(kernels.RationalQuadratic(shape=0.5), kernels.Linear(), kernels.Constant(2.0)),
         kernels.Linear() + kernels.Constant(),
-        *(likelihoods.Gaussian(0.2), likelihoods.KnownNoise(var), likelihoods.Probit(), likelihoods.Logit()),
+        *(likelihoods.Gaussian(0.2), likelihoods.Gaussian(var), likelihoods.Probit(), likelihoods.Logit()),
         *(likelihoods.Softmax(3), likelihoods.Binomial(), likelihoods.Poisson(), likelihoods.NegativeBinomial(2.0)),
         *(likelihoods.Gamma(2.0), likelihoods.StudentT(5.0, 0.1)),
         *(gs.ML2(starts=2), gs.MAP(), gs.NUTS(draws=10), gs.Fixed(lengthscale=[1.0, 2.0], noise_var=0.1)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpsift.notices import notice
 from gpsift.reference import Reference
+from gpsift.words import listed
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
@@ -65,7 +66,9 @@ def as_reference(model: Any, **options: Any) -> Reference:
     own = model if isinstance(model, Reference) else getattr(model, "gp_", None)
     if isinstance(own, Reference):
         if options:
-            raise TypeError(f"A {type(model).__name__} is read as it is and takes no options, got {_listed(options)}.")
+            raise TypeError(
+                f"A {type(model).__name__} is read as it is and takes no options, got {listed(options, None)}."
+            )
         return own
     if isinstance(model, type):
         raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it first.")
@@ -73,8 +76,8 @@ def as_reference(model: Any, **options: Any) -> Reference:
     unknown = _unknown_options(reference_of, options)
     if unknown:
         raise TypeError(
-            f"`as_reference` has no option {_listed(unknown)} for a {type(model).__name__}; it takes "
-            f"{_listed(list(inspect.signature(reference_of).parameters)[1:])}."
+            f"`as_reference` has no option {listed(unknown, None)} for a {type(model).__name__}; it takes "
+            f"{listed(list(inspect.signature(reference_of).parameters)[1:], None)}."
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
@@ -98,8 +101,9 @@ def _reader(model: Any) -> Callable[..., Reference]:
         return importlib.import_module(FUNCTIONS).reference_of
     raise TypeError(
         f"Models of type {type(model).__module__}.{type(model).__qualname__} are not known here; known are those of "
-        f"gpsift and {_listed(LIBRARIES)}. Pass a function of X instead, such as `as_reference(lambda X: (mean, var), "
-        'family="gaussian", X_train=X)`, or write a subclass of `gpsift.Reference`.'
+        f"gpsift and {listed(LIBRARIES, None)}. Pass a function of X instead, such as "
+        '`as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`, or write a subclass of '
+        "`gpsift.Reference`."
     )
 
 
@@ -107,7 +111,3 @@ def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -
     known = inspect.signature(reader).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     return [] if takes_any else [name for name in options if name not in known]
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -16,7 +16,7 @@ from gpsift.gp.quality import Empty, LevelSums, best_level, level_sums, quality_
 from gpsift.gp.scaling import Scaling
 from gpsift.inference.rows import Rows, Totals
 from gpsift.inputs import InputMoments
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality, SampledQuality
 
 # Of so many rows, drawn with the seed of `Sparse`, left-out predictions are kept.
@@ -78,7 +78,7 @@ class Closing:
         """The sheet of some rows."""
         scaling, noise = self.scaling, rows.noise_var
         mean, var = self.latent(rows)
-        likelihood = self.likelihood if noise is None else KnownNoise(noise)
+        likelihood = self.likelihood if noise is None else self.likelihood.with_noise_var(noise)
         return quality_sheet(
             *self.observed(rows),
             likelihood.in_units(scaling.y_scale),
@@ -124,8 +124,8 @@ def closing_sums(closing: Closing, rows: Rows) -> ClosingSums:
 
 def empty_of(source: ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int) -> Empty:
     """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
-    if isinstance(likelihood, Gaussian | KnownNoise):
-        return Gaussian(sd**2), mean
+    if likelihood.has_closed_form:
+        return likelihood.with_noise_var(sd**2), mean
     level = likelihood.empty_start(*source.sample(KEPT_ROWS, seed).observed())
     return best_level(likelihood, level, lambda *empty: source.total(partial(level_visit, *empty)))
 

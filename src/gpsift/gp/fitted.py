@@ -16,7 +16,7 @@ from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
+from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
 from gpsift.reference import Reference
 from gpsift.response import GPResponse
@@ -78,17 +78,12 @@ class FittedGP(Savable, Reference):
     @property
     def noise_var(self) -> np.ndarray | float:
         """Noise variance in squared units of the target: one number, or one for each point where that was given."""
-        scaled = self._likelihood_in_units
-        if isinstance(scaled, KnownNoise):
-            return scaled.variances
-        if isinstance(scaled, Gaussian):
-            return scaled.noise_var
-        raise AttributeError(f"a {type(scaled).__name__} likelihood has no noise variance")
+        return self._likelihood_in_units.noise_var
 
     @property
     def hyperparameters(self) -> Mapping[str, float]:
         """All hyperparameters by name, in the units of the model."""
-        labels = [*self.kernel.param_labels(self.feature_names), *((name, None) for name in self.likelihood.PARAMS)]
+        labels = [*self.kernel.param_labels(self.feature_names), *((name, None) for name in self.likelihood.params)]
         values = np.exp(np.concatenate([self.kernel.log_params, self.likelihood.log_params]))
         return dict(zip(parameter_names(labels), values.tolist(), strict=True))
 
@@ -179,7 +174,7 @@ class FittedGP(Savable, Reference):
             scaling.x_scale,
             scaling.y_center,
             scaling.y_scale,
-            stays=isinstance(self.likelihood, Gaussian | KnownNoise),
+            stays=self.likelihood.has_closed_form,
         )
 
     def blocks(self, n: int) -> list[slice]:

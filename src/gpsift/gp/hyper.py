@@ -185,7 +185,7 @@ class Fixed(Hyper):
                 raise ValueError(f"`{name}` must be {kind}, got shape {array.shape}.")
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
-        own = {name: float(self.values[name]) for name in likelihood.PARAMS if name in self.values}
+        own = {name: float(self.values[name]) for name in likelihood.params if name in self.values}
         return kernel.with_values(self.values), replace(likelihood, **own)
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpsift.inference import Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.likelihoods import Gaussian, Likelihood
 
 Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
 
@@ -86,13 +86,13 @@ class Problem:
         known_noise_var: np.ndarray | None = None,
     ) -> Self:
         """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
-        likelihood = Gaussian() if known_noise_var is None else KnownNoise(known_noise_var)
+        likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
         return cls(kernel, likelihood, X, y, ExactEngine(X, y), names)
 
     @cached_property
     def labels(self) -> list[Label]:
         """(kind, feature) of each parameter."""
-        return [*self.kernel.param_labels(self.names), *((name, None) for name in self.likelihood.PARAMS)]
+        return [*self.kernel.param_labels(self.names), *((name, None) for name in self.likelihood.params)]
 
     @cached_property
     def kinds(self) -> np.ndarray:

@@ -106,7 +106,7 @@ def best_level(likelihood: Likelihood, start: float, sums: Callable[[Likelihood,
         found = sums(likelihood.with_log_params(theta[1:]), float(theta[0]))
         return -found.log_density / found.n, -found.gradient / found.n
 
-    bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.PARAMS)]
+    bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.params)]
     first = np.array([start, *likelihood.log_params])
     result = minimize(negative, first, jac=True, method="L-BFGS-B", bounds=bounds, options=LEVEL_TOLERANCE)
     return likelihood.with_log_params(result.x[1:]), float(result.x[0])

@@ -33,7 +33,7 @@ from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, Variation
 from gpsift.inference.rows import Rows
 from gpsift.inference.sparse_engine import Judged
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import KnownNoise, Likelihood
+from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
 from gpsift.threads import outer_blas_threads_for
 
@@ -214,7 +214,7 @@ def _pilot(problem: Problem, engine: SparseEngine, n_rows: int | None = None) ->
     rows = engine.source.sample(n_rows or PILOT_ROWS, engine.choice.seed)
     X, y, likelihood = to_numpy(rows.X), to_numpy(rows.y), problem.likelihood
     if rows.noise_var is not None:
-        likelihood = KnownNoise(to_numpy(rows.noise_var))
+        likelihood = likelihood.with_noise_var(to_numpy(rows.noise_var))
     return replace(problem, X=X, y=y, likelihood=likelihood, engine=ExactEngine(X, y), ceiling=np.inf)
 
 

@@ -21,7 +21,7 @@ from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
 from gpsift.inference.local_posterior import LocalPosterior
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, Softmax
+from gpsift.likelihoods import Likelihood
 from gpsift.linalg import inverse_from_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 
@@ -96,7 +96,7 @@ class ExactEngine(Engine):
             evidence = self._twin(kernel, noise_var)
         else:
             evidence = exact_evidence(kernel, self.X, self.y, noise_var)
-        if likelihood.PARAMS:
+        if likelihood.params:
             return evidence
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
 
@@ -118,10 +118,8 @@ class ExactEngine(Engine):
         return type(self)(self.X, self.y)
 
     def _noise_var(self, likelihood: Likelihood) -> Array | float:
-        if isinstance(likelihood, KnownNoise):
-            return like(self.y, likelihood.variances)
-        assert isinstance(likelihood, Gaussian)
-        return float(likelihood.noise_var)
+        noise_var = likelihood.noise_var
+        return like(self.y, np.asarray(noise_var)) if likelihood.knows_noise else float(noise_var)
 
 
 class EPEngine(Engine):
@@ -234,9 +232,9 @@ class MulticlassEngine(Engine):
 
     name = "laplace"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Softmax, *, warm: bool = True):
+    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, warm: bool = True):
         self.X, self.y, self.likelihood, self.warm = X, y, likelihood, warm
-        self._indicators = likelihood.indicators(y)
+        self._indicators = (y[:, None] == np.arange(likelihood.n_latent)).astype(float)
         self._weights: np.ndarray | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:

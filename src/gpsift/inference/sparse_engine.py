@@ -21,7 +21,7 @@ from gpsift.inference.placing import placed
 from gpsift.inference.rows import LocalRows, Rows, RowSource
 from gpsift.inference.sparse import Model, Passes, left_out, moments, sparse_evidence, sparse_model
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, Likelihood
+from gpsift.likelihoods import Likelihood
 from gpsift.posterior import Posterior
 
 # Rows of a cell at most, where nobody says. On 10,000 rows of the Kin40k data 50, 100 and 200 take the log density of
@@ -161,7 +161,7 @@ class SparseEngine(Engine):
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         found = sparse_evidence(self.model(kernel, likelihood), self.source)
-        return found if likelihood.PARAMS else Evidence(found.value, found.gradient[:-1], found.jitter)
+        return found if likelihood.params else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def objective(self, kernel: Kernel, likelihood: Likelihood) -> float:
         """The value of `evidence` alone, in half its time."""
@@ -248,7 +248,7 @@ class SparseEngine(Engine):
 
 def _shared_noise(likelihood: Likelihood) -> float | None:
     """The noise variance of all rows, or None where each has its own."""
-    return float(likelihood.noise_var) if isinstance(likelihood, Gaussian) else None
+    return None if likelihood.knows_noise else float(likelihood.noise_var)
 
 
 def local_rows(rows: Rows, choice: Sparse) -> RowSource:

@@ -26,12 +26,12 @@ from gpsift.inference.variational import (
     prepare,
 )
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.likelihoods import Likelihood
 
 
 def sparse_engine_for(likelihood: Likelihood) -> type[SparseEngine]:
     """The closed form of Gaussian noise, or the variational one."""
-    return SparseEngine if isinstance(likelihood, Gaussian | KnownNoise) else VariationalEngine
+    return SparseEngine if likelihood.has_closed_form else VariationalEngine
 
 
 class VariationalEngine(SparseEngine):

@@ -12,12 +12,14 @@ from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, g
 from gpsift.likelihoods.expectations import Expected
 from gpsift.likelihoods.scalemixture import StudentTMixture
 
+# Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
 PANEL = 256
 TAIL = 7.0
 # Nodes of y for Student-t noise. Against nodes four times as dense, the information is right to 3e-9 for df from 0.5 to
 # 1e3 and latent standard deviations from 1e-3 to 1e3 of the noise scale.
 BEND = 3.0
 SPACING = 0.1
+# Degrees of freedom from which on a limit stands in for differences of large logarithms.
 NEARLY_NORMAL = 1e7
 
 
@@ -36,6 +38,7 @@ class Gamma(Likelihood):
     PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
     kind: ClassVar[str] = "gamma"
     target_rule: ClassVar[str] = "positive observations"
+    takes_negative: ClassVar[bool] = False
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
         return y <= 0

@@ -24,7 +24,6 @@ KERNELS = {
 }
 LIKELIHOODS = {
     "Gaussian": "normal noise",
-    "KnownNoise": "normal noise of known variance",
     "StudentT": "Student-t noise",
     "Gamma": "gamma",
     "Probit": "Bernoulli, probit link",
@@ -66,7 +65,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
         Line("Columns", str(len(analysis.leading.names)), _categories(analysis)),
         Line("Target", tag(analysis.target), _target(analysis)),
         Line("Kernel", kernel_words(one.kernel)),
-        Line("Likelihood", LIKELIHOODS.get(type(one.likelihood).__name__, type(one.likelihood).__name__)),
+        Line("Likelihood", _likelihood_words(one.likelihood)),
         Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
     ]
     if members:
@@ -135,6 +134,11 @@ def kernel_words(kernel: Any) -> str:
     """Such as "squared exponential + constant"."""
     terms = getattr(kernel, "terms", (kernel,))
     return " + ".join(KERNELS.get(type(term).__name__, type(term).__name__) for term in terms)
+
+
+def _likelihood_words(likelihood: Any) -> str:
+    name = type(likelihood).__name__
+    return LIKELIHOODS.get(name, name) + (" of known variance" if likelihood.knows_noise else "")
 
 
 def _categories(analysis: Analysis) -> Markup:

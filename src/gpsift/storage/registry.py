@@ -61,7 +61,6 @@ CLASSES: Mapping[str, type] = {
     "kernel.Linear": kernels.Linear,
     "kernel.Constant": kernels.Constant,
     "likelihood.Gaussian": likelihoods.Gaussian,
-    "likelihood.KnownNoise": likelihoods.KnownNoise,
     "likelihood.Probit": likelihoods.Probit,
     "likelihood.Logit": likelihoods.Logit,
     "likelihood.Softmax": likelihoods.Softmax,

@@ -1,0 +1,16 @@
+"""Lists in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def listed(names: Iterable[Any], most: int | None = 8) -> str:
+    """The first `most` of them, or all, separated by commas; dots where there are others.
+
+    >>> listed(["age", "height", "weight"], most=2)
+    'age, height, ...'
+    """
+    shown = list(map(str, names))
+    return ", ".join(shown[:most]) + (", ..." if most is not None and len(shown) > most else "")
