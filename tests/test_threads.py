@@ -9,7 +9,7 @@ import scipy.linalg  # its BLAS is a pool of its own  # noqa: F401
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import gpsift as gs
-from gpsift.gp.hyper import Hyper
+from gpsift.hyper.choices import Hyper
 from gpsift.inference import ExactEngine, SparseEngine
 from gpsift.threads import (
     PARALLEL_SIZE,

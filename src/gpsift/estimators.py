@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state, validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpsift.gp.hyper import MAP, ML2, Hyper
 from gpsift.gp.model import GP, Inference, default_kernel
+from gpsift.hyper.choices import MAP, ML2, Hyper
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax
 from gpsift.relevance import Measure, rank

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpsift.analysis.record import Caution
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.gp.nuts import advice
+from gpsift.hyper.nuts import advice
 from gpsift.tabular import Prepared
 from gpsift.words import listed
 

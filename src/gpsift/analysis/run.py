@@ -17,7 +17,7 @@ from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.record import Analysis
 from gpsift.counted import counted
 from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
-from gpsift.gp.hyper import Hyper
+from gpsift.hyper.choices import Hyper
 from gpsift.inference import Sparse
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure

@@ -18,11 +18,11 @@ from gpsift.cluster import NOWHERE, ClusterRows, Spread, Summary, read_collectio
 from gpsift.gp.closing import Closing, empty_of
 from gpsift.gp.fitreport import FEW_VALUES, FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.nuts import NUTS
-from gpsift.gp.problem import Problem
-from gpsift.gp.related import informed
 from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.nuts import NUTS
+from gpsift.hyper.problem import Problem
+from gpsift.hyper.related import informed
 from gpsift.inference import Sparse, SparseEngine, sparse_engine_for
 from gpsift.inference.rows import Rows
 from gpsift.inputs import InputMoments
@@ -132,7 +132,8 @@ def fit_distributed(
         engine=sparse_engine_for(likelihood).picking(source, kernel, choice),
         names=names,
     )
-    estimate, problem = estimate_in_rounds(gp.hyper, informed(problem, start, ceiling))
+    known = start.hyperparameters if isinstance(start, FittedGP) else start
+    estimate, problem = estimate_in_rounds(gp.hyper, informed(problem, known, ceiling))
     kernel, likelihood = problem.split(estimate.log_params)
     engine = problem.engine
     assert isinstance(engine, SparseEngine)

@@ -12,7 +12,7 @@ import numpy as np
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.nuts import advice
+from gpsift.hyper.nuts import advice
 from gpsift.notices import notice
 from gpsift.reference import OfDraws
 from gpsift.results import Prediction, Quality

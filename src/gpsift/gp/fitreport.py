@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.gp.optimise import Estimate
+from gpsift.hyper.optimise import Estimate
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
 from gpsift.notices import notice

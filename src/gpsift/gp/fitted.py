@@ -11,9 +11,9 @@ import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.problem import parameter_names
 from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.problem import parameter_names
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size

@@ -12,14 +12,14 @@ from gpsift.arrays import Array, like, lives_on_device, on_device
 from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.gp.nuts import NUTS
-from gpsift.gp.optimise import Draws
-from gpsift.gp.problem import Problem
-from gpsift.gp.related import informed
 from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.choices import ML2, Hyper
+from gpsift.hyper.nuts import NUTS
+from gpsift.hyper.optimise import Draws
+from gpsift.hyper.problem import Problem
+from gpsift.hyper.related import informed
 from gpsift.inference import (
     Engine,
     EPEngine,
@@ -180,9 +180,10 @@ class GP:
             ),
             names=labels,
         )
+        known = start.hyperparameters if isinstance(start, FittedGP) else start
         # Visits of rows have threads of their own.
         with one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(values.shape[0]):
-            estimate, problem = estimate_in_rounds(self.hyper, informed(problem, start, ceiling))
+            estimate, problem = estimate_in_rounds(self.hyper, informed(problem, known, ceiling))
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)
             drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)

@@ -26,9 +26,9 @@ from functools import cached_property
 import numpy as np
 
 from gpsift.arrays import to_numpy
-from gpsift.gp.hyper import MAP, ML2, Hyper
-from gpsift.gp.optimise import Estimate, Start
-from gpsift.gp.problem import Problem
+from gpsift.hyper.choices import Hyper
+from gpsift.hyper.optimise import Estimate, Start
+from gpsift.hyper.problem import Problem
 from gpsift.inference import ExactEngine, LaplaceEngine, SparseEngine, VariationalEngine
 from gpsift.inference.rows import Rows
 from gpsift.inference.sparse_engine import Judged
@@ -101,13 +101,13 @@ def estimate_in_rounds(hyper: Hyper, problem: Problem) -> tuple[Estimate, Proble
     if not isinstance(engine, SparseEngine):
         return hyper.estimate(problem), problem
     has_cells = not isinstance(engine, VariationalEngine)
-    if not isinstance(hyper, ML2 | MAP):
+    if not hyper.searches:
         estimate = hyper.estimate(problem)
         problem = _picked(problem, engine, estimate.log_params)
         return estimate, Found(estimate, problem, 0).decided if has_cells else problem
 
     pilot = _climbed(hyper, _pilot(problem, engine)).estimate
-    once = replace(hyper, starts=1)
+    once = hyper.with_one_start()
     found = _by_bound(once, problem, engine, pilot)
     if has_cells:
         found = [*found, *_by_sample(once, problem, engine, pilot, found)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from gpsift.inference import Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
 
+E = TypeVar("E", bound=Engine, covariant=True)
+F = TypeVar("F", bound=Engine)
 Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
 
 # By which power of the target's scale a kind of hyperparameter grows; variances by the second.
@@ -46,7 +48,7 @@ def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Generic[E]):
     """A model and data. Parameters are the kernel's, then the likelihood's.
 
     Parameters
@@ -70,24 +72,27 @@ class Problem:
     likelihood: Likelihood
     X: np.ndarray
     y: np.ndarray
-    engine: Engine
+    engine: E
     names: tuple[str, ...]
     start: np.ndarray | None = None
     ceiling: float = np.inf
     tolerance: float = TOLERANCE
 
-    @classmethod
+    @staticmethod
     def exact(
-        cls,
         kernel: Kernel,
         X: np.ndarray,
         y: np.ndarray,
         names: tuple[str, ...],
         known_noise_var: np.ndarray | None = None,
-    ) -> Self:
+    ) -> Problem[ExactEngine]:
         """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
-        return cls(kernel, likelihood, X, y, ExactEngine(X, y), names)
+        return Problem(kernel, likelihood, X, y, ExactEngine(X, y), names)
+
+    def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
+        """The same problem by other inference, with these fields changed, too."""
+        return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
 
     @cached_property
     def labels(self) -> list[Label]:

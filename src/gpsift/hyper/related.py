@@ -7,23 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpsift.gp.fitted import FittedGP
-from gpsift.gp.optimise import AGREEMENT
-from gpsift.gp.problem import Problem, parameter_names
+from gpsift.hyper.optimise import AGREEMENT
+from gpsift.hyper.problem import E, Problem, parameter_names
 
 # A feature that the related model has switched off may matter now, and at an infinite length-scale the likelihood does
 # not see it. In units of the inputs' standard deviation.
 LONGEST_START = 10.0
 
 
-def informed(problem: Problem, start: FittedGP | Mapping[str, float] | None, ceiling: float | None) -> Problem:
-    """The problem with what is known of a related model: where to start, and what cannot be exceeded."""
+def informed(problem: Problem[E], known: Mapping[str, float] | None, ceiling: float | None) -> Problem[E]:
+    """The problem with the hyperparameters of a related model, to start from, and what cannot be exceeded."""
     if ceiling is not None:
         problem = replace(problem, ceiling=ceiling)
-    if start is not None:
-        known = start.hyperparameters if isinstance(start, FittedGP) else start
-        problem = replace(problem, start=related_start(problem, known))
-    return problem
+    return problem if known is None else replace(problem, start=related_start(problem, known))
 
 
 def related_start(problem: Problem, known: Mapping[str, float]) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from gpsift.gp.problem import Problem
+from gpsift.hyper.problem import Problem
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.work.climbs import Step, tell
 
@@ -46,12 +46,13 @@ HARMLESS = {
     ("concentration", "upper"),
 }
 # Steps of each kind of parameter relative to that of log length-scales. Variances are squares, and the likelihood is
-# flattest in the level: 35 evaluations instead of 40 for the toy of the paper.
+# flattest in the level: 35 evaluations instead of 40 for the toy of the paper. The last number is for all others.
 STEPS = {"lengthscale": 1.0, "constant_var": 4.0}
 OTHER_STEPS = 2.0
 # The second start: shorter length-scales and less noise find the optima that the first
 # start misses (on 20 of 20 uniform toys the better of the two was the best of 19 starts and 3 other libraries).
 SHORT_START = {"lengthscale": 8.0**-0.5, "noise_var": 0.1, "noise_scale": 0.3}
+# Standard deviation of the logarithms of length-scales in random starts.
 RANDOM_START_SD = 0.7
 # Starts that end within this many nats found the same optimum.
 AGREEMENT = 0.1
@@ -116,16 +117,16 @@ def maximise(
     problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int, max_iterations: int, ceiling: float = np.inf
 ) -> Estimate:
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
-    climbs: list[Start] = []
+    ended: list[Start] = []
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
-        climbs.append(_climb(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
-        if climbs[-1].objective > ceiling - AGREEMENT:
+        ended.append(_searched_from(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
+        if ended[-1].objective > ceiling - AGREEMENT:
             break
-    best = max(climbs, key=lambda climb: climb.objective)
+    best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
         raise NotPositiveDefinite("The covariance matrix has no Cholesky factor from any start of the search.")
     return Estimate(
-        best.log_params, tuple(climbs), _at_limit(problem, best.log_params), _moving_features(problem, climbs)
+        best.log_params, tuple(ended), _at_limit(problem, best.log_params), _moving_features(problem, ended)
     )
 
 
@@ -147,7 +148,7 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return log_limits[:, 0] + problem.log_units, log_limits[:, 1] + problem.log_units
 
 
-def _climb(
+def _searched_from(
     problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
 ) -> Start:
     evaluations = count(1)
@@ -174,7 +175,7 @@ def _climb(
         "maxfun": 5 * max_iterations,
     }
     result = minimize(negative_objective, start / steps, jac=True, method="L-BFGS-B", options=options)
-    # "Abnormal termination" of a line search at a flat top is an end of the climb, not a failure of it.
+    # "Abnormal termination" of a line search at a flat top is an end of the search, not a failure of it.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))
     converged = bool(np.isfinite(result.fun) and (result.success or flat))
     log_params = np.clip(result.x * steps, lower, upper)
@@ -193,9 +194,9 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _moving_features(problem: Problem, climbs: list[Start]) -> tuple[str, ...]:
+def _moving_features(problem: Problem, ended: list[Start]) -> tuple[str, ...]:
     """Features whose place in the order of length-scales is not the same at the end of every start."""
     where = [i for i, (kind, feature) in enumerate(problem.labels) if kind == "lengthscale" and feature is not None]
-    places = np.array([np.argsort(np.argsort(climb.log_params[where])) for climb in climbs])
+    places = np.array([np.argsort(np.argsort(start.log_params[where])) for start in ended])
     moving = {problem.labels[i][1]: None for i, place in zip(where, places.T, strict=True) if np.ptp(place) > 0}
     return tuple(feature for feature in moving if feature is not None)

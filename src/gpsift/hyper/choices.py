@@ -5,22 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift.gp.optimise import Estimate, maximise
-from gpsift.gp.priors import GammaPrior, HalfT, InverseGamma, Prior
-from gpsift.gp.problem import Problem
+from gpsift.hyper.optimise import Estimate, maximise
+from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, Prior
+from gpsift.hyper.problem import Problem
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
+# Of each start of a search, unless the user says otherwise.
 MAX_ITERATIONS = 1000
+# Hyperparameters that may have a value for each feature.
 PER_FEATURE = ("lengthscale", "linear_var")
 
 
 class Hyper(ABC):
     """A way to find hyperparameters."""
+
+    searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
+
+    def with_one_start(self) -> Self:
+        """The same for a search that goes on from a known place, if it searches."""
+        return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with what is known beforehand."""
@@ -50,8 +58,13 @@ class ML2(Hyper):
     seed: int = 0
     max_iterations: int = MAX_ITERATIONS
 
+    searches: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         _check_starts(self.starts, self.max_iterations)
+
+    def with_one_start(self) -> Self:
+        return replace(self, starts=1)
 
     def estimate(self, problem: Problem) -> Estimate:
         return maximise(
@@ -72,12 +85,10 @@ class MAP(Hyper):
     inputs and target, whether or not the model itself is fitted in them. The defaults:
 
     - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
-      standard
-      deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree.
+      standard deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree.
     - Length-scales: inverse gamma with shape 1 and scale 10. Its mode is 5 standard deviations, almost linear, so
-      that a
-      feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise; its
-      right tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
+      that a feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise;
+      its right tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
       InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
 
     Parameters
@@ -103,11 +114,16 @@ class MAP(Hyper):
     seed: int = 0
     max_iterations: int = MAX_ITERATIONS
 
+    searches: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         _check_starts(self.starts, self.max_iterations)
         for name in (f.name for f in fields(self) if f.name not in ("starts", "seed", "max_iterations")):
             if not isinstance(getattr(self, name), Prior):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
+
+    def with_one_start(self) -> Self:
+        return replace(self, starts=1)
 
     def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
         """Log prior density of all parameters, and its gradient with respect to their logarithms."""

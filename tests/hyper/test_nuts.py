@@ -18,9 +18,9 @@ from scipy import integrate, stats
 import gpsift as gs
 from gpsift.families import Gaussian
 from gpsift.families.pool import Pool
-from gpsift.gp import nuts
-from gpsift.gp.nuts import advice, equal_chains, in_processes, log_posterior, prior_of_logarithms
-from gpsift.gp.problem import Problem
+from gpsift.hyper import nuts
+from gpsift.hyper.nuts import advice, equal_chains, in_processes, log_posterior, prior_of_logarithms
+from gpsift.hyper.problem import Problem
 from gpsift.kernels import SquaredExponential
 from gpsift.threads import blas_threads_for
 
@@ -274,7 +274,7 @@ CHILD = """
 import itertools, json, signal, sys, warnings
 import numpy as np
 import gpsift as gs
-from gpsift.gp import nuts
+from gpsift.hyper import nuts
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background may have inherited deafness
 ready_after, tune, draws, cores, nuts.WORTH_PROCESSES = json.loads(sys.argv[1])

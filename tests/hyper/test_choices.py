@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import gpsift as gs
-from gpsift.gp import optimise
-from gpsift.gp.problem import Problem
+from gpsift.hyper import optimise
+from gpsift.hyper.problem import Problem
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.threads import blas_threads_for
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from gpsift.gp.hyper import MAP, Hyper
-from gpsift.gp.optimise import Draws, Estimate, LogPrior, limits, maximise
-from gpsift.gp.problem import Problem, parameter_names
+from gpsift.hyper.choices import MAP, Hyper
+from gpsift.hyper.optimise import Draws, Estimate, LogPrior, limits, maximise
+from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.notices import notice
 
@@ -26,10 +26,12 @@ Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # log hyperparameter
 # Advice is given beyond these. As many draws as become models should be worth as many independent ones.
 LARGEST_R_HAT = 1.02
 SMALLEST_ESS = 100.0
-# A chain may start at any mode that is at most so many nats below the highest one found, and so far away from it.
+# A chain may start at any mode that is at most this many nats below the highest one found, at a random distance with
+# this standard deviation from it, in logarithms.
 MODE_DEPTH = 10.0
 START_SD = 0.1
-# Other processes take a second or two to start; about so many evaluations make a draw.
+# Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
+# many evaluations of the density make a draw.
 WORTH_PROCESSES = 10.0
 EVALUATIONS_PER_DRAW = 10
 

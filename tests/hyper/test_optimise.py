@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.gp.optimise import limits, maximise, starting_points
-from gpsift.gp.problem import Problem
+from gpsift.hyper.optimise import limits, maximise, starting_points
+from gpsift.hyper.problem import Problem
 from gpsift.kernels import Constant, Linear, SquaredExponential
 from gpsift.threads import blas_threads_for
 

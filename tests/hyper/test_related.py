@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import gpsift as gs
-from gpsift.gp.problem import Problem
-from gpsift.gp.related import related_start
+from gpsift.hyper.problem import Problem
+from gpsift.hyper.related import related_start
 from gpsift.kernels import SquaredExponential
 from gpsift.selection.submodels import as_parent
 
