@@ -35,8 +35,8 @@ def fitted():
 
 
 @cache
-def fitted_in_cells():
-    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, cell_rows=9)).fit(*data())
+def fitted_in_blocks():
+    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, block_rows=9)).fit(*data())
 
 
 @cache
@@ -103,9 +103,9 @@ def cases():
         gp.posterior,
         gp.posterior.factors[0],
         classes.posterior,
-        fitted_in_cells(),
-        fitted_in_cells().posterior,
-        fitted_in_cells().posterior.cells,
+        fitted_in_blocks(),
+        fitted_in_blocks().posterior,
+        fitted_in_blocks().posterior.blocks,
         gp.inferred,
         gp.scaling,
         gp.report,

@@ -39,11 +39,11 @@ class FittedGP(Savable, Reference):
         Leave-one-out sheet.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
-    posterior : Posterior or LocalPosterior
+    posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
     """
 
-    posterior: Posterior  # or, with cells, a LocalPosterior, which answers in the same way
+    posterior: Posterior  # or, with blocks, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
     inferred: Inferred
     inference: str
@@ -204,8 +204,8 @@ class FittedGP(Savable, Reference):
             return ""
         searched = self.report.n_rows_searched
         exactly = f", hyperparameters found on {searched} rows" if searched else ""
-        cells = f", the rest followed in {self.inferred.n_cells} cells of rows" if self.inferred.n_cells else ""
-        return f", sparse with {self.inferred.n_inducing} inducing points{cells}{exactly}"
+        blocks = f", the rest followed in {self.inferred.n_blocks} blocks of rows" if self.inferred.n_blocks else ""
+        return f", sparse with {self.inferred.n_inducing} inducing points{blocks}{exactly}"
 
     def _read(self, X_new: Any) -> np.ndarray:
         values, names = read_features(X_new, name="X_new")

@@ -13,7 +13,6 @@ from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
 from gpsift.hyper.choices import ML2, Hyper
 from gpsift.hyper.nuts import NUTS
@@ -27,15 +26,13 @@ from gpsift.inference import (
     Inferred,
     LaplaceEngine,
     MulticlassEngine,
-    Sparse,
-    sparse_engine_for,
 )
 from gpsift.inference.memory import refuse_too_large
-from gpsift.inference.rows import Rows
-from gpsift.inference.sparse_engine import local_rows
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood, read_size
 from gpsift.notices import notice
+from gpsift.sparse import Sparse, local_rows, search_for
+from gpsift.sparse.rows import Rows
 from gpsift.tables import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
 from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.words import listed
@@ -183,7 +180,11 @@ class GP:
         known = start.hyperparameters if isinstance(start, FittedGP) else start
         # Visits of rows have threads of their own.
         with one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(values.shape[0]):
-            estimate, problem = estimate_in_rounds(self.hyper, informed(problem, known, ceiling))
+            problem = informed(problem, known, ceiling)
+            if isinstance(inference, Sparse):
+                estimate, problem = search_for(likelihood)(self.hyper, problem).run()
+            else:
+                estimate = self.hyper.estimate(problem)
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)
             drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)
@@ -272,10 +273,10 @@ def choose_inference(
                 f"A {type(likelihood).__name__} likelihood has the variational bound only, `Sparse(power=0)`, got "
                 f"power {chosen.power:g}."
             )
-        if chosen.cell_rows and not is_gaussian:
+        if chosen.block_rows and not is_gaussian:
             raise ValueError(
-                f"Cells need Gaussian noise, not {type(likelihood).__name__}; leave `cell_rows` out, got "
-                f"{chosen.cell_rows}."
+                f"Blocks need Gaussian noise, not {type(likelihood).__name__}; leave `block_rows` out, got "
+                f"{chosen.block_rows}."
             )
         if samples:
             raise ValueError(
@@ -309,7 +310,7 @@ def make_engine(
     if isinstance(inference, Sparse):
         known = like(y, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
         rows = Rows(X, y, known, None if likelihood.has_closed_form else size)
-        return sparse_engine_for(likelihood).picking(local_rows(rows, inference), kernel, inference)
+        return search_for(likelihood).engine.picking(local_rows(rows, inference), kernel, inference)
     if inference == "exact":
         if not likelihood.has_closed_form:
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')

@@ -189,11 +189,11 @@ class Likelihood(ABC):
         """The same for the observations that the model was fitted to."""
         return self.predictive(mean, var, size)
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         """A latent value from which a search for the one that fits all observations can start."""
         return 0.0
 
-    def empty_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float] | None:
+    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float] | None:
         """The best parameters and latent value for all observations alike, where they have a closed form."""
         return None
 

@@ -43,7 +43,7 @@ class Gamma(Likelihood):
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
         return y <= 0
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.log(y.mean()))
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ class StudentT(Likelihood):
     standardises_target: ClassVar[bool] = True
     is_log_concave: ClassVar[bool] = False
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.median(y))
 
     def in_units(self, y_scale: float) -> StudentT:

@@ -59,7 +59,7 @@ class Counts(Likelihood, ABC):
     def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
         return size <= 0
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         # Half an observation more, for counts that are all zero.
         return float(np.log((y.sum() + 0.5) / size.sum()))
 

@@ -88,7 +88,7 @@ class Gaussian(Likelihood):
     def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> families.Gaussian:
         return families.Gaussian(mean, var + self.noise_var)
 
-    def empty_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float]:
+    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float]:
         return Gaussian(float(y.var())), float(y.mean())
 
     def in_units(self, y_scale: float) -> Gaussian:

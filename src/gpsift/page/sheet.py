@@ -152,8 +152,8 @@ def _inducing(model: Any) -> str:
     if not report.n_inducing:
         return ""
     exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
-    cells = f", the rest in {count(report.n_cells, 'cell')} of rows" if report.n_cells else ""
-    return f"{count(report.n_inducing, 'point')} for all rows{cells}{exactly}"
+    blocks = f", the rest in {count(report.n_blocks, 'block')} of rows" if report.n_blocks else ""
+    return f"{count(report.n_inducing, 'point')} for all rows{blocks}{exactly}"
 
 
 def _target(analysis: Analysis) -> str | Markup:

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.cluster import ClusterRows
-from gpsift.inference.rows import Rows, Totals
 from gpsift.reference import Reference
 from gpsift.relevance.categories import MOST_LEVELS, Levels
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import relevance_of
+from gpsift.sparse.rows import Rows, Totals
 
 
 @dataclass(frozen=True, eq=False)

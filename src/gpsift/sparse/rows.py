@@ -18,7 +18,7 @@ from gpsift.arrays import Array, namespace, rows_of, to_numpy
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.threads import threaded_map
 
-# Chunks are summed in so many groups, whatever the number of threads: the same sums in the same order on any machine.
+# Groups in which chunks are summed, whatever the number of threads: the same sums in the same order on any machine.
 GROUPS = 8
 
 
@@ -77,7 +77,10 @@ class RowSource(Protocol):
         """What a visit finds row by row, in the order of the rows."""
 
     def sample(self, size: int, seed: int) -> Rows:
-        """So many rows drawn with a seed, or all; with the largest and the smallest target, so that it varies."""
+        """`size` rows drawn with a seed, or all; with the largest and the smallest target, so that it varies."""
+
+    def undivided(self) -> RowSource:
+        """The same rows for visits that divide them by themselves: in one chunk, as far as they are in one place."""
 
 
 class LocalRows:
@@ -113,6 +116,9 @@ class LocalRows:
         found = mapped(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks, self.rows.X)
         xp = namespace(self.rows.X)
         return tuple(xp.concat(pieces) for pieces in zip(*found, strict=True))
+
+    def undivided(self) -> LocalRows:
+        return LocalRows(self.rows, chunks=[slice(0, self.n)])
 
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:

@@ -1,4 +1,4 @@
-"""Cells against dense algebra, exact inference, differences and rows that are left out by hand."""
+"""Blocks against dense algebra, exact inference, differences and rows that are left out by hand."""
 
 import pickle
 
@@ -9,10 +9,11 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, norm
 
 from gpsift.inference.exact import exact_posterior
-from gpsift.inference.local import Localised
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import JITTER, sparse_model
 from gpsift.kernels import Constant, SquaredExponential
+from gpsift.sparse.block_inference import BlockInference
+from gpsift.sparse.bound import bound_model
+from gpsift.sparse.inducing import JITTER
+from gpsift.sparse.rows import LocalRows, Rows
 
 RNG = np.random.default_rng(17)
 N, M, P, MOST = 70, 8, 3, 12
@@ -23,28 +24,30 @@ Z = X[:M] + 0.1
 NOISE = 0.05
 EACH_NOISE = RNG.uniform(0.02, 0.3, N)
 KERNEL = SquaredExponential(np.array([0.6, 1.5, 3.0]), 1.4) + Constant(0.5)
-LANDMARKS = np.sort(RNG.permutation(N)[:40])
+SAMPLED = np.sort(RNG.permutation(N)[:40])
 
 each_noise = pytest.mark.parametrize("noise_var", [NOISE, EACH_NOISE], ids=["one noise", "known noise"])
-each_choice = pytest.mark.parametrize("landmarks", [np.arange(N), LANDMARKS], ids=["all rows", "some rows"])
+each_choice = pytest.mark.parametrize("sampled", [np.arange(N), SAMPLED], ids=["all rows", "some rows"])
 
 
-def localised(kernel=KERNEL, noise_var=NOISE, landmarks=None, most=MOST, X=X, y=Y):
+def inferred(kernel=KERNEL, noise_var=NOISE, sampled=None, most=MOST, X=X, y=Y):
     shared = noise_var if isinstance(noise_var, float) else None
     rows = Rows(X, y, None if shared else noise_var)
-    chosen = rows if landmarks is None else rows.take(landmarks)
-    return Localised.of(sparse_model(kernel, Z, shared), LocalRows(rows, M, 8 * M * 9), chosen, most)
+    chosen = rows if sampled is None else rows.take(sampled)
+    return BlockInference.of(bound_model(kernel, Z, shared), LocalRows(rows, M, 8 * M * 9), chosen, most)
 
 
 class Dense:
-    """The same model by its joint covariance: rows and points that share a cell have K between them, others have Q."""
+    """The same model by its joint covariance: rows and points that share a block have K between them, others have Q."""
 
     def __init__(self, found, noise_var=NOISE, kernel=KERNEL):
         self.kernel, self.noise_var = kernel, noise_var
         K_zz = kernel.between(Z, Z.copy()).K + JITTER * kernel.diag(Z).mean() * np.eye(M)
-        self.K_zz, self.cells = K_zz, found.posterior.cells
-        at = {row.tobytes(): number for number, part in enumerate(self.cells.slices) for row in found.posterior.X[part]}
-        # A row that is no landmark is a cell of its own.
+        self.K_zz, self.blocks = K_zz, found.posterior.blocks
+        at = {
+            row.tobytes(): number for number, part in enumerate(self.blocks.slices) for row in found.posterior.X[part]
+        }
+        # A row that is not sampled is a block of its own.
         self.own = np.array([at.get(row.tobytes(), -2 - i) for i, row in enumerate(X)])
 
     def covariance(self, A, B, cells_A, cells_B):
@@ -52,23 +55,23 @@ class Dense:
         Q, K = K_za.T @ np.linalg.solve(self.K_zz, K_zb), self.kernel.between(A, B.copy()).K
         return np.where(cells_A[:, None] == cells_B, K, Q)
 
-    def at(self, points, cells=None, rows=slice(None)):
-        """Mean and covariance at points in the cells where they lie, given some of the rows."""
-        cells = self.cells.numbers(points) if cells is None else cells
+    def at(self, points, blocks=None, rows=slice(None)):
+        """Mean and covariance at points in the blocks where they lie, given some of the rows."""
+        blocks = self.blocks.numbers(points) if blocks is None else blocks
         noise = np.broadcast_to(self.noise_var, (N,))[rows]
         C = self.covariance(X[rows], X[rows], self.own[rows], self.own[rows]) + np.diag(noise)
-        cross = self.covariance(X[rows], points, self.own[rows], cells)
+        cross = self.covariance(X[rows], points, self.own[rows], blocks)
         gain = np.linalg.solve(C, cross)
-        return gain.T @ Y[rows], self.covariance(points, points, cells, cells) - cross.T @ gain
+        return gain.T @ Y[rows], self.covariance(points, points, blocks, blocks) - cross.T @ gain
 
 
 @each_noise
 @each_choice
-def test_posterior_is_that_of_the_joint_covariance(noise_var, landmarks):
-    found = localised(noise_var=noise_var, landmarks=landmarks)
+def test_posterior_is_that_of_the_joint_covariance(noise_var, sampled):
+    found = inferred(noise_var=noise_var, sampled=sampled)
     mean, cov = Dense(found, noise_var).at(NEW)
     latent = found.posterior.at(NEW)
-    assert found.posterior.cells.n > 3
+    assert found.posterior.blocks.n > 3
     assert_allclose(latent.mean, mean, atol=1e-8)
     assert_allclose(latent.var, np.diag(cov), atol=1e-8)
     assert_allclose(found.posterior.covariance(NEW), cov, atol=1e-8)
@@ -76,24 +79,24 @@ def test_posterior_is_that_of_the_joint_covariance(noise_var, landmarks):
 
 @each_noise
 @each_choice
-def test_left_out_rows_are_those_of_the_model_without_them(noise_var, landmarks):
-    found = localised(noise_var=noise_var, landmarks=landmarks)
+def test_left_out_rows_are_those_of_the_model_without_them(noise_var, sampled):
+    found = inferred(noise_var=noise_var, sampled=sampled)
     dense = Dense(found, noise_var)
-    own = found.posterior.cells.numbers(X)
+    own = found.posterior.blocks.numbers(X)
     mean, var = found.left_out(Rows(X, Y, np.broadcast_to(noise_var, (N,))))
     for i in range(N):
         expected, cov = dense.at(X[[i]], own[[i]], np.arange(N) != i)
         assert_allclose(mean[i], expected[0], atol=1e-7)
         assert_allclose(var[i], cov[0, 0], atol=1e-7)
-    noise = np.broadcast_to(noise_var, (N,))[landmarks]
-    density = norm(mean[landmarks], np.sqrt(var[landmarks] + noise)).logpdf(Y[landmarks]).sum()
+    noise = np.broadcast_to(noise_var, (N,))[sampled]
+    density = norm(mean[sampled], np.sqrt(var[sampled] + noise)).logpdf(Y[sampled]).sum()
     assert_allclose(found.elpd, density, rtol=1e-8)
 
 
 @each_noise
 @each_choice
-def test_evidence_is_that_of_the_joint_covariance(noise_var, landmarks):
-    found = localised(noise_var=noise_var, landmarks=landmarks)
+def test_evidence_is_that_of_the_joint_covariance(noise_var, sampled):
+    found = inferred(noise_var=noise_var, sampled=sampled)
     dense = Dense(found, noise_var)
     C = dense.covariance(X, X, dense.own, dense.own) + np.diag(np.broadcast_to(noise_var, (N,)))
     assert_allclose(found.log_evidence, multivariate_normal(np.zeros(N), C).logpdf(Y), rtol=1e-9)
@@ -101,7 +104,7 @@ def test_evidence_is_that_of_the_joint_covariance(noise_var, landmarks):
 
 @each(KERNELS)
 def test_one_cell_is_exact_inference(kernel):
-    found = localised(kernel, most=N)
+    found = inferred(kernel, most=N)
     exact, _ = exact_posterior(kernel, X, Y, np.full(N, NOISE))
     one, other = found.posterior.at(NEW), exact.at(NEW)
     for name in ("mean", "var", "mean_gradient", "var_gradient", "mean_hessian", "var_hessian"):
@@ -109,12 +112,12 @@ def test_one_cell_is_exact_inference(kernel):
 
 
 def test_slopes_match_central_differences():
-    """Of the posterior in each point's own cell: the step must not leave it."""
-    posterior, h = localised().posterior, 1e-5
+    """Of the posterior in each point's own block: the step must not leave it."""
+    posterior, h = inferred().posterior, 1e-5
     latent = posterior.at(NEW)
     for j in range(P):
         moved = [posterior.at(NEW + sign * h * np.eye(P)[j]) for sign in (1.0, -1.0)]
-        assert all(np.array_equal(posterior.cells.numbers(m.X), posterior.cells.numbers(NEW)) for m in moved)
+        assert all(np.array_equal(posterior.blocks.numbers(m.X), posterior.blocks.numbers(NEW)) for m in moved)
         for name in ("mean", "var"):
             slope = (getattr(moved[0], name) - getattr(moved[1], name)) / (2 * h)
             assert_allclose(getattr(latent, f"{name}_gradient")[:, j], slope, atol=1e-6)
@@ -128,17 +131,17 @@ def test_slopes_match_central_differences():
 
 @pytest.mark.parametrize("chunk_bytes", [8, 2**24])
 def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeypatch):
-    monkeypatch.setattr("gpsift.inference.local_posterior.chunk_bytes_for", lambda X: chunk_bytes)
-    posterior = localised().posterior
+    monkeypatch.setattr("gpsift.sparse.block_posterior.chunk_bytes_for", lambda X: chunk_bytes)
+    posterior = inferred().posterior
     base, offset = NEW[:, 0] + 0.1, np.array([-2.0, -0.3, 0.0, 1.5])
     section = posterior.at(NEW).section(0, base, offset)
-    own = posterior.cells.numbers(NEW)
+    own = posterior.blocks.numbers(NEW)
     stayed, left = 0, 0
     for i, k in np.ndindex(section.shape):
         moved = NEW[[i]].copy()
         moved[0, 0] = base[i] + offset[k]
-        candidates = own[i], posterior.cells.numbers(moved)[0]
-        rows = [posterior.X[posterior.cells.rows(number)] for number in candidates]
+        candidates = own[i], posterior.blocks.numbers(moved)[0]
+        rows = [posterior.X[posterior.blocks.rows(number)] for number in candidates]
         distances = [np.sum(((each - moved) / KERNEL.terms[0].lengthscale) ** 2, axis=1).min() for each in rows]
         best = candidates[int(distances[1] < distances[0])]
         assert_allclose(section[i, k], posterior.mean_triple(best).at(moved).mean[0], atol=1e-12)
@@ -150,7 +153,7 @@ def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeyp
 
 def test_rows_that_occur_twice_are_left_out_one_at_a_time():
     X_twice, y_twice = np.concatenate([X, X[:5]]), np.concatenate([Y, Y[:5]])
-    found = localised(X=X_twice, y=y_twice)
+    found = inferred(X=X_twice, y=y_twice)
     mean, var = found.left_out(Rows(X_twice, y_twice))
     assert_allclose(mean[:5], mean[N:], atol=1e-10)
     assert_allclose(var[:5], var[N:], atol=1e-10)
@@ -159,7 +162,7 @@ def test_rows_that_occur_twice_are_left_out_one_at_a_time():
 
 def test_order_of_rows_and_points_does_not_matter():
     order = RNG.permutation(N)
-    one, other = localised(), localised(X=X[order], y=Y[order])
+    one, other = inferred(), inferred(X=X[order], y=Y[order])
     points = RNG.permutation(len(NEW))
     for name in ("mean", "var", "mean_gradient", "var_gradient"):
         here, there = getattr(one.posterior.at(NEW), name), getattr(other.posterior.at(NEW[points]), name)
@@ -169,7 +172,7 @@ def test_order_of_rows_and_points_does_not_matter():
 
 
 def test_it_travels_without_its_cached_matrices():
-    found = localised()
+    found = inferred()
     found.posterior.prepare()
     back = pickle.loads(pickle.dumps(found))
     assert "inducing" not in vars(back.posterior)

@@ -1,4 +1,4 @@
-"""Cells: rows that are near one another, in boxes that fill the space.
+"""Blocks of rows that are near one another, in boxes that fill the space.
 
 A box with too many rows is cut in two across the feature along which they are spread widest, in units of the kernel's
 length-scales, near the median (a k-d tree). Rows with equal values stay together, unless all rows of a box are equal.
@@ -12,24 +12,24 @@ import numpy as np
 
 from gpsift.kernels import Kernel
 
-# Standardised features are spread equally up to rounding: so much of a difference counts as none.
+# Standardised features are spread equally up to rounding: a difference of this share counts as none.
 SAME_SPREAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Blocks:
     """Boxes by a tree of cuts, whose root is node 0.
 
     Attributes
     ----------
     feature : array (n_nodes,) of int
-        Across which a node is cut; -1 for a cell.
+        Across which a node is cut; -1 for a block.
     cut : array (n_nodes,)
         What is above goes to the second child.
     child : array (n_nodes, 2) of int
-        Nodes; of a cell, its number twice.
-    starts : array (n_cells + 1,) of int
-        Where the rows of each cell start, when rows are in the order of cells.
+        Nodes; of a block, its number twice.
+    starts : array (n_blocks + 1,) of int
+        Where the rows of each block start, when rows are in the order of blocks.
     """
 
     feature: np.ndarray
@@ -44,27 +44,27 @@ class Cells:
 
     @property
     def slices(self) -> list[slice]:
-        """The rows of each cell, when rows are in the order of cells."""
+        """The rows of each block, when rows are in the order of blocks."""
         return [self.rows(number) for number in range(self.n)]
 
     def rows(self, number: int) -> slice:
-        """Those of one cell, when rows are in the order of cells."""
+        """Those of one block, when rows are in the order of blocks."""
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
     def numbers(self, X: np.ndarray) -> np.ndarray:
-        """In which cell each row lies, (n,)."""
+        """In which block each row lies, (n,)."""
         node, rows = np.zeros(len(X), dtype=int), np.arange(len(X))
         while rows.size:
             at = node[rows]
-            is_cell = self.feature[at] < 0
-            rows, at = rows[~is_cell], at[~is_cell]
+            is_block = self.feature[at] < 0
+            rows, at = rows[~is_block], at[~is_block]
             above = X[rows, self.feature[at]] > self.cut[at]
             node[rows] = self.child[at, above.astype(int)]
         return self.child[node, 0]
 
 
-def cut_into_cells(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Cells, np.ndarray]:
-    """Cells of at most so many rows, and the rows in the order of cells."""
+def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, np.ndarray]:
+    """Blocks of at most `most` rows, and the rows in the order of blocks."""
     nearness = _nearness(kernel, X.shape[1])
     feature, cut, child = [-1], [np.inf], [(0, 0)]
     order: list[np.ndarray] = []
@@ -77,18 +77,17 @@ def cut_into_cells(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Cells, np.
             order.append(rows)
             starts.append(starts[-1] + len(rows))
             continue
-        here = X[rows]
-        feature[node] = _widest(np.std(here, axis=0) * nearness)
-        values = here[:, feature[node]]
+        feature[node] = _widest(np.std(X[rows], axis=0) * nearness)
+        values = X[rows, feature[node]]
         by_value = np.argsort(values, kind="stable")
         half, cut[node] = _cut(values[by_value])
         child[node] = (len(feature), len(feature) + 1)
-        # Taken from the end: cells that touch are near one another in the order of cells too.
+        # Taken from the end: blocks that touch are near one another in the order of blocks too.
         waiting += [(len(feature) + 1, rows[by_value[half:]]), (len(feature), rows[by_value[:half]])]
         feature += [-1, -1]
         cut += [np.inf, np.inf]
         child += [(0, 0), (0, 0)]
-    return Cells(np.array(feature), np.array(cut), np.array(child), np.array(starts)), np.concatenate(order)
+    return Blocks(np.array(feature), np.array(cut), np.array(child), np.array(starts)), np.concatenate(order)
 
 
 def _widest(spread: np.ndarray) -> int:

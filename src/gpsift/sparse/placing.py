@@ -1,8 +1,8 @@
 """Where inducing points should be: anywhere, not only at rows.
 
 At given hyperparameters the variational bound lies below the log evidence by the Kullback-Leibler divergence of the
-sparse posterior from the exact one. Climbing it in the places of the points brings the two as near as so many points
-can, whatever the power of the objective with which the points are used afterwards.
+sparse posterior from the exact one. Maximising it in the places of the points brings the two as near as their number
+allows, whatever the power of the objective with which the points are used afterwards.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.inference.rows import RowSource
-from gpsift.inference.sparse import Passes, sparse_model
 from gpsift.kernels import Kernel
 from gpsift.linalg import NotPositiveDefinite
+from gpsift.sparse.bound import Passes, bound_model
+from gpsift.sparse.rows import RowSource
 
-# Iterations of the climb. Most of what there is to gain comes early: on 2000 rows of the Protein data the bound rises
+# Iterations of the search. Most of what there is to gain comes early: on 2000 rows of the Protein data the bound rises
 # from -2772 to -2575 in 25 of them, to -2557 in 50 and to -2547 in 400.
 MAX_ITERATIONS = 50
 # It ends where an iteration gains less than this share of the bound.
@@ -31,7 +31,7 @@ def placed(kernel: Kernel, Z: Array, noise_var: float | None, source: RowSource)
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         try:
-            passes = Passes(sparse_model(kernel, like(Z, flat.reshape(shape)), noise_var), source)
+            passes = Passes(bound_model(kernel, like(Z, flat.reshape(shape)), noise_var), source)
         except NotPositiveDefinite:
             return np.inf, np.zeros_like(flat)
         return -passes.solution.value, -passes.place_gradient().ravel()

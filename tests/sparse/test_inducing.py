@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gpsift.inference import inducing
-from gpsift.inference.inducing import inducing_rows
 from gpsift.kernels import Constant, Linear, SquaredExponential
+from gpsift.sparse import inducing
+from gpsift.sparse.inducing import inducing_rows
 
 RNG = np.random.default_rng(43)
 X = RNG.normal(size=(50, 2))

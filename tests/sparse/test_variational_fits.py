@@ -10,9 +10,10 @@ from scipy.special import expit, ndtr
 import gpsift as gs
 from gpsift.estimators import GPClassifier
 from gpsift.gp import model as model_module
-from gpsift.gp import rounds
 from gpsift.inference import LaplaceEngine
-from gpsift.inference.rows import LocalRows
+from gpsift.sparse import search
+from gpsift.sparse.rows import LocalRows
+from gpsift.sparse.search import VariationalSearch
 
 RNG = np.random.default_rng(0)
 N, P = 160, 4
@@ -113,26 +114,27 @@ def test_exposure_belongs_to_its_row():
 
 def test_the_search_begins_with_laplace_s_method_on_a_sample(monkeypatch):
     asked = []
-    monkeypatch.setattr(rounds, "LAPLACE_PILOT_ROWS", 70)
-    monkeypatch.setattr(rounds, "_pilot", lambda *a, old=rounds._pilot: asked.append(old(*a)) or asked[-1])
+    monkeypatch.setattr(search, "LAPLACE_ROWS", 70)
+    dense_problem = VariationalSearch.dense_problem
+    monkeypatch.setattr(VariationalSearch, "dense_problem", lambda self: asked.append(dense_problem(self)) or asked[-1])
     sampled = fitted("poisson", gs.ML2(), gs.Sparse(m=50))
-    (pilot,) = asked
-    assert isinstance(pilot.engine, LaplaceEngine)
-    assert 70 <= pilot.y.size <= 72
+    (sample,) = asked
+    assert isinstance(sample.engine, LaplaceEngine)
+    assert 70 <= sample.y.size <= 72
     pairs = set(zip(COUNTS, EXPOSURE, strict=True))
-    assert set(zip(pilot.y, pilot.engine.size, strict=True)) <= pairs
+    assert set(zip(sample.y, sample.engine.size, strict=True)) <= pairs
     assert len(sampled.report.objectives) == 3
     whole = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=1.0)
 
 
-def test_a_climb_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
+def test_a_search_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
     whole = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
     visited = []
     monkeypatch.setattr(
         LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
     )
-    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 75)
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 75)
     sampled = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
     assert 75 <= min(visited) <= 77
     assert max(visited) == N

@@ -28,13 +28,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Self
 
 import numpy as np
 
 from gpsift.arrays import Array, eye_like, namespace, to_numpy
 from gpsift.inference.exact import LOG_2PI, Evidence
-from gpsift.inference.rows import Rows, RowSource, Totals
 from gpsift.kernels import Kernel, Pairs
 from gpsift.linalg import (
     add_diagonal,
@@ -46,60 +44,13 @@ from gpsift.linalg import (
     solve_lower,
     times_transposed,
 )
-from gpsift.posterior import DenseFactor, Posterior
-
-# Added to the diagonal of K_zz, relative to its mean: always the same share, so that the objective stays smooth.
-JITTER = 1e-10
-
-
-@dataclass(frozen=True, eq=False)
-class Inducing:
-    """The inducing points under a kernel: K_zz plus jitter = L L^T."""
-
-    kernel: Kernel
-    Z: Array
-    pairs: Pairs
-    L: Array
-    jitter: float
-    added: float  # the part of it that goes beyond the usual share
-
-    @classmethod
-    def of(cls, kernel: Kernel, Z: Array) -> Self:
-        pairs = kernel.between(Z, Z)
-        jitter = JITTER * float(namespace(Z).mean(kernel.diag(Z)))
-        L, more = jittered_cholesky(add_diagonal(pairs.K, jitter))
-        return cls(kernel, Z, pairs, L, jitter + more, more)
-
-    @property
-    def jitter_share(self) -> float:
-        """The jitter relative to the mean diagonal, with which it moves."""
-        return self.jitter / float(namespace(self.Z).mean(self.kernel.diag(self.Z)))
-
-    @cached_property
-    def L_inverse(self) -> Array:
-        return invert_lower(self.L)
-
-    def whitened(self, pairs: Pairs) -> Array:
-        """K_xz L^-T."""
-        return times_transposed(pairs.K, self.L_inverse)
-
-    def unwhitened(self, inner: Array) -> Array:
-        """L^-T `inner` L^-1: a derivative by K_zz, of one in the whitened coordinates."""
-        return solve_lower(self.L, solve_lower(self.L, inner, transpose=True).T, transpose=True)
-
-    def log_gradient(self, G: Array) -> np.ndarray:
-        """By the log parameters of the kernel, where G is the derivative by K_zz."""
-        xp = namespace(G)
-        # The jitter is a share of the mean diagonal, and moves with it.
-        return self.pairs.log_gradient(add_diagonal(G, self.jitter_share * float(xp.mean(xp.linalg.diagonal(G)))))
-
-    def place_gradient(self, G: Array) -> Array:
-        """By the places of the points, (m, p), where the symmetric G is the derivative by K_zz."""
-        return 2.0 * self.pairs.other_gradient(G)
+from gpsift.posterior import Posterior
+from gpsift.sparse.inducing import Inducing
+from gpsift.sparse.rows import Rows, RowSource, Totals
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class BoundModel:
     """The objective at given hyperparameters; `noise_var` is None where each row has its own."""
 
     inducing: Inducing
@@ -127,7 +78,7 @@ class Whitened:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Totals):
+class RowSums(Totals):
     """What the first visit finds: all that the posterior and the value of the objective need of the rows."""
 
     AA: Array  # A^T A, (m, m)
@@ -139,7 +90,7 @@ class Moments(Totals):
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes(Totals):
+class GradientSums(Totals):
     """What the second visit finds: the gradient as far as it goes through the rows."""
 
     by_kernel: np.ndarray
@@ -148,7 +99,7 @@ class Slopes(Totals):
 
 
 @dataclass(frozen=True, eq=False)
-class Pulls(Totals):
+class PlaceGradient(Totals):
     """What the second visit finds for the places of the inducing points."""
 
     by_places: Array  # (m, p)
@@ -163,9 +114,9 @@ class LeftOutDensity(Totals):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What follows from the moments: B = L_B L_B^T, u, and the value of the objective."""
+    """What follows from the sums: B = L_B L_B^T, u, and the value of the objective."""
 
-    moments: Moments
+    sums: RowSums
     L_B: Array
     u: Array
     value: float
@@ -180,14 +131,14 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class Sites:
+class InverseTerms:
     """alpha and the diagonal of (Q + D)^-1, for a chunk of rows."""
 
     alpha: Array
     precision: Array
 
 
-def whiten(model: Model, rows: Rows) -> Whitened:
+def whiten(model: BoundModel, rows: Rows) -> Whitened:
     """A, D and r of a chunk."""
     xp, inducing = namespace(rows.X), model.inducing
     pairs = inducing.kernel.between(rows.X, inducing.Z)
@@ -200,11 +151,11 @@ def whiten(model: Model, rows: Rows) -> Whitened:
     return Whitened(pairs, root, rows.y / root_D, s, D, r)
 
 
-def moments(model: Model, rows: Rows) -> Moments:
+def row_sums(model: BoundModel, rows: Rows) -> RowSums:
     """The first visit of a chunk."""
     chunk, power = whiten(model, rows), model.power
     xp, t = namespace(chunk.A), chunk.r / chunk.s
-    return Moments(
+    return RowSums(
         AA=chunk.A.T @ chunk.A,
         Ay=chunk.y @ chunk.A,
         yy=float(chunk.y @ chunk.y),
@@ -214,8 +165,8 @@ def moments(model: Model, rows: Rows) -> Moments:
     )
 
 
-def solve(model: Model, total: Moments) -> Solution:
-    """B, u and the value, from the moments of all rows."""
+def solve(model: BoundModel, total: RowSums) -> Solution:
+    """B, u and the value, from the sums over all rows."""
     L_B, _ = jittered_cholesky(add_diagonal(total.AA, 1.0))
     c = solve_lower(L_B, total.Ay)
     log_normal = -0.5 * (total.n * LOG_2PI + total.log_det + float(log_det_from_cholesky(L_B) - c @ c) + total.yy)
@@ -223,34 +174,34 @@ def solve(model: Model, total: Moments) -> Solution:
     return Solution(total, L_B, solve_lower(L_B, c, transpose=True), value)
 
 
-def sites(chunk: Whitened, solution: Solution) -> Sites:
+def inverse_terms(chunk: Whitened, solution: Solution) -> InverseTerms:
     """alpha and the diagonal of (Q + D)^-1 for the rows of a chunk."""
     xp = namespace(chunk.A)
     V = times_transposed(chunk.A, solution.L_B_inverse)
     # Where a row decides alone, rounding can take its leverage above 1.
     leverage = xp.clip(row_products(V, V), 0.0, 1.0 - xp.finfo(V.dtype).eps)
-    return Sites(_alpha(chunk, solution), (1.0 - leverage) / chunk.D)
+    return InverseTerms(_alpha(chunk, solution), (1.0 - leverage) / chunk.D)
 
 
-def slopes(model: Model, solution: Solution, rows: Rows) -> Slopes:
+def gradient_sums(model: BoundModel, solution: Solution, rows: Rows) -> GradientSums:
     """The second visit of a chunk."""
     chunk, power, inducing = whiten(model, rows), model.power, model.inducing
     xp, A, D, root_D = namespace(chunk.A), chunk.A, chunk.D, chunk.root_D
-    site = sites(chunk, solution)
+    site = inverse_terms(chunk, solution)
     h = 0.5 * (site.alpha**2 - site.precision)
     rho = xp.where(chunk.r > 0.0, power * h - 0.5 * (1.0 - power) / D, xp.zeros_like(D))
     whitened = (2.0 * rho * root_D)[:, None] * A
     whitened += (A / root_D[:, None]) @ solution.B_inverse
     G = site.alpha[:, None] * solution.u - whitened
     by_noise = xp.sum(chunk.s * h + 0.5 * (1.0 - power) * chunk.r / D)
-    return Slopes(
+    return GradientSums(
         chunk.pairs.log_gradient(G @ inducing.L_inverse) + inducing.kernel.diag_log_gradient(rows.X, rho),
         float(by_noise),
         A.T @ ((rho * D)[:, None] * A),
     )
 
 
-def variational_slopes(model: Model, solution: Solution, shrunk: Array, rows: Rows) -> Slopes:
+def variational_gradient_sums(model: BoundModel, solution: Solution, shrunk: Array, rows: Rows) -> GradientSums:
     """The second visit for power 0, with `shrunk` = (I - B^-1) L^-1.
 
     h is needed in its sum only, and its part with the leverages is a trace.
@@ -258,21 +209,21 @@ def variational_slopes(model: Model, solution: Solution, shrunk: Array, rows: Ro
     chunk = whiten(model, rows)
     xp, D, alpha = namespace(chunk.A), chunk.D, _alpha(chunk, solution)
     G = _by_cross_covariance(model, solution, shrunk, chunk, alpha)
-    return Slopes(
+    return GradientSums(
         chunk.pairs.log_gradient(G) + model.inducing.kernel.diag_log_gradient(rows.X, -0.5 / D),
         0.5 * float(xp.sum(D * alpha**2 - 1.0 + chunk.r / D)),
-        0.0,  # what it would hold is half of the moments' A^T A, with a minus
+        0.0,  # what it would hold is half of the first visit's A^T A, with a minus
     )
 
 
-def pulls(model: Model, solution: Solution, shrunk: Array, rows: Rows) -> Pulls:
+def place_gradient(model: BoundModel, solution: Solution, shrunk: Array, rows: Rows) -> PlaceGradient:
     """The second visit for power 0 where the places of the points are asked for."""
     chunk = whiten(model, rows)
     G = _by_cross_covariance(model, solution, shrunk, chunk, _alpha(chunk, solution))
-    return Pulls(chunk.pairs.other_gradient(G))
+    return PlaceGradient(chunk.pairs.other_gradient(G))
 
 
-def _by_cross_covariance(model: Model, solution: Solution, shrunk: Array, chunk: Whitened, alpha: Array) -> Array:
+def _by_cross_covariance(model: BoundModel, solution: Solution, shrunk: Array, chunk: Whitened, alpha: Array) -> Array:
     """dF / dK_xz for power 0, (rows, m); it takes the place of A."""
     A = chunk.A
     A /= chunk.root_D[:, None]
@@ -281,31 +232,31 @@ def _by_cross_covariance(model: Model, solution: Solution, shrunk: Array, chunk:
     return G
 
 
-def gradient(model: Model, solution: Solution, total: Slopes) -> np.ndarray:
+def gradient(model: BoundModel, solution: Solution, total: GradientSums) -> np.ndarray:
     """By the log parameters of the kernel, then by a noise variance that all rows share."""
     u, by_rows, by_noise = solution.u, total.AA, total.by_noise
     if model.power == 0.0:
-        by_rows = -0.5 * solution.moments.AA
+        by_rows = -0.5 * solution.sums.AA
         by_noise += 0.5 * float(u.shape[0] - namespace(u).sum(namespace(u).linalg.diagonal(solution.B_inverse)))
     by_kernel = total.by_kernel + model.inducing.log_gradient(_by_inducing_covariance(model, solution, by_rows))
     return np.append(by_kernel, by_noise)
 
 
-def _by_inducing_covariance(model: Model, solution: Solution, by_rows: Array) -> Array:
+def _by_inducing_covariance(model: BoundModel, solution: Solution, by_rows: Array) -> Array:
     """dF / dK_zz, (m, m), with `by_rows` = sum_i rho_i D_i A_i^T A_i."""
     u, B_inverse = solution.u, solution.B_inverse
     return model.inducing.unwhitened(by_rows - 0.5 * (u[:, None] * u + B_inverse - eye_like(B_inverse, u.shape[0])))
 
 
-def left_out(model: Model, solution: Solution, rows: Rows) -> tuple[Array, Array]:
+def left_out(model: BoundModel, solution: Solution, rows: Rows) -> tuple[Array, Array]:
     """Latent mean and variance at the rows of a chunk, each given all others."""
     chunk = whiten(model, rows)
-    site = sites(chunk, solution)
+    site = inverse_terms(chunk, solution)
     var = 1.0 / site.precision - chunk.D + chunk.r
     return rows.y - site.alpha / site.precision, namespace(var).clip(var, 0.0, None)
 
 
-def left_out_density(model: Model, solution: Solution, rows: Rows) -> LeftOutDensity:
+def left_out_density(model: BoundModel, solution: Solution, rows: Rows) -> LeftOutDensity:
     """How well the rows of a chunk are predicted, each by all others."""
     mean, var = left_out(model, solution, rows)
     xp, var = namespace(mean), var + model.noise(rows)
@@ -319,26 +270,26 @@ def _alpha(chunk: Whitened, solution: Solution) -> Array:
 class Passes:
     """All rows of a data set under one model."""
 
-    def __init__(self, model: Model, source: RowSource):
+    def __init__(self, model: BoundModel, source: RowSource):
         self.model, self.source = model, source
         _ = model.inducing.L_inverse  # made once, not by every thread
-        self.solution = solve(model, source.total(partial(moments, model)))
+        self.solution = solve(model, source.total(partial(row_sums, model)))
 
     def gradient(self) -> np.ndarray:
         """Of the objective; see `gradient`."""
         model, solution = self.model, self.solution
         if model.power == 0.0:
-            visit = partial(variational_slopes, model, solution, self._shrunk)
+            visit = partial(variational_gradient_sums, model, solution, self._shrunk)
         else:
             _ = solution.L_B_inverse, solution.B_inverse  # made once, not by every thread
-            visit = partial(slopes, model, solution)
+            visit = partial(gradient_sums, model, solution)
         return gradient(model, solution, self.source.total(visit))
 
     def place_gradient(self) -> np.ndarray:
         """Of the variational bound, by the places of the inducing points, (m, p)."""
         model, solution = self.model, self.solution
-        by_rows = self.source.total(partial(pulls, model, solution, self._shrunk)).by_places
-        G = _by_inducing_covariance(model, solution, -0.5 * solution.moments.AA)
+        by_rows = self.source.total(partial(place_gradient, model, solution, self._shrunk)).by_places
+        G = _by_inducing_covariance(model, solution, -0.5 * solution.sums.AA)
         return to_numpy(by_rows + model.inducing.place_gradient(G))
 
     @property
@@ -363,25 +314,16 @@ class Passes:
 
     def posterior(self) -> Posterior:
         """With the inducing points as support."""
-        return posterior_of(self.model.inducing, self.solution.u, add_diagonal(self.solution.moments.AA, 1.0))
+        return self.model.inducing.posterior(self.solution.u, add_diagonal(self.solution.sums.AA, 1.0))
 
 
-def posterior_of(inducing: Inducing, mean: Array, precision: Array) -> Posterior:
-    """The triple for L v with v ~ N(mean, B^-1), B the precision: w = L^-T mean and M = L^-T (I - B^-1) L^-1."""
-    xp = namespace(precision)
-    scales, directions = xp.linalg.eigh(precision)  # none below 1
-    root = xp.sqrt(xp.clip(1.0 - 1.0 / scales, 0.0, None))[:, None] * (directions.T @ inducing.L_inverse)
-    weights = solve_lower(inducing.L, mean, transpose=True)
-    return Posterior(inducing.kernel, inducing.Z, weights, (DenseFactor(root),))
-
-
-def sparse_evidence(model: Model, source: RowSource) -> Evidence:
+def bound_evidence(model: BoundModel, source: RowSource) -> Evidence:
     """The objective F with its gradient."""
     passes = Passes(model, source)
     value = passes.solution.value
     return Evidence(value if math.isfinite(value) else -math.inf, passes.gradient(), model.inducing.added)
 
 
-def sparse_model(kernel: Kernel, Z: Array, noise_var: float | None = None, *, power: float = 0.0) -> Model:
+def bound_model(kernel: Kernel, Z: Array, noise_var: float | None = None, *, power: float = 0.0) -> BoundModel:
     """The objective of Gaussian observations with these inducing points."""
-    return Model(Inducing.of(kernel, Z), noise_var, power)
+    return BoundModel(Inducing.of(kernel, Z), noise_var, power)

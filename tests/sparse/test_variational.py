@@ -14,16 +14,15 @@ from scipy.optimize import minimize
 
 from gpsift.arrays import to_numpy
 from gpsift.chunks import CHUNK_BYTES
-from gpsift.inference import variational
-from gpsift.inference.inducing import inducing_rows
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import JITTER, Inducing, posterior_of
-from gpsift.inference.sparse_engine import Sparse, SparseEngine
-from gpsift.inference.variational import Model, Normal, bound_gradient
-from gpsift.inference.variational_engine import VariationalEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit
 from gpsift.linalg import NotPositiveDefinite
+from gpsift.sparse import BoundEngine, Sparse, natural, variational
+from gpsift.sparse.inducing import JITTER, Inducing, inducing_rows
+from gpsift.sparse.natural import Normal
+from gpsift.sparse.rows import LocalRows, Rows
+from gpsift.sparse.variational import VariationalModel, bound_gradient
+from gpsift.sparse.variational_engine import VariationalEngine
 
 RNG = np.random.default_rng(8)
 N, M, P = 50, 9, 3
@@ -62,7 +61,7 @@ def engine_of(y, size, points=Z, warm=False, **options):
 def optimum(likelihood, y, size, kernel=KERNEL, points=Z, **options):
     """The model, its rows and the best q."""
     engine = engine_of(y, size, points, **options)
-    model = Model(Inducing.of(kernel, points), likelihood)
+    model = VariationalModel(Inducing.of(kernel, points), likelihood)
     return model, engine.source, engine._optimum(model).q
 
 
@@ -129,7 +128,7 @@ def test_bound_at_any_q_matches_sums_over_inducing_values(likelihood, y, size):
         expected += np.sum(weight * (likelihood.log_density(y_i, f, size_i) @ weights))
 
     precision = np.linalg.inv(root @ root.T)
-    model = Model(Inducing.of(KERNEL, points), likelihood)
+    model = VariationalModel(Inducing.of(KERNEL, points), likelihood)
     found = bound_gradient(model, source_of(y, size, points, rows), Normal(precision, precision @ mean))
     assert_allclose(found.value, expected, rtol=1e-8)
 
@@ -171,7 +170,7 @@ def test_inducing_points_at_all_rows_reach_the_best_normal_posterior(likelihood,
 def test_gaussian_noise_is_the_sparse_bound_of_power_0(noise_var):
     likelihood = Gaussian(noise_var)
     general = engine_of(REALS, ONE)
-    closed = SparseEngine(general.source, X, Z, Sparse(m=M))
+    closed = BoundEngine(general.source, X, Z, Sparse(m=M))
     one, other = general.evidence(KERNEL, likelihood), closed.evidence(KERNEL, likelihood)
     assert_allclose(one.value, other.value, rtol=1e-8)
     assert_allclose(one.gradient, other.gradient, rtol=1e-8, atol=1e-8)
@@ -271,12 +270,12 @@ def test_cavities_are_the_posterior_without_the_row_s_site(likelihood, y, size):
     model, source, q = optimum(likelihood, y, size)
     mean, var = source.joined(partial(variational.left_out, model, q))
     for i in (0, 17, 42):
-        latent = posterior_of(model.inducing, q.mean, q.precision).at(X[i : i + 1])
+        latent = model.inducing.posterior(q.mean, q.precision).at(X[i : i + 1])
         expected = likelihood.expected(y[i : i + 1], latent.mean, latent.var, size[i : i + 1])
         a = np.linalg.solve(model.inducing.L, KERNEL.between(Z, X[i : i + 1]).K[:, 0])
         W, b = expected.bend[0], expected.bend[0] * latent.mean[0] + expected.first[0]
         without = Normal(q.precision - W * np.multiply.outer(a, a), q.shift - b * a)
-        left = posterior_of(model.inducing, without.mean, without.precision).at(X[i : i + 1])
+        left = model.inducing.posterior(without.mean, without.precision).at(X[i : i + 1])
         assert_allclose(mean[i], left.mean[0], rtol=1e-7, atol=1e-8)
         assert_allclose(var[i], left.var[0], rtol=1e-7)
 
@@ -358,15 +357,15 @@ def test_mixture_of_linear_steps_is_their_fixed_point():
     fixed, B = np.array([2.0, -1.0]), np.array([[-0.8, 0.1], [0.3, 0.6]])
     places = np.array([[1.0, 0.0], [3.0, 1.0], [1.5, -2.0]])
     targets = fixed + (places - fixed) @ B.T
-    mixture = variational.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
+    mixture = natural.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
     assert_allclose([mixture.precision[0, 0], mixture.shift[0]], fixed, rtol=1e-7)
 
 
 def test_mixture_that_is_no_distribution_is_left_out():
     """Steps from 9 to 10 and from 1.5 to 2 foretell a precision of -6."""
     path = list(zip(normals((9.0, 0.0), (1.5, 0.0)), normals((10.0, 0.0), (2.0, 0.0)), strict=True))
-    assert_allclose(variational.mixed(path).precision, -6.0, rtol=1e-6)
-    first, second, *_ = variational._goals(path)
+    assert_allclose(natural.mixed(path).precision, -6.0, rtol=1e-6)
+    first, second, *_ = natural.goals(path)
     assert_allclose([first.precision[0, 0], second.precision[0, 0]], [2.0, 1.75])
 
 

@@ -12,11 +12,11 @@ from scipy.stats import multivariate_normal
 from gpsift.arrays import to_numpy
 from gpsift.chunks import CHUNK_BYTES
 from gpsift.inference.exact import exact_evidence, exact_posterior
-from gpsift.inference.inducing import inducing_rows
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import JITTER, Passes, sparse_model
-from gpsift.inference.sparse import sparse_evidence as evidence_of
 from gpsift.kernels import Constant, Linear, SquaredExponential
+from gpsift.sparse.bound import Passes, bound_model
+from gpsift.sparse.bound import bound_evidence as evidence_of
+from gpsift.sparse.inducing import JITTER, inducing_rows
+from gpsift.sparse.rows import LocalRows, Rows
 
 RNG = np.random.default_rng(41)
 N, M, P = 60, 12, 3
@@ -36,7 +36,7 @@ def posed(kernel, points, X, y, noise_var, power=0.0, chunk_bytes=CHUNK_BYTES):
     """A model and the rows; `noise_var` is one number, or one for each row."""
     shared = noise_var if isinstance(noise_var, float) else None
     rows = Rows(X, y, None if shared else noise_var)
-    return sparse_model(kernel, points, shared, power=power), LocalRows(rows, points.shape[0], chunk_bytes)
+    return bound_model(kernel, points, shared, power=power), LocalRows(rows, points.shape[0], chunk_bytes)
 
 
 def sparse_evidence(*args, **options):

@@ -1,4 +1,4 @@
-"""The last visit of a fit to rows that are elsewhere: what leaving each of them out makes of its prediction.
+"""The last pass of a fit over rows that are elsewhere: what leaving each of them out makes of its prediction.
 
 Arrays with an entry for each row would be as large as the data; they are kept for a sample of the rows.
 """
@@ -12,20 +12,20 @@ from functools import partial
 import numpy as np
 
 from gpsift.cluster import Cloud, ClusterRows, Spread, cloud
-from gpsift.gp.quality import Empty, LevelSums, best_level, level_sums, quality_sheet
+from gpsift.gp.quality import LevelSums, WithoutInputs, best_level, level_sums, quality_sheet
 from gpsift.gp.scaling import Scaling
-from gpsift.inference.rows import Rows, Totals
 from gpsift.inputs import InputMoments
 from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality, SampledQuality
+from gpsift.sparse.rows import Rows, Totals
 
-# Of so many rows, drawn with the seed of `Sparse`, left-out predictions are kept.
+# Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
 KEPT_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Closing:
-    """The last visit of a fit: what leaving each row out makes of its prediction, and the moments of the inputs.
+class LastPass:
+    """The last pass of a fit: what leaving each row out makes of its prediction, and the moments of the inputs.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Closing:
     scaling : Scaling
     mean, sd : array (p,)
         Of each feature, 0 for the spread of a constant one, in the user's units.
-    empty : Likelihood and float
+    without_inputs : Likelihood and float
         What predicts the target without inputs, in these units.
     """
 
@@ -45,14 +45,14 @@ class Closing:
     scaling: Scaling
     mean: np.ndarray
     sd: np.ndarray
-    empty: Empty
+    without_inputs: WithoutInputs
 
     def sheet(
         self, source: ClusterRows, seed: int, log_evidence: float, n_searched: int
     ) -> tuple[SampledQuality, InputMoments]:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
-        found = source.total(partial(closing_sums, self))
+        found = source.total(partial(last_pass_sums, self))
         drawn = np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False)
         kept = np.sort(drawn)
         arrays = self.left_out(source.take(kept))
@@ -84,7 +84,7 @@ class Closing:
             likelihood.in_units(scaling.y_scale),
             scaling.y_center + scaling.y_scale * mean,
             scaling.y_scale**2 * var,
-            empty=self.empty,
+            without_inputs=self.without_inputs,
         )
 
     def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -94,8 +94,8 @@ class Closing:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosingSums(Totals):
-    """What the last visit finds."""
+class LastPassSums(Totals):
+    """What the last pass finds."""
 
     squared_error: float
     squared_error_empty: float
@@ -105,29 +105,29 @@ class ClosingSums(Totals):
     cloud: Cloud
 
 
-def closing_sums(closing: Closing, rows: Rows) -> ClosingSums:
-    """The last visit of a chunk."""
-    found, scaling = closing.left_out(rows), closing.scaling
-    (y, size), (empty, level) = closing.observed(rows), closing.empty
-    empty_mean, _ = empty.conditional_moments(np.full(y.shape, level), size)
+def last_pass_sums(last: LastPass, rows: Rows) -> LastPassSums:
+    """The visit of a chunk in the last pass."""
+    found, scaling = last.left_out(rows), last.scaling
+    (y, size), (likelihood, level) = last.observed(rows), last.without_inputs
+    level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
     # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
-    center = scaling.inputs(closing.mean[None])[0]
-    return ClosingSums(
+    center = scaling.inputs(last.mean[None])[0]
+    return LastPassSums(
         squared_error=float(np.sum((y - found.loo_mean) ** 2)),
-        squared_error_empty=float(np.sum((y - empty_mean) ** 2)),
+        squared_error_empty=float(np.sum((y - level_mean) ** 2)),
         lpd=found.elpd,
         lpd_empty=found.elpd_empty,
         difference=Spread.of(found.lpd - found.lpd_empty),
-        cloud=cloud(center, closing.sd / scaling.x_scale, rows.X),
+        cloud=cloud(center, last.sd / scaling.x_scale, rows.X),
     )
 
 
-def empty_of(source: ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int) -> Empty:
+def without_inputs(source: ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int) -> WithoutInputs:
     """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
-    level = likelihood.empty_start(*source.sample(KEPT_ROWS, seed).observed())
-    return best_level(likelihood, level, lambda *empty: source.total(partial(level_visit, *empty)))
+    level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
+    return best_level(likelihood, level, lambda *model: source.total(partial(level_visit, *model)))
 
 
 def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:

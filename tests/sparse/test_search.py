@@ -1,4 +1,4 @@
-"""Fits of sparse models: hyperparameters in rounds, choices, refusals, and what the result says."""
+"""Fits of sparse models: the search for hyperparameters, choices, refusals, and what the result says."""
 
 import warnings
 
@@ -9,14 +9,32 @@ from toys import toy
 
 import gpsift as gs
 from gpsift.gp import model as model_module
-from gpsift.gp import rounds
-from gpsift.inference.inducing import inducing_rows
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import Passes, sparse_model
+from gpsift.sparse import bound_search, search
+from gpsift.sparse.bound import Passes, bound_model
+from gpsift.sparse.bound_search import BoundSearch
+from gpsift.sparse.inducing import inducing_rows
+from gpsift.sparse.rows import LocalRows, Rows
 
 N = 300
 X, Y = toy("normal", N, seed=3, p=4)
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5, 2.0]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
+
+
+def watched(monkeypatch, name):
+    """What a step of the search finds, when a fit has been made."""
+    found, old = [], getattr(BoundSearch, name)
+
+    def step(self, *args):
+        answer = old(self, *args)
+        found.extend(answer if isinstance(answer, list) else [answer])
+        return answer
+
+    monkeypatch.setattr(BoundSearch, name, step)
+    return found
+
+
+def score(answer):
+    return answer.problem.engine.scored(*answer.model)
 
 
 @pytest.fixture(scope="module")
@@ -67,21 +85,19 @@ def test_hyperparameters_of_a_sample_with_all_rows_are_those_of_exact_inference(
     assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=1e-3)
 
 
-@pytest.mark.parametrize(("exact_rows", "better"), [(2000, "_by_sample"), (25, "_by_bound")])
+@pytest.mark.parametrize(("exact_rows", "better"), [(2000, "by_sample"), (25, "by_bound")])
 def test_the_way_that_predicts_better_is_taken(monkeypatch, exact_rows, better):
     """A sample of 25 rows says little about hyperparameters; one of all rows says more than a bound with few points."""
-    found = {}
-    for name, way in {"_by_sample": rounds._by_sample, "_by_bound": rounds._by_bound}.items():
-        monkeypatch.setattr(rounds, name, lambda *args, name=name, way=way: found.setdefault(name, way(*args)))
-    monkeypatch.setattr(rounds, "EXACT_ROWS", exact_rows)
+    found = {name: watched(monkeypatch, name) for name in ("by_sample", "by_bound")}
+    monkeypatch.setattr(bound_search, "EXACT_ROWS", exact_rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = gs.GP(inference=gs.Sparse(m=30)).fit(X, Y)
     found = {name: way for name, (way,) in found.items()}
-    elpd = {name: way.judged[0] for name, way in found.items()}
+    elpd = {name: score(way).elpd for name, way in found.items()}
     assert max(elpd, key=elpd.get) == better
-    assert fitted.report.n_rows_searched == (N if better == "_by_sample" else 0)
-    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "_by_sample")
+    assert fitted.report.n_rows_searched == (N if better == "by_sample" else 0)
+    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "by_sample")
     assert fitted.quality.elpd == pytest.approx(elpd[better] - N * np.log(fitted.scaling.y_scale), abs=1e-6)
     assert fitted.report.n_evaluations > sum(way.n_evaluations for way in found.values())
 
@@ -91,7 +107,7 @@ def test_points_are_placed_where_the_bound_is_higher():
     inputs, target = sparse.scaling.inputs(X), sparse.scaling.target(Y)
     picked = inputs[inducing_rows(sparse.kernel, inputs, 30)]
     source = LocalRows(Rows(inputs, target), 30)
-    bound = Passes(sparse_model(sparse.kernel, picked, sparse.likelihood.noise_var), source).solution.value
+    bound = Passes(bound_model(sparse.kernel, picked, sparse.likelihood.noise_var), source).solution.value
     assert sparse.log_marginal_likelihood > bound + 1.0
     assert not np.isin(sparse.posterior.Z, inputs).any()
 
@@ -102,34 +118,34 @@ def test_fixed_hyperparameters_get_the_points_that_suit_them():
     assert_array_equal(fitted.posterior.Z, inputs[inducing_rows(fitted.kernel, inputs, 20)])
 
 
-def test_another_round_follows_as_long_as_it_gains(monkeypatch):
+def test_points_are_picked_again_as_long_as_it_gains(monkeypatch):
     asked = []
-    monkeypatch.setattr(rounds, "_picked", lambda *a, old=rounds._picked: asked.append(1) or old(*a))
-    monkeypatch.setattr(rounds, "_by_sample", lambda *args: args[-1])  # which picks once, and has no rounds
+    monkeypatch.setattr(search, "picked", lambda *a, old=search.picked: asked.append(1) or old(*a))
+    monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
     gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
-    assert 2 <= len(asked) <= rounds.MAX_ROUNDS
+    assert 2 <= len(asked) <= search.MAX_PICKS
     asked.clear()
-    monkeypatch.setattr(rounds, "LEAST_GAIN", 1e9)
+    monkeypatch.setattr(search, "LEAST_GAIN", 1e9)
     gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
     assert len(asked) == 2
 
 
 def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
     whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
-    monkeypatch.setattr(rounds, "PILOT_ROWS", 80)
+    monkeypatch.setattr(bound_search, "FIRST_ROWS", 80)
     sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=2.0)
 
 
-def test_a_climb_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
-    monkeypatch.setattr(rounds, "_by_sample", lambda *args: rounds._by_bound(*args[:-1]))
+def test_a_search_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
+    monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
     whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
     visited = []
     monkeypatch.setattr(
         LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
     )
-    monkeypatch.setattr(rounds, "PILOT_ROWS", 60)
-    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 140)
+    monkeypatch.setattr(bound_search, "FIRST_ROWS", 60)
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 140)
     sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
     assert 140 <= min(visited) <= 142
     assert max(visited) == N
@@ -137,49 +153,49 @@ def test_a_climb_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
 
 
 def test_what_a_larger_sample_finds_is_an_answer_of_its_own(monkeypatch):
-    answers = []
-    by_bound = rounds._by_bound
-    monkeypatch.setattr(rounds, "_by_bound", lambda *args: answers.extend(by_bound(*args)) or list(answers))
-    monkeypatch.setattr(rounds, "_by_sample", lambda *args: [])
-    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 140)
-    monkeypatch.setattr(rounds, "_say_if_points_are_too_few", lambda *args, **options: None)
+    answers = watched(monkeypatch, "by_bound")
+    monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 140)
+    monkeypatch.setattr(bound_search, "_say_if_points_are_too_few", lambda *args, **options: None)
     fitted = gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
     of_sample, of_all = answers
     assert 140 <= of_sample.estimate.n_rows <= 142
     assert of_all.estimate.n_rows == 0
-    assert of_sample.engine.source.n == of_all.engine.source.n == N
-    assert not np.isin(of_sample.engine.Z, fitted.scaling.inputs(X)).any()
-    best = max(answers, key=lambda answer: answer.judged.elpd)
+    assert of_sample.problem.engine.source.n == of_all.problem.engine.source.n == N
+    assert not np.isin(of_sample.problem.engine.Z, fitted.scaling.inputs(X)).any()
+    best = max(answers, key=lambda answer: score(answer).elpd)
     assert fitted.report.n_rows_searched == best.estimate.n_rows
-    assert fitted.quality.elpd == pytest.approx(best.judged.elpd - N * np.log(fitted.scaling.y_scale), abs=1e-6)
+    assert fitted.quality.elpd == pytest.approx(score(best).elpd - N * np.log(fitted.scaling.y_scale), abs=1e-6)
     assert fitted.report.n_evaluations > of_sample.n_evaluations + of_all.n_evaluations
 
 
 @pytest.mark.parametrize(("m", "is_placed"), [(10, True), (60, False)])
-def test_all_rows_are_climbed_with_the_points_that_serve_them_better(monkeypatch, m, is_placed):
-    answers = []
-    by_bound = rounds._by_bound
-    monkeypatch.setattr(rounds, "_by_bound", lambda *args: answers.extend(by_bound(*args)) or list(answers))
-    monkeypatch.setattr(rounds, "SAMPLE_ROWS", 140)  # too few to place 60 points
+def test_all_rows_are_searched_with_the_points_that_serve_them_better(monkeypatch, m, is_placed):
+    answers = watched(monkeypatch, "by_bound")
+    monkeypatch.setattr(search, "SAMPLE_ROWS", 140)  # too few to place 60 points
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = gs.GP(inference=gs.Sparse(m=m)).fit(X, Y)
     of_sample, of_all = answers
-    assert np.isin(of_all.engine.Z, fitted.scaling.inputs(X)).all() != is_placed
-    assert np.array_equal(of_all.engine.Z, of_sample.engine.Z) == is_placed
-    assert of_all.objective > of_sample.judged.objective
+    assert np.isin(of_all.problem.engine.Z, fitted.scaling.inputs(X)).all() != is_placed
+    assert np.array_equal(of_all.problem.engine.Z, of_sample.problem.engine.Z) == is_placed
+    assert of_all.objective > score(of_sample).objective
 
 
 def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(1200, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.2 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=1200)
-    for name, rows in (("PILOT_ROWS", 60), ("EXACT_ROWS", 60), ("MANY_ROWS", 1200)):
-        monkeypatch.setattr(rounds, name, rows)
+    for module, name, rows in (
+        (bound_search, "FIRST_ROWS", 60),
+        (bound_search, "EXACT_ROWS", 60),
+        (search, "MANY_ROWS", 1200),
+    ):
+        monkeypatch.setattr(module, name, rows)
     options = {"inference": gs.Sparse(m=60), "hyper": gs.ML2(starts=1)}
     off = gs.GP(**options).fit(X, y)
     assert off.hyperparameters["lengthscale[x2]"] > 100.0
-    monkeypatch.setattr(rounds, "MANY_ROWS", 1199)
+    monkeypatch.setattr(search, "MANY_ROWS", 1199)
     found = gs.GP(**options).fit(X, y)
     assert 0.5 < found.hyperparameters["lengthscale[x2]"] < 3.0
     assert found.log_marginal_likelihood > off.log_marginal_likelihood + 20.0
@@ -192,11 +208,8 @@ def test_exact_inference_on_more_rows_finds_a_feature_that_few_switched_off(monk
     rng = np.random.default_rng(4)
     X = rng.normal(size=(600, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=600)
-    monkeypatch.setattr(rounds, "PILOT_ROWS", 60)
-    answers = []
-    for name in ("_by_bound", "_by_sample"):
-        way = getattr(rounds, name)
-        monkeypatch.setattr(rounds, name, lambda *args, way=way: [answers.append(way(*args)), answers[-1]][1])
+    monkeypatch.setattr(bound_search, "FIRST_ROWS", 60)
+    answers = [watched(monkeypatch, name) for name in ("by_bound", "by_sample")]
     fitted = gs.GP(inference=gs.Sparse(m=60), hyper=gs.ML2(starts=1)).fit(X, y)
     (by_bound,), (by_sample,) = answers
     of_x2 = list(fitted.hyperparameters).index("lengthscale[x2]")
@@ -218,7 +231,7 @@ def test_candidates_of_many_rows_are_a_sample_that_the_seed_decides(size):
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
 def test_rows_that_are_almost_all_alike_can_be_fitted(monkeypatch):
-    monkeypatch.setattr(rounds, "PILOT_ROWS", 20)
+    monkeypatch.setattr(bound_search, "FIRST_ROWS", 20)
     y = np.zeros(N)
     y[7] = 1.0
     fitted = gs.GP(inference=gs.Sparse(m=10), hyper=gs.ML2(starts=1)).fit(X, y)
@@ -231,10 +244,10 @@ def test_too_few_points_are_said():
     inputs = rng.uniform(-1, 1, size=(N, 2))
     y = np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=N)
     with pytest.warns(gs.GPSiftWarning, match=r"times the noise variance .* 5 inducing points are too few") as seen:
-        gs.GP(inference=gs.Sparse(m=5, cell_rows=0)).fit(inputs, y)
+        gs.GP(inference=gs.Sparse(m=5, block_rows=0)).fit(inputs, y)
     assert seen[0].filename == __file__
     with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points leave .* too few, .* Raise `m`"):
-        few = gs.GP(inference=gs.Sparse(m=20, cell_rows=0)).fit(inputs, y)
+        few = gs.GP(inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
     assert few.explains  # though its bound is far below the evidence of no inputs
     assert few.log_marginal_likelihood < few.report.evidence_bound
 
@@ -245,56 +258,56 @@ def waves(n=N):
     return inputs, np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=n)
 
 
-def test_cells_follow_what_too_few_points_leave():
+def test_blocks_follow_what_too_few_points_leave():
     """With twenty points for two waves along each feature, scores are those of exact inference all the same."""
     inputs, y = waves()
     exact = gs.GP(inference="exact").fit(inputs, y)
     few = gs.GP(inference=gs.Sparse(m=20)).fit(inputs, y)  # and no warning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = gs.GP(inference=gs.Sparse(m=20, cell_rows=0)).fit(inputs, y)
-    assert few.report.n_cells == few.posterior.cells.n > 1
+        alone = gs.GP(inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
+    assert few.report.n_blocks == few.posterior.blocks.n > 1
     assert few.quality.elpd > alone.quality.elpd + 100
     for measure in (gs.KL(), gs.VAR()):
         scores, expected = gs.rank(few, measure=measure).scores, gs.rank(exact, measure=measure).scores
         assert np.abs(scores - expected).max() < 0.1 * expected.max()
-    assert f"20 inducing points, the rest followed in {few.report.n_cells} cells of rows" in repr(few)
+    assert f"20 inducing points, the rest followed in {few.report.n_blocks} blocks of rows" in repr(few)
 
 
-def test_cells_are_left_out_where_points_suffice_and_where_nobody_wants_them():
-    assert gs.GP(inference=gs.Sparse(m=250), hyper=FIXED).fit(X, Y).report.n_cells == 0
+def test_blocks_are_left_out_where_points_suffice_and_where_nobody_wants_them():
+    assert gs.GP(inference=gs.Sparse(m=250), hyper=FIXED).fit(X, Y).report.n_blocks == 0
     inputs, y = waves()
     for hyper in (gs.Fixed(lengthscale=0.5, noise_var=0.02), gs.ML2(starts=1)):
-        for cell_rows, expected in ((0, range(1)), (100, range(3, 9)), (N, range(1, 2))):
+        for block_rows, expected in ((0, range(1)), (100, range(3, 9)), (N, range(1, 2))):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fitted = gs.GP(inference=gs.Sparse(m=10, cell_rows=cell_rows), hyper=hyper).fit(inputs, y)
-            assert fitted.report.n_cells in expected
+                fitted = gs.GP(inference=gs.Sparse(m=10, block_rows=block_rows), hyper=hyper).fit(inputs, y)
+            assert fitted.report.n_blocks in expected
 
 
-def test_some_rows_stand_for_very_many_in_cells(monkeypatch):
+def test_some_rows_stand_for_very_many_in_blocks(monkeypatch):
     inputs, y = waves(2000)
-    monkeypatch.setattr("gpsift.inference.sparse_engine.LANDMARKS", 500)
-    monkeypatch.setattr("gpsift.inference.sparse_engine.LEAST_LANDMARKS", 400)
+    monkeypatch.setattr("gpsift.sparse.bound_engine.SAMPLED_ROWS", 500)
+    monkeypatch.setattr("gpsift.sparse.bound_engine.LEAST_SAMPLED_ROWS", 400)
     hyper = gs.Fixed(lengthscale=[0.35, 0.35, 10.0], signal_var=1.0, noise_var=0.02, constant_var=0.1)
     fitted = gs.GP(inference=gs.Sparse(m=30), hyper=hyper).fit(inputs, y)
     assert 500 <= fitted.posterior.X.shape[0] <= 502
-    alone = gs.GP(inference=gs.Sparse(m=30, cell_rows=0), hyper=hyper).fit(inputs, y)
+    alone = gs.GP(inference=gs.Sparse(m=30, block_rows=0), hyper=hyper).fit(inputs, y)
     assert fitted.quality.elpd > alone.quality.elpd + 200
     fresh = waves(2300)[0][2000:]
     truth = np.sin(6.0 * fresh[:, 0]) * np.cos(6.0 * fresh[:, 1])
     error, error_alone = (np.sqrt(np.mean((gp.predict(fresh).mean - truth) ** 2)) for gp in (fitted, alone))
     assert error < 0.5 * error_alone
-    monkeypatch.setattr("gpsift.inference.sparse_engine.LANDMARKS", 20_000)
-    small = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 7 * 450, cell_rows=50), hyper=hyper).fit(inputs, y)
+    monkeypatch.setattr("gpsift.sparse.bound_engine.SAMPLED_ROWS", 20_000)
+    small = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 7 * 450, block_rows=50), hyper=hyper).fit(inputs, y)
     assert 450 <= small.posterior.X.shape[0] <= 452
 
 
-def test_cells_need_gaussian_noise():
-    with pytest.raises(ValueError, match="Cells need Gaussian noise, not Poisson; leave `cell_rows` out, got 50"):
-        gs.GP(likelihood="poisson", inference=gs.Sparse(cell_rows=50)).fit(X, np.ones(N))
-    with pytest.raises(ValueError, match="`cell_rows` must be a whole number of at least 0, got -1"):
-        gs.Sparse(cell_rows=-1)
+def test_blocks_need_gaussian_noise():
+    with pytest.raises(ValueError, match="Blocks need Gaussian noise, not Poisson; leave `block_rows` out, got 50"):
+        gs.GP(likelihood="poisson", inference=gs.Sparse(block_rows=50)).fit(X, np.ones(N))
+    with pytest.raises(ValueError, match="`block_rows` must be a whole number of at least 0, got -1"):
+        gs.Sparse(block_rows=-1)
 
 
 def test_known_noise_is_served():
