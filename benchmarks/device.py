@@ -94,7 +94,7 @@ def ranking(device: str, measure: gs.Measure, n: int, p: int) -> None:
     gp = gs.GP(hyper=fixed(p), inference="exact", device=device).fit(X, y)
     first = seconds(lambda: gs.rank(gp, measure=measure))
     again = best(lambda: gs.rank(gp, measure=measure))
-    scores = best(lambda: measure.relevance(gp, gp.X_train, None))
+    scores = best(lambda: measure.relevance(gp, gp.inputs.training_points))
     print(
         f"{measure.label}, n {n}, p {p}: scores of all rows {scores:.4f} s; `rank` {first:.4f} s first, {again:.4f} s "
         f"later, {peak():.0f} GiB",

@@ -84,9 +84,9 @@ class Counting(Hyper, gs.Measure):
         self.seen.extend(blas_threads())
         return gs.Fixed(lengthscale=1.0, noise_var=0.1).estimate(problem)
 
-    def relevance(self, reference, X, rows):
+    def relevance(self, reference, points):
         self.seen.extend(blas_threads())
-        return gs.KL().relevance(reference, X, rows)
+        return gs.KL().relevance(reference, points)
 
     @property
     def label(self):

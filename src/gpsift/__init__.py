@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
 from gpsift.gp import GP, MAP, ML2, NUTS, DistributedGP, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
+from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
+from gpsift.numeric import NumericReference
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.results import Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
@@ -58,12 +60,15 @@ __all__ = [
     "GPSiftWarning",
     "GammaPrior",
     "HalfT",
+    "Inputs",
     "InverseGamma",
     "Linear",
     "Matern32",
     "Matern52",
     "Measure",
+    "NumericReference",
     "Path",
+    "Points",
     "Prediction",
     "Projection",
     "Quality",

@@ -2,7 +2,7 @@
 
 They hold what to fit in their parameters, and after `fit` the fitted model in `gp_`; all that is computed is computed
 there. scikit-learn reads and checks the data, so errors and warnings about them are worded as its users know them.
-This is the one module that imports scikit-learn.
+Importing this module loads scikit-learn; importing `gpsift` does not.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from gpsift.gp.model import GP, Inference, default_kernel
 from gpsift.hyper.choices import MAP, ML2, Hyper
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax
+from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax, read_regression
 from gpsift.relevance import Measure, rank
 
 if TYPE_CHECKING:
     from gpsift.results import Prediction, Ranking
 
-REGRESSION = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma")
 LINKS = ("probit", "logit")
 LARGEST_SEED = 2**31 - 1
 
@@ -157,7 +156,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
 
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
         """The model that the parameters stand for, and the target that it takes."""
-        return self._gp(_regression_likelihood(self.likelihood)), y
+        return self._gp(read_regression(self.likelihood)), y
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at each row, and on request its standard deviation.
@@ -190,7 +189,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
     @property
     def _needs_positive_target(self) -> bool:
         try:
-            return not _regression_likelihood(self.likelihood).takes_negative
+            return not read_regression(self.likelihood).takes_negative
         except ValueError:  # which `fit` says
             return False
 
@@ -304,17 +303,6 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         # Each class on its own, not as 1 - p, so that a small probability keeps its digits.
         codes = np.arange(float(self.classes_.size))
         return np.column_stack([prediction.log_density(np.full(len(prediction.latent_mean), c)) for c in codes])
-
-
-def _regression_likelihood(likelihood: Any) -> Likelihood:
-    if isinstance(likelihood, str) and likelihood in REGRESSION:
-        return LIKELIHOODS[likelihood]()
-    if isinstance(likelihood, Likelihood) and not likelihood.predicts_classes and likelihood.size_name != "trials":
-        return likelihood
-    raise ValueError(
-        f"`likelihood` of a regression must be one of {', '.join(REGRESSION)}, or an object of these, got "
-        f"{likelihood!r}. For classes there is `GPClassifier`, for all likelihoods `GP`."
-    )
 
 
 def _seeded(hyper: Any, random_state: Any) -> Any:

@@ -1,47 +1,163 @@
-"""The training inputs as a cloud of points: the moments that the units of scores and the conditionals of VAR come from.
-
-All of them are sums over rows, so that the rows themselves need not be in this process.
-"""
+"""What a model knows of its inputs, and the points at which it is looked at."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
+from gpsift.input_moments import InputMoments
 from gpsift.tables import column_sd
+from gpsift.words import listed
 
 
 @dataclass(frozen=True, eq=False)
-class InputMoments:
-    """Moments of n rows of p features, with z the rows in standard units; a constant feature is 0 there.
+class Inputs:
+    """The input columns of a model, and the rows that it was trained on.
 
-    Attributes
+    Parameters
     ----------
-    n : int
-    center, sd : array (p,)
-        Mean and standard deviation of each feature, 0 for one that never varies.
-    correlation : array (p, p)
-        The mean of z_j z_k.
-    quartic : float
-        The mean of |z|^4, from which the noise of the correlations can be estimated.
+    names : tuple of str
+        Of the columns, in order.
+    names_given : bool
+        Whether the names came from the user's data rather than being made up.
+    X : array (n, p) or None
+        The training inputs in the user's units; None where they are not known, or not in this process.
+    categorical : tuple of int
+        Columns that the model itself takes as categories: it has no slope along them.
+    summary : InputMoments or None
+        Moments of training inputs that are not in this process.
+    source : row source or None
+        Where those are, to be visited there.
+    is_own : bool
+        Whether X are the very rows that the model was trained on, in their order. False for rows that were given
+        afterwards, which serve for units only.
     """
 
-    n: int
-    center: np.ndarray
-    sd: np.ndarray
-    correlation: np.ndarray
-    quartic: float
+    names: tuple[str, ...]
+    names_given: bool = False
+    X: np.ndarray | None = None
+    categorical: tuple[int, ...] = ()
+    summary: InputMoments | None = None
+    source: Any = None
+    is_own: bool = True
 
-    @classmethod
-    def of(cls, X: np.ndarray) -> Self:
-        """Those of the rows of X."""
-        center, sd = X.mean(axis=0), column_sd(X)
-        Z = standard_units(X, center, sd)
-        return cls(len(X), center, sd, Z.T @ Z / len(X), float(np.mean(np.sum(Z**2, axis=1) ** 2)))
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of training rows, 0 where they are not known."""
+        if self.X is not None:
+            return len(self.X)
+        return 0 if self.summary is None else self.summary.n
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the training inputs are known, or at least their moments."""
+        return self.X is not None or self.summary is not None
+
+    @cached_property
+    def sd(self) -> np.ndarray:
+        """Standard deviation of each column in the training data; 0 for one that never varies."""
+        return self.moments.sd if self.X is None else column_sd(self.X)
+
+    @cached_property
+    def moments(self) -> InputMoments:
+        """Moments of the training inputs."""
+        if self.summary is not None:
+            return self.summary
+        assert self.X is not None
+        return InputMoments.of(self.X)
+
+    def points(self, X: np.ndarray, rows: np.ndarray | None = None, size: np.ndarray | None = None) -> Points:
+        """The rows of a table as points, or those with the given numbers.
+
+        Here, and nowhere else, it is decided whether they are training points.
+        """
+        units = self if self.are_known else replace(self, X=X, is_own=False)
+        return Points(X, units, self.is_own and same_rows(X, self.X), rows, size)
+
+    @property
+    def training_points(self) -> Points:
+        """All rows that the model was trained on."""
+        if self.X is None:
+            raise ValueError("This model does not know its training inputs; pass the points to look at as `X`.")
+        return self.points(self.X)
+
+    def check(self, names: Sequence[str] | None, n_columns: int) -> None:
+        """Refuse a table whose columns are not the ones that the model knows."""
+        known = self.names
+        names = names if self.names_given else None
+        missing = [name for name in known if names is not None and name not in names]
+        if missing:
+            raise ValueError(f"`X` lacks {listed(missing)}, which the model was fitted on ({listed(known)}).")
+        if n_columns != len(known):
+            raise ValueError(
+                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({listed(known)}). "
+                "Select or reorder the columns."
+            )
+        if names is not None and tuple(names) != known:
+            raise ValueError(f"`X` has its columns in another order than the model was fitted on ({listed(known)}).")
 
 
-def standard_units(X: np.ndarray, center: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """(X - center) / sd, and 0 where a feature never varies."""
-    return np.where(sd > 0, (X - center) / np.where(sd > 0, sd, 1.0), 0.0)
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points at which a model is looked at; made by `Inputs.points`.
+
+    Parameters
+    ----------
+    table : array (N, p)
+        The rows that they are taken from, in the user's units.
+    inputs : Inputs
+        Those whose spread gives the units of scores and steps: the model's, or the table where it knows none.
+    is_training : bool
+        Whether the table holds the rows that the model was trained on.
+    rows : array (n,) or None
+        Which rows of the table they are, None for all.
+    size : array (n,) or None
+        Trials or exposures; None takes those of training points, and 1 elsewhere.
+    """
+
+    table: np.ndarray
+    inputs: Inputs
+    is_training: bool = False
+    rows: np.ndarray | None = None
+    size: np.ndarray | None = None
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """The points themselves, (n, p)."""
+        return self.table if self.rows is None else self.table[self.rows]
+
+    def __len__(self) -> int:
+        return len(self.table if self.rows is None else self.rows)
+
+    def take(self, which: slice) -> Self:
+        """Some of the points."""
+        rows = np.arange(len(self.table)) if self.rows is None else self.rows
+        return replace(self, rows=rows[which], size=None if self.size is None else self.size[which])
+
+    def moved(self, X: np.ndarray) -> Self:
+        """Other points, which are no training points, in the same units."""
+        return replace(self, table=X, is_training=False, rows=None, size=None)
+
+    def seen_through(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
+        """The points as a model with these inputs sees them, behind a transformation of the user's columns."""
+        # Transformed again, the last digits of training points may differ from what the model was trained on.
+        is_known = self.is_training and inputs.X is not None
+        return inputs.points(inputs.X if is_known else transform(self.table), self.rows, self.size)  # type: ignore[arg-type]
+
+    def asked_of(self, inputs: Inputs) -> Points:
+        """The same points for a model of the same columns with training rows of its own."""
+        return inputs.points(self.table, self.rows, self.size)
+
+
+def same_rows(X: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Whether two tables are one, or hold the same numbers."""
+    return X is not None and other is not None and (X is other or np.array_equal(X, other))

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.families import Family, Gaussian
 from gpsift.posterior import LatentAt, LatentAtSupport
+from gpsift.reference import Response
 
 # From latent mean and variance, in the user's units, to the distribution of a new observation.
 Predictive = Callable[[np.ndarray, np.ndarray], Family]
 
 
 @dataclass(frozen=True, eq=False)
-class GPResponse:
+class GPResponse(Response):
     """Predictions of a latent posterior at n points and their derivatives.
 
     Parameters
@@ -47,8 +49,7 @@ class GPResponse:
     stays: bool = field(default=True, kw_only=True)
 
     @property
-    def there(self) -> GPResponse:
-        """The same with moments and slopes left where the posterior lives, for those who can go on computing there."""
+    def on_device(self) -> Self:
         return replace(self, bring=_as_it_is) if self.stays else self
 
     @property

@@ -1,4 +1,4 @@
-"""Lists in messages."""
+"""Words that several messages are made of."""
 
 from __future__ import annotations
 

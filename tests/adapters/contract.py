@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from waist import at, moments
 
 from gpsift import KL, VAR, rank
 from gpsift.adapters import as_reference
@@ -112,14 +113,14 @@ class Contract:
         model, X, X_new = case.model()
         for points in (X, X_new):
             mean, var = case.predict(model, points)
-            found = case.reference(model).at(points).distribution(latent=case.latent)
+            found = at(case.reference(model), points).distribution(latent=case.latent)
             assert_allclose(found.mean, mean, rtol=1e-8, atol=1e-8 * np.std(mean))
             assert_allclose(found.var, var, rtol=1e-8, atol=1e-8 * np.max(var))
 
     def test_chosen_rows_are_the_same_points(self, case):
         model, X, _ = case.model()
         rows = np.array([3, 0, 17])
-        whole, part = case.reference(model).at(X), case.reference(model).at(X, rows)
+        whole, part = at(case.reference(model), X), at(case.reference(model), X, rows)
         for latent in (True, False):
             assert_allclose(part.distribution(latent=latent).mean, whole.distribution(latent=latent).mean[rows])
         for every, some in zip(whole.gradients(), part.gradients(), strict=True):
@@ -128,7 +129,7 @@ class Contract:
     def test_gradients_match_differences_of_predictions(self, case):
         model, X, X_new = case.model()
         for points in (X, X_new):
-            found = case.reference(model).at(points).gradients()
+            found = at(case.reference(model), points).gradients()
             for gradient, slopes in zip(found, case.slopes(model, points, X.std(axis=0)), strict=True):
                 assert_allclose(gradient, slopes, rtol=case.rtol, atol=case.rtol * np.max(np.abs(slopes)))
 
@@ -175,8 +176,8 @@ class Contract:
         points = X.copy()
         points[:, 1] = np.resize(levels, len(X))
         reference = case.reference(model)
-        if reference.X_train is not None:
-            levels = np.unique(reference.X_train[:, 1])  # those of the training data count
+        if reference.inputs.X is not None:
+            levels = np.unique(reference.inputs.X[:, 1])  # those of the training data count
         mean, var = case.predict(model, points)
         expected, means = np.zeros(len(points)), []
         for level in levels:
@@ -246,10 +247,10 @@ class Contract:
         model, _, X_new = case.model()
         reference = case.reference(model)
         if not case.has_labels:
-            mean, latent_var, noise_var = reference.moments(X_new)
-            observed = reference.at(X_new).distribution(latent=False)
-            assert_allclose(mean, observed.mean)
-            assert_allclose(latent_var + noise_var, observed.var)
+            response = at(reference, X_new)
+            latent, observed = (response.distribution(latent=latent) for latent in (True, False))
+            assert_allclose(response.latent_mean, observed.mean)
+            assert_allclose(latent.var + moments(reference, X_new)[2], observed.var)
 
 
 def moved(X, j, by):

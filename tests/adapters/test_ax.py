@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from optional import need
+from waist import at
 
 from gpsift import KL, VAR, as_reference, rank
 from gpsift.adapters.outputs import Outputs
@@ -92,15 +93,15 @@ POINTS = np.array([[-2.0, 3.0, 0.5], [np.log10(3e-4), 7.0, -4.0]])
 
 def test_predictions_are_those_of_ax(numbers):
     reference = as_reference(numbers, metric="loss")
-    assert reference.feature_names == ("log10(rate)", "depth", "width")
+    assert reference.inputs.names == ("log10(rate)", "depth", "width")
     assert reference.how.startswith("closed form")
-    found = reference.at(POINTS).distribution(latent=True)
+    found = at(reference, POINTS).distribution(latent=True)
     for value, expected in zip((found.mean, found.var), predicted(numbers, "loss", ROWS), strict=True):
         assert_allclose(value, expected, rtol=1e-7)
 
 
 def test_training_inputs_are_the_trials(numbers):
-    X = as_reference(numbers).X_train
+    X = as_reference(numbers).inputs.X
     arms = numbers.get_training_data().arm_data
     assert_allclose(X[:, 0], np.log10(arms["rate"].astype(float)))
     assert_allclose(X[:, 1:], arms[["depth", "width"]].astype(float))
@@ -118,7 +119,7 @@ def test_all_metrics_together_or_one(numbers):
 
 
 def test_derivatives_match_differences_of_the_predictions_of_ax(numbers):
-    gradients = as_reference(numbers, metric="loss").at(POINTS).gradients()
+    gradients = at(as_reference(numbers, metric="loss"), POINTS).gradients()
     h = 1e-3
     moves = {
         0: lambda row, by: {**row, "rate": row["rate"] * 10**by},
@@ -132,26 +133,26 @@ def test_derivatives_match_differences_of_the_predictions_of_ax(numbers):
 
 def test_choices_are_positions_in_their_list(everything):
     reference = as_reference(everything, metric="loss")
-    assert reference.feature_names == ("log10(rate)", "depth", "width", "solver", "log10(batch)")
-    assert reference.categorical_columns == (3,)
+    assert reference.inputs.names == ("log10(rate)", "depth", "width", "solver", "log10(batch)")
+    assert reference.inputs.categorical == (3,)
     rows = [{**row, "solver": solver, "batch": 32} for row, solver in zip(ROWS, ("rms", "adam"), strict=True)]
     X = np.column_stack([POINTS, [2.0, 1.0], np.log10([32.0, 32.0])])
-    found = reference.at(X).distribution(latent=True)
+    found = at(reference, X).distribution(latent=True)
     for value, expected in zip((found.mean, found.var), predicted(everything, "loss", rows), strict=True):
         assert_allclose(value, expected, rtol=1e-7)
-    assert all((gradient[:, 3] == 0).all() for gradient in reference.at(X).gradients())
+    assert all((gradient[:, 3] == 0).all() for gradient in at(reference, X).gradients())
     for measure in (KL(), KL(delta=0.01), VAR()):
         assert np.isfinite(rank(reference, measure=measure).scores).all()
 
 
 def test_steps_and_sections_move_the_right_column(everything):
     reference = as_reference(everything, metric="loss")
-    X = reference.X_train[:4]
-    response, here = reference.at(X), reference.at(X).distribution(latent=True)
+    X = reference.inputs.X[:4]
+    response, here = at(reference, X), at(reference, X).distribution(latent=True)
     for j, by in ((0, 0.3), (1, 0.3), (4, 0.3), (3, 1.0)):
         moved = X.copy()
         moved[:, j] += by
-        there = reference.at(moved).distribution(latent=True)
+        there = at(reference, moved).distribution(latent=True)
         mean_change, var_change = response.step(j, by)
         assert_allclose(mean_change, there.mean - here.mean, atol=1e-10)
         assert_allclose(var_change, there.var - here.var, atol=1e-10)
@@ -163,9 +164,9 @@ def test_the_unit_cube_is_undone(client):
     adapter = adapter_of(client, transforms=[UnitX, StandardizeY])
     reference = as_reference(adapter, metric="loss")
     rows = [{name: row[name] for name in ("depth", "width")} for row in ROWS]
-    found = reference.at(POINTS[:, 1:]).distribution(latent=True)
+    found = at(reference, POINTS[:, 1:]).distribution(latent=True)
     assert_allclose(found.mean, predicted(adapter, "loss", rows)[0], rtol=1e-7)
-    assert_allclose(reference.X_train[:, 1], adapter.get_training_data().arm_data["width"].astype(float))
+    assert_allclose(reference.inputs.X[:, 1], adapter.get_training_data().arm_data["width"].astype(float))
 
 
 def test_a_bent_metric_is_one_of_what_the_model_sees(client):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from optional import need
+from waist import at, moments
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
-from gpsift.adapters.drawn import Drawn
 from gpsift.adapters.outputs import Outputs
-from gpsift.adapters.sklearn_kernels import NoClosedForm
+from gpsift.adapters.sklearn.kernels import NoClosedForm
+from gpsift.drawn import Drawn
 
 torch = need("torch")
 need("botorch")
@@ -64,7 +65,7 @@ def observed(model, X, k=0):
 
 
 def assert_predicts(reference, X, moments, rtol=1e-8):
-    found = reference.at(X.numpy()).distribution(latent=False)
+    found = at(reference, X.numpy()).distribution(latent=False)
     for value, expected in zip((found.mean, found.var), moments, strict=True):
         assert_allclose(value, expected, rtol=rtol, atol=rtol * np.max(np.abs(expected)))
 
@@ -97,7 +98,7 @@ def test_each_draw_of_a_saas_model_predicts_like_the_library(data, warping):
     model = saas(data, warping)
     reference = as_reference(model)
     assert isinstance(reference, Drawn)
-    assert reference.how.startswith("closed form: Matern 5/2")
+    assert reference.how.startswith("closed form: Matérn 5/2")
     means, variances = observed(model, data[0])
     for draw, mean, var in zip(reference.draws, means, variances, strict=True):
         assert_predicts(draw, data[0], (mean, var))
@@ -128,7 +129,7 @@ def test_an_ensemble_has_a_draw_for_each_member(data):
 
 def test_an_additive_map_saas_model_is_a_sum_of_kernels(data):
     model = AdditiveMapSaasSingleTaskGP(*data, input_transform=Normalize(P))
-    assert as_reference(model).how == f"closed form: {' + '.join(['Matern 5/2'] * 4)}, of scaled columns"
+    assert as_reference(model).how == f"closed form: {' + '.join(['Matérn 5/2'] * 4)}, of scaled columns"
     assert_predicts(as_reference(model), data[0], observed(model, data[0]))
 
 
@@ -142,9 +143,9 @@ def mixed(data, **options):
 def test_categories_have_no_slope_and_are_known(data):
     model, X = mixed(data)
     reference = as_reference(model)
-    assert reference.categorical_columns == (2,)
+    assert reference.inputs.categorical == (2,)
     assert_predicts(reference, X, observed(model, X))
-    assert all((gradient[:, 2] == 0).all() for gradient in reference.at(X.numpy()).gradients())
+    assert all((gradient[:, 2] == 0).all() for gradient in at(reference, X.numpy()).gradients())
     swapped = X.clone()
     swapped[:, 2] = 1.0
     assert_predicts(reference, swapped, observed(model, swapped))
@@ -152,7 +153,7 @@ def test_categories_have_no_slope_and_are_known(data):
 
 def test_categories_are_known_of_a_joint_reference(data):
     model, _ = mixed(data)
-    assert as_reference(ModelListGP(model, mixed(data)[0])).categorical_columns == (2,)
+    assert as_reference(ModelListGP(model, mixed(data)[0])).inputs.categorical == (2,)
 
 
 def test_outputs_of_a_batched_model_and_of_a_list_are_named(data):
@@ -196,7 +197,7 @@ def test_a_task_is_ranked_without_its_column(data, stratified):
     model = MultiTaskGP(full, y + 3 * task, task_feature=1, outcome_transform=outcome)
     reference = as_reference(model, output=1)
     assert reference.n_features == P
-    assert_allclose(reference.X_train, X[1::2])
+    assert_allclose(reference.inputs.X, X[1::2])
     whole = torch.cat([X[:, :1], torch.ones(N, 1), X[:, 1:]], dim=1).double()
     assert_predicts(reference, X, observed(model, whole))
     assert rank(reference).scores.shape == (P,)
@@ -237,7 +238,7 @@ def test_single_precision_is_read_in_double(data):
     X, y = data
     model = SingleTaskGP(X.float(), y.float(), input_transform=Normalize(P))
     reference = as_reference(model)
-    assert_allclose(reference.at(X.numpy()).distribution(latent=False).mean, observed(model, X.float())[0], rtol=1e-3)
+    assert_allclose(at(reference, X.numpy()).distribution(latent=False).mean, observed(model, X.float())[0], rtol=1e-3)
     assert model.train_inputs[0].dtype == torch.float32
 
 
@@ -253,8 +254,8 @@ def test_noise_can_be_said(data):
     X = data[0]
     var = observed(SingleTaskGP(*data), X)[1]
     own = as_reference(SingleTaskGP(*data))
-    other = as_reference(SingleTaskGP(*data), noise=0.5).at(X.numpy())
-    noise = own.moments(X.numpy())[2]
+    other = at(as_reference(SingleTaskGP(*data), noise=0.5), X.numpy())
+    noise = moments(own, X.numpy())[2]
     assert_allclose(other.distribution(latent=False).var, var - noise + 0.5)
 
 
@@ -277,7 +278,7 @@ def variational(data, n_outputs=1, **options):
 def test_a_variational_model_takes_its_units_from_the_points(data):
     X, _ = data
     model = variational(data, input_transform=Normalize(P, bounds=torch.stack([data[0].amin(0), data[0].amax(0)])))
-    assert as_reference(model).X_train is None
+    assert as_reference(model).inputs.X is None
     given = rank(as_reference(model, X_train=X.numpy())).scores
     assert_allclose(rank(model, X.numpy()).scores, given)
 
@@ -297,7 +298,7 @@ def test_labels_of_a_variational_model(data):
     reference = as_reference(model)
     with torch.no_grad():
         expected = model.posterior(X, observation_noise=True).distribution.probs.numpy()
-    assert_allclose(reference.at(X.numpy()).distribution(latent=False).mean, expected, rtol=1e-6)
+    assert_allclose(at(reference, X.numpy()).distribution(latent=False).mean, expected, rtol=1e-6)
     assert reference.mean_of == "the latent function"
 
 
@@ -307,7 +308,7 @@ def test_rounding_has_no_slope_and_says_so(data):
     with pytest.warns(GPSiftWarning, match="Round makes steps of some columns"):
         reference = as_reference(model)
     assert_predicts(reference, X, observed(model, X))
-    assert (reference.at(X.numpy()).gradients()[0][:, 1] == 0).all()
+    assert (at(reference, X.numpy()).gradients()[0][:, 1] == 0).all()
 
 
 def test_closed_only_refuses_what_has_no_closed_form(data):

@@ -23,6 +23,7 @@ from gpytorch.likelihoods import (  # noqa: E402
     StudentTLikelihood,
 )
 from gpytorch_toys import Exact, ard, exact, frozen_state, latent, observed, quasi_periodic, rbf, variational  # noqa: E402
+from waist import at, joint, moments  # noqa: E402
 
 import gpsift as gs  # noqa: E402
 
@@ -68,7 +69,7 @@ def test_single_precision_models_are_read_in_double(options):
     single, double = fitted(dtype=torch.float32), fitted()
     reference = gs.as_reference(single, **options)
     # The library rounds to seven digits in each step, and a solve with noise 0.5 under a signal of 20 costs two more.
-    for ours, theirs in zip(reference.moments(X)[:2], latent(single, X), strict=True):
+    for ours, theirs in zip(moments(reference, X)[:2], latent(single, X), strict=True):
         assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * np.max(np.abs(theirs)))
     for measure in (gs.KL(), gs.KL(delta=1e-4), gs.VAR()):
         # What is left is the rounding of data and hyperparameters.
@@ -189,7 +190,7 @@ def test_joint_posterior_is_the_librarys(kernel):
     points = X[:5] + 0.1
     with torch.no_grad():
         theirs = model(torch.tensor(points))
-    mean, covariance = gs.as_reference(model).joint(points)
+    mean, covariance = joint(gs.as_reference(model), points)
     assert_allclose(mean, theirs.mean, rtol=1e-9)
     assert_allclose(covariance, theirs.covariance_matrix, rtol=1e-7, atol=1e-9)
 
@@ -198,7 +199,7 @@ def test_variational_joint_posterior_is_the_librarys():
     model = sparse()
     with torch.no_grad():
         theirs = model(torch.tensor(X[:5]))
-    _, covariance = gs.as_reference(model, likelihood=GaussianLikelihood()).joint(X[:5])
+    _, covariance = joint(gs.as_reference(model, likelihood=GaussianLikelihood()), X[:5])
     assert_allclose(covariance, theirs.covariance_matrix, rtol=1e-7, atol=1e-8)
 
 
@@ -209,20 +210,20 @@ def test_lengthscales_are_offered():
 def test_noise_of_each_point_counts_as_its_mean():
     noise = np.linspace(0.1, 1.0, 40)
     model = fitted(noise=noise)
-    assert_allclose(gs.as_reference(model).moments(X)[2], noise.mean())
+    assert_allclose(moments(gs.as_reference(model), X)[2], noise.mean())
     model.likelihood = FixedNoiseGaussianLikelihood(torch.tensor(noise), learn_additional_noise=True).double()
     model.likelihood.second_noise = 0.25
     model.prediction_strategy = None
     reference = gs.as_reference(model)
-    assert_allclose(reference.moments(X)[2], noise.mean() + 0.25)
-    assert_allclose(reference.moments(X)[1], latent(model, X)[1], rtol=1e-8)
+    assert_allclose(moments(reference, X)[2], noise.mean() + 0.25)
+    assert_allclose(moments(reference, X)[1], latent(model, X)[1], rtol=1e-8)
 
 
 def test_noise_can_be_given():
     model = fitted()
     for options in ({}, {"derivatives": "autograd"}):
         reference = gs.as_reference(model, noise=7.0, **options)
-        assert_allclose(reference.at(X).distribution(latent=False).var, latent(model, X)[1] + 7.0, rtol=1e-8)
+        assert_allclose(at(reference, X).distribution(latent=False).var, latent(model, X)[1] + 7.0, rtol=1e-8)
 
 
 def test_probabilities_are_the_librarys():
@@ -230,14 +231,14 @@ def test_probabilities_are_the_librarys():
     with torch.no_grad():
         expected = likelihood(model(torch.tensor(X))).probs.numpy()
     reference = gs.as_reference(model, likelihood=likelihood)
-    assert_allclose(reference.at(X).distribution(latent=False).mean, expected, rtol=1e-8)
+    assert_allclose(at(reference, X).distribution(latent=False).mean, expected, rtol=1e-8)
     assert reference.mean_of == "the latent function"
 
 
 def test_student_t_noise_is_averaged_over_the_latent_value():
     model, likelihood = sparse(), StudentTLikelihood().double()
     likelihood.deg_free, likelihood.noise = 4.5, 0.3
-    found = gs.as_reference(model, likelihood=likelihood).at(X[:3]).distribution(latent=False).log_density(Y[:3])
+    found = at(gs.as_reference(model, likelihood=likelihood), X[:3]).distribution(latent=False).log_density(Y[:3])
     mean, var = latent(model, X[:3])
     t = np.linspace(-9.0, 9.0, 2001)
     weights = np.exp(-0.5 * t**2)
@@ -275,7 +276,7 @@ def test_models_that_detach_what_they_compute_get_differences():
     reference = gs.as_reference(model)
     assert reference.how == "finite differences of the model's predictions"
     mean, var = observed(model, X)
-    found = reference.at(X).distribution(latent=False)
+    found = at(reference, X).distribution(latent=False)
     assert_allclose(found.mean, mean, rtol=1e-6)
     assert_allclose(found.var, var, rtol=1e-6)
     with pytest.raises(ValueError, match="gradients of this Exact are not those of its predictions"):

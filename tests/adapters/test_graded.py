@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from waist import at
 
 from gpsift.adapters.graded import SHORT, Graded
 from gpsift.adapters.latent import NormalNoise
-from gpsift.adapters.numeric import NumericResponse, latent_var_of
+from gpsift.inputs import Inputs
+from gpsift.numeric import NumericResponse, latent_var_of
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 X = X / X.std(axis=0)
@@ -18,9 +20,7 @@ X = X / X.std(axis=0)
 class Wave(Graded):
     """mean = sin a + 3 b and var = 0.5 + exp(-a^2), whose derivatives and differences are known."""
 
-    feature_names: tuple = ("a", "b")
-    has_given_names: bool = True
-    X_train: np.ndarray | None = field(default_factory=lambda: X)
+    inputs: Inputs = field(default_factory=lambda: Inputs(("a", "b"), names_given=True, X=X))
     calls: list = field(default_factory=list)
 
     predictive = NormalNoise(0.25)
@@ -42,7 +42,7 @@ class Wave(Graded):
 
 @pytest.mark.parametrize("delta", [1e-12, -1e-7, 1e-3, SHORT, -SHORT, 0.5, -0.5])
 def test_steps_keep_their_digits(delta):
-    by_mean, by_var = Wave().at(X).step(0, delta)
+    by_mean, by_var = at(Wave(), X).step(0, delta)
     a = X[:, 0]
     assert_allclose(by_mean, 2.0 * np.cos(a + 0.5 * delta) * np.sin(0.5 * delta), rtol=1e-11, atol=1e-11 * abs(delta))
     exact = np.exp(-(a**2)) * np.expm1(-delta * (2.0 * a + delta))
@@ -51,13 +51,13 @@ def test_steps_keep_their_digits(delta):
 
 def test_long_steps_are_differences_of_predictions():
     wave = Wave()
-    wave.at(X).step(0, 1.5 * SHORT)
+    at(wave, X).step(0, 1.5 * SHORT)
     assert wave.calls == ["parameters", "parameters"]
 
 
 def test_predictions_are_made_once_and_only_when_asked_for():
     wave = Wave()
-    response = wave.at(X)
+    response = at(wave, X)
     response.gradients(), response.step(1, 1e-4), response.section(0, X[:, 0], np.zeros(2))
     assert "parameters" not in wave.calls
     response.distribution(latent=True), response.distribution(latent=False)
@@ -69,7 +69,7 @@ def test_sections_set_the_feature(at_once, n_calls, monkeypatch):
     monkeypatch.setattr(Wave, "AT_ONCE", at_once)
     wave = Wave()
     base, offset = np.array([10.0, 20.0]), np.array([0.0, 1.0, 5.0])
-    found = wave.at(X, np.array([4, 7])).section(1, base, offset)
+    found = at(wave, X, np.array([4, 7])).section(1, base, offset)
     assert_allclose(found, np.sin(X[[4, 7], 0])[:, None] + 3.0 * np.add.outer(base, offset))
     assert wave.calls == ["first"] * n_calls
 
@@ -77,12 +77,12 @@ def test_sections_set_the_feature(at_once, n_calls, monkeypatch):
 def test_gradients_agree_with_differences_of_the_same_predictions():
     wave = Wave()
     by_differences = NumericResponse(wave, X, X.std(axis=0)).gradients()
-    for own, numeric in zip(wave.at(X).gradients(), by_differences, strict=True):
+    for own, numeric in zip(at(wave, X).gradients(), by_differences, strict=True):
         assert_allclose(own, numeric, rtol=1e-10, atol=1e-10)
 
 
 def test_noise_belongs_to_the_observation_only():
-    latent, observed = (Wave().at(X).distribution(latent=latent) for latent in (True, False))
+    latent, observed = (at(Wave(), X).distribution(latent=latent) for latent in (True, False))
     assert_allclose(observed.var - latent.var, 0.25)
 
 

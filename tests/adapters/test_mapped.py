@@ -10,11 +10,13 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import X_NEW, X, Y, fixed, noisy
+from waist import at
 
 import gpsift as gs
 from gpsift import RATE, rank
 from gpsift.adapters import as_reference
 from gpsift.adapters.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
+from gpsift.drawn import Drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model does not predict better")
 
@@ -61,34 +63,24 @@ def test_rate_sees_through_scalers():
     assert rank(as_reference(other), X, RATE()).scores.shape == (3,)
 
 
-class Drawn(gs.Reference):
+class Unexplaining(Drawn):
     """A model of two draws, as those that NUTS gives."""
 
-    feature_names, has_given_names, explains = ("z1", "z2", "z3"), False, False
-
-    def __init__(self, members):
-        self.members, self.X_train = members, members[0].X_train
-
-    @property
-    def draws(self):
-        return self.members
-
-    def moments(self, X):
-        raise NotImplementedError
+    explains = False
 
 
 def test_draws_go_through_each_on_its_own():
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     hypers = [gs.Fixed(lengthscale=scale, signal_var=1.0, noise_var=0.1, constant_var=1.0) for scale in (1.0, 2.0)]
     members = [gs.GP(hyper=hyper, standardize=False).fit(Z, Y) for hyper in hypers]
-    inner = Drawn(members)
+    inner = Unexplaining(tuple(members))
     column_map = ColumnMap.scaling(X.mean(axis=0), X.std(axis=0), 3)
-    names = {"feature_names": ("a", "b", "c"), "has_given_names": True}
+    inputs = gs.Inputs(("a", "b", "c"), names_given=True, X=X)
     transform = StandardScaler().fit(X).transform
     expected = [rank(member, Z).scores for member in members]
     for model in (
-        ColumnMapped(inner, transform, column_map, X_train=X, **names),
-        Transformed(inner, transform, "anything", X_train=X, **names),
+        ColumnMapped.around(inner, transform, column_map, inputs),
+        Transformed(inner, transform, "anything", inputs),
     ):
         assert model.explains is False
         with pytest.warns(gs.GPSiftWarning, match="does not predict better"):
@@ -102,4 +94,4 @@ def test_our_own_models_verdict_goes_through():
     pipeline = make_pipeline(StandardScaler(), gs.GPRegressor(hyper=hyper)).fit(X, Y)
     assert as_reference(pipeline).explains is pipeline[-1].gp_.explains
     assert as_reference(pipeline).how == "closed form, of scaled columns"
-    assert as_reference(pipeline).at(X_NEW).distribution(latent=False).mean.shape == (6,)
+    assert at(as_reference(pipeline), X_NEW).distribution(latent=False).mean.shape == (6,)

@@ -4,31 +4,12 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
-from gpsift.adapters.foreign import read_only
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, identity_of, output_index
+from gpsift.adapters.known_inputs import read_only
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
 
 X = np.arange(6.0).reshape(3, 2)
-
-
-def test_names_and_inputs_that_are_given_go_before_those_of_the_model():
-    own = identity_of(2, X, known_names=["a", "b"])
-    assert (own["feature_names"], own["has_given_names"]) == (("a", "b"), True)
-    assert own["X_train"] is X
-    given = identity_of(2, X, names=["c", "d"], known_names=["a", "b"], given=X + 1.0)
-    assert given["feature_names"] == ("c", "d")
-    assert_array_equal(given["X_train"], X + 1.0)
-    none = identity_of(2, None)
-    assert none == {"feature_names": ("x1", "x2"), "has_given_names": False, "X_train": None}
-
-
-def test_names_and_inputs_of_another_width_are_refused():
-    with pytest.raises(ValueError, match="`feature_names` has 1 names but the model has 2 features"):
-        identity_of(2, X, names=["a"])
-    with pytest.raises(ValueError, match="`X_train` has 2 columns but the model has 3 features"):
-        identity_of(3, None, given=X)
 
 
 def test_which_output():

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from waist import at, moments
 
 from gpsift import GP, KL, VAR, Derivative, Fixed, rank
-from gpsift.adapters.callable import reference_of
-from gpsift.adapters.drawn import Drawn
+from gpsift.adapters.functions import reference_of
 from gpsift.adapters.outputs import Outputs, chosen_output
+from gpsift.drawn import Drawn
 from gpsift.reference import MissingCapability
 
 
@@ -49,16 +50,19 @@ def test_one_output_alone_is_itself(two):
 
 def test_moments_have_a_column_for_each_output(two, regression):
     X, _ = regression
-    mean, latent_var, noise_var = Outputs(two, np.ones(2)).moments(X)
+    response = at(Outputs(two, np.ones(2)), X)
+    latent, observed = (response.distribution(latent=latent) for latent in (True, False))
     for k, output in enumerate(two.values()):
-        for found, expected in zip((mean, latent_var, noise_var), output.moments(X), strict=True):
+        for found, expected in zip(
+            (latent.mean, latent.var, observed.var - latent.var), moments(output, X), strict=True
+        ):
             assert_allclose(found[:, k], expected)
 
 
 def test_outputs_of_different_rows_share_all_of_them(regression):
     X, y = regression
     joint = Outputs({"a": fitted(X[:20], y[:20], 1.0), "b": fitted(X[10:], y[10:], 1.0)}, np.ones(2))
-    assert_array_equal(joint.X_train, X)
+    assert_array_equal(joint.inputs.X, X)
     assert rank(joint).pointwise.shape == X.shape
 
 

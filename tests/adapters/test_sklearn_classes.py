@@ -12,6 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import LABELS, TWO, X_NEW, L, X, classifier
+from waist import at
 
 from gpsift import KL, VAR, rank
 from gpsift.adapters import as_reference
@@ -21,7 +22,7 @@ from gpsift.adapters import as_reference
 def test_probabilities_are_the_librarys_up_to_its_approximation(kernel):
     model = classifier(kernel).fit(X, TWO)
     for points in (X, X_NEW):
-        found = as_reference(model).at(points).distribution(latent=False)
+        found = at(as_reference(model), points).distribution(latent=False)
         # scikit-learn replaces the logistic function by five error functions.
         assert_allclose(found.mean, model.predict_proba(points)[:, 1], atol=1e-3)
 
@@ -58,14 +59,14 @@ def test_sure_classifiers_keep_their_digits():
 def test_several_classes_are_normalised_one_vs_rest_probabilities(kernel):
     model = classifier(kernel).fit(X, LABELS)
     reference = as_reference(model)
-    found = reference.at(X_NEW).distribution(latent=False)
+    found = at(reference, X_NEW).distribution(latent=False)
     assert_allclose(found.probabilities, model.predict_proba(X_NEW), atol=1e-3)
     assert_allclose(found.probabilities.sum(axis=1), 1.0)
     delta = 0.05
     kl = rank(reference, X, KL(delta=delta)).pointwise
     for j in range(3):
         p, q = (
-            reference.at(Z).distribution(latent=False).probabilities for Z in (X, moved(X, j, delta * X[:, j].std()))
+            at(reference, Z).distribution(latent=False).probabilities for Z in (X, moved(X, j, delta * X[:, j].std()))
         )
         expected = np.sqrt(2 * np.sum(p * np.log(p / q), axis=1)) / delta
         assert_allclose(kl[:, j], expected, rtol=1e-6, atol=1e-7)
@@ -109,7 +110,7 @@ def test_several_classes_in_a_pipeline():
         reference = as_reference(model, X_train=X)
         kl = rank(reference, X, KL(delta=0.01)).pointwise
         p, q = (
-            reference.at(Z).distribution(latent=False).probabilities for Z in (X, moved(X, 1, 0.01 * X[:, 1].std()))
+            at(reference, Z).distribution(latent=False).probabilities for Z in (X, moved(X, 1, 0.01 * X[:, 1].std()))
         )
         assert_allclose(kl[:, 1], np.sqrt(2 * np.sum(p * np.log(p / q), axis=1)) / 0.01, rtol=1e-4, atol=1e-6)
         assert_allclose(rank(reference, X).scores, rank(reference, X, KL(delta=1e-3, two_sided=True)).scores, rtol=1e-3)

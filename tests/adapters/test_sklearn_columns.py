@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, PolynomialFeatures, StandardScaler
 from sklearn_toys import X_NEW, L, X, Y, fixed, noisy
+from waist import at
 
 import gpsift as gs
 from gpsift import ARD, KL, VAR, rank
@@ -25,7 +26,7 @@ from gpsift.posterior import LatentAtSupport
 
 def is_recognised(reference, points):
     """Whether points are seen to be the training points, where more digits are kept."""
-    return isinstance(reference.at(points)._inner.latent, LatentAtSupport)
+    return isinstance(at(reference, points)._inner.latent, LatentAtSupport)
 
 
 @pytest.mark.parametrize(
@@ -35,9 +36,9 @@ def test_training_points_are_recognised_through_scalers(scaler):
     far = X + np.array([0.0, 1e4, -1e6])  # few digits are left between a point and its neighbour
     far[0] = 1e-9  # and none of a number that is small next to the mean
     reference = as_reference(make_pipeline(scaler, fixed(noisy())).fit(far, Y))
-    assert_allclose(reference.X_train, far, rtol=1e-12, atol=1e-9)
+    assert_allclose(reference.inputs.X, far, rtol=1e-12, atol=1e-9)
     assert is_recognised(reference, far)
-    assert is_recognised(reference, reference.X_train)
+    assert is_recognised(reference, reference.inputs.X)
     assert not is_recognised(reference, far[::-1])
     given = as_reference(make_pipeline(scaler, fixed(noisy())).fit(far, Y), X_train=far[::-1])
     assert_allclose(rank(given).pointwise, rank(reference).pointwise[::-1], rtol=1e-6)
@@ -56,7 +57,7 @@ def test_columns_that_were_left_out_score_nothing():
         kept = np.array([True, True, False])
         reference = as_reference(pipeline)
         assert reference.how.startswith("closed form")
-        assert reference.X_train is None
+        assert reference.inputs.X is None
         for measure in (KL(), KL(delta=1e-3), VAR(), ARD()):
             assert_array_equal(rank(reference, X, measure).scores > 0, kept)
         numeric = rank(as_reference(pipeline, derivatives="numeric"), X).scores
@@ -72,8 +73,8 @@ def test_column_transformers_of_named_columns_are_closed():
         pipeline = make_pipeline(parts, fixed(noisy([1.0, 1.5, 2.0]))).fit(frame, Y)
         reference = as_reference(pipeline)
         assert reference.how.startswith("closed form")
-        assert_allclose(reference.X_train, X, rtol=1e-12)
-        gradient = reference.at(X_NEW).gradients()[0]
+        assert_allclose(reference.inputs.X, X, rtol=1e-12)
+        gradient = at(reference, X_NEW).gradients()[0]
         for j in range(3):
             moves = (pd.DataFrame(moved(X_NEW, j, h), columns=frame.columns) for h in (1e-5, -1e-5))
             up, down = map(pipeline.predict, moves)
@@ -98,13 +99,13 @@ def test_any_other_transformer_is_differenced_through(front):
     reference = as_reference(pipeline, X_train=X)
     assert reference.how.startswith("finite differences through")
     inside = X[(np.abs(X - X.mean(axis=0)) < 1.3 * X.std(axis=0)).all(axis=1)]  # where nothing is clipped
-    mean_gradient, var_gradient = reference.at(inside).gradients()
+    mean_gradient, var_gradient = at(reference, inside).gradients()
     for j in range(3):
         (up, up_std), (down, down_std) = (pipeline.predict(moved(inside, j, h), return_std=True) for h in (1e-5, -1e-5))
         assert_allclose(mean_gradient[:, j], (up - down) / 2e-5, rtol=1e-5, atol=1e-6)
         assert_allclose(var_gradient[:, j], (up_std**2 - down_std**2) / 2e-5, rtol=1e-4, atol=1e-6)
     mean, std = pipeline.predict(X, return_std=True)
-    found = reference.at(X).distribution(latent=False)
+    found = at(reference, X).distribution(latent=False)
     assert_allclose(found.mean, mean, rtol=1e-8)
     assert_allclose(found.var, std**2, rtol=1e-8)
 

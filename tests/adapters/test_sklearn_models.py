@@ -15,6 +15,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import X_NEW, L, X, Y, fixed, noisy
+from waist import at, joint
 
 import gpsift as gs
 from gpsift import ARD, KL, RATE, VAR, rank
@@ -37,27 +38,27 @@ def test_the_joint_posterior_is_the_librarys():
     reference = as_reference(model, noise="alpha")
     for points in (X, X_NEW):
         mean, cov = model.predict(points, return_cov=True)
-        found_mean, found_cov = reference.joint(points)
+        found_mean, found_cov = joint(reference, points)
         assert_allclose(found_mean, mean, rtol=1e-9)
         assert_allclose(found_cov, cov, atol=1e-9)
     rows = np.array([4, 1])
-    assert_allclose(reference.joint(X, rows)[1], reference.joint(X)[1][np.ix_(rows, rows)])
+    assert_allclose(joint(reference, X, rows)[1], joint(reference, X)[1][np.ix_(rows, rows)])
 
 
 def test_second_derivatives_match_differences_of_first_ones():
     pipeline = make_pipeline(StandardScaler(), fixed(noisy([1.0, 1.5, 3.0]), normalize_y=True)).fit(X, Y)
     for reference in (as_reference(fixed(noisy()).fit(X, Y)), as_reference(pipeline)):
-        hessians = reference.at(X_NEW).hessians()
+        hessians = at(reference, X_NEW).hessians()
         for j in range(3):
             h = 1e-4 * X[:, j].std()
-            up, down = (reference.at(moved(X_NEW, j, s)).gradients() for s in (h, -h))
+            up, down = (at(reference, moved(X_NEW, j, s)).gradients() for s in (h, -h))
             for k in range(2):
                 assert_allclose(hessians[k][:, j], (up[k] - down[k]) / (2 * h), rtol=1e-5, atol=1e-7)
 
 
 def test_the_latent_function_has_no_white_noise():
     for kernel in (noisy(), noisy() + 0.1 * ExpSineSquared(3.0, 60.0)):
-        response = as_reference(fixed(kernel, normalize_y=True).fit(X, Y)).at(X_NEW)
+        response = at(as_reference(fixed(kernel, normalize_y=True).fit(X, Y)), X_NEW)
         latent, observed = (response.distribution(latent=latent).var for latent in (True, False))
         assert_allclose(observed - latent, 0.04 * Y.var(), rtol=1e-6)
 
@@ -68,7 +69,7 @@ def test_noise_can_be_chosen(kernel):
     library = model.predict(X_NEW, return_std=True)[1] ** 2
 
     def var(noise):
-        return as_reference(model, noise=noise).at(X_NEW).distribution(latent=False).var
+        return at(as_reference(model, noise=noise), X_NEW).distribution(latent=False).var
 
     assert_allclose(var(None), library, rtol=1e-8)
     assert_allclose(var("predict"), library, rtol=1e-8)
@@ -143,7 +144,7 @@ def test_names_can_be_given():
 def test_other_types_of_numbers_are_read(dtype):
     points = np.round(3 * X).astype(dtype)
     model = fixed(noisy()).fit(points, Y)
-    found = as_reference(model).at(points.astype(float)).distribution(latent=False)
+    found = at(as_reference(model), points.astype(float)).distribution(latent=False)
     assert_allclose(found.mean, model.predict(points), rtol=1e-9)
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gpsift.cluster.summary import NOWHERE, Bounds, Spread, Values, cloud, missing, summarise
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
 from gpsift.likelihoods import Binomial, Gaussian
 from gpsift.sparse.rows import Rows
 

@@ -84,7 +84,7 @@ def test_parquet_files_fit_as_frames_do(table, tmp_path):
     with pytest.warns(gs.GPSiftWarning, match="Constant column.*: e"):
         here = MODEL.fit(frame[names], y)
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, rel=1e-10)
-    assert there.feature_names == tuple(names)
+    assert there.inputs.names == tuple(names)
     assert there.report.constant_columns == ("e",)
     assert there.predict(frame[names][:5]).mean == pytest.approx(here.predict(frame[names][:5]).mean, rel=1e-10)
 

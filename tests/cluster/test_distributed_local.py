@@ -156,8 +156,8 @@ def test_too_many_levels_are_refused(both):
 def test_a_fitted_model_says_what_it_is(both, table):
     _, there = both
     assert repr(there).startswith("DistributedGP on 400 rows and 4 features")
-    assert there.X_train is None
-    assert there.travelling().source is None
+    assert there.inputs.X is None
+    assert there.inputs.source is not None
     assert there.sample(table[0][:3], 2).shape == (2, 3)
     assert there.gradients(table[0][:3])[0].shape == (3, 4)
     assert set(there.hyperparameters) == set(both[0].hyperparameters)

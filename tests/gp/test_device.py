@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from optional import need
 from toys import toy
+from waist import at
 
 import gpsift as gs
 from gpsift import arrays
@@ -58,7 +59,7 @@ def test_fits_end_where_those_of_numpy_end(inference):
 def test_rows_of_a_ranking_can_be_chosen():
     here, there = pair("exact")
     rows = np.array([3, 50, 7])
-    one, other = here.at(X, rows), there.at(X, rows)
+    one, other = at(here, X, rows), at(there, X, rows)
     for a, b in zip(one.gradients(), other.gradients(), strict=True):
         assert_allclose(b, a, rtol=1e-7, atol=1e-10)
     assert_allclose(other.latent_cov, one.latent_cov, rtol=1e-6, atol=1e-10)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cdist
+from waist import at
 
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
@@ -89,7 +90,7 @@ def dense(model, standardize, X, y, X_new, noise_var=NOISE_VAR):
 @each_model
 def test_predict_matches_dense_formulas(model, standardize):
     gp, X_new = fitted(model, standardize)
-    mean, cov, noise_var = dense(model, standardize, gp.X_train, gp.y_train, X_new)
+    mean, cov, noise_var = dense(model, standardize, gp.inputs.X, gp.y_train, X_new)
     prediction = gp.predict(X_new)
     np.testing.assert_allclose(prediction.mean, mean, rtol=1e-9)
     np.testing.assert_allclose(prediction.latent_var, np.diag(cov), rtol=1e-8)
@@ -101,8 +102,8 @@ def test_predict_matches_dense_formulas(model, standardize):
 @each_model
 def test_predict_at_training_points_matches_dense_formulas(model, standardize):
     gp, _ = fitted(model, standardize)
-    mean, cov, noise_var = dense(model, standardize, gp.X_train, gp.y_train, gp.X_train)
-    prediction = gp.predict(gp.X_train)
+    mean, cov, noise_var = dense(model, standardize, gp.inputs.X, gp.y_train, gp.inputs.X)
+    prediction = gp.predict(gp.inputs.X)
     np.testing.assert_allclose(prediction.mean, mean, rtol=1e-9)
     np.testing.assert_allclose(prediction.latent_var, np.diag(cov), rtol=1e-8)
     np.testing.assert_allclose(prediction.var, np.diag(cov) + noise_var, rtol=1e-9)
@@ -113,7 +114,7 @@ def test_known_noise_matches_dense_formulas(standardize):
     noise_var = np.linspace(0.05, 2.0, 14)
     gp, X_new = fitted(standardize=standardize, noise_var=noise_var)
     y_scale = gp.y_train.std() if standardize else 1.0
-    mean, cov, _ = dense("squared exponential", standardize, gp.X_train, gp.y_train, X_new, noise_var / y_scale**2)
+    mean, cov, _ = dense("squared exponential", standardize, gp.inputs.X, gp.y_train, X_new, noise_var / y_scale**2)
     prediction = gp.predict(X_new)
     np.testing.assert_allclose(prediction.mean, mean, rtol=1e-9)
     np.testing.assert_allclose(prediction.latent_var, np.diag(cov), rtol=1e-8)
@@ -132,7 +133,7 @@ def test_one_known_noise_equals_the_same_for_each_point():
 def test_predict_with_known_noise_does_not_depend_on_the_company_of_a_row():
     # A row's prediction must not change because all training rows happen to be asked for together, in order.
     gp, _ = fitted(noise_var=np.linspace(0.05, 2.0, 14))
-    together, apart = gp.predict(gp.X_train), gp.predict(gp.X_train[:5])
+    together, apart = gp.predict(gp.inputs.X), gp.predict(gp.inputs.X[:5])
     np.testing.assert_allclose(together.latent_var[:5], apart.latent_var, rtol=1e-9)
     np.testing.assert_allclose(together.var[:5], apart.var, rtol=1e-9)
 
@@ -148,7 +149,7 @@ def test_predict_treats_rows_one_by_one():
 @either_way
 def test_log_marginal_likelihood_matches_the_normal_density(standardize):
     gp, _ = fitted(standardize=standardize)
-    X, y = gp.X_train, gp.y_train
+    X, y = gp.inputs.X, gp.y_train
     if standardize:
         X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
     A = MODELS["squared exponential"][1](X, X) + NOISE_VAR * np.eye(len(y))
@@ -203,7 +204,7 @@ def test_prediction_samples_have_the_moments_of_the_prediction(latent):
 def test_joint_samples_have_the_dense_covariance(standardize):
     gp, X_new = fitted(standardize=standardize)
     X_new[1] = X_new[0] + 0.05  # two points with strongly dependent values
-    mean, cov, _ = dense("squared exponential", standardize, gp.X_train, gp.y_train, X_new)
+    mean, cov, _ = dense("squared exponential", standardize, gp.inputs.X, gp.y_train, X_new)
     draws = gp.sample(X_new, 20_000, seed=3)
     sd = np.sqrt(np.diag(cov))
     np.testing.assert_array_less(np.abs(draws.mean(axis=0) - mean), 5.0 * sd / np.sqrt(20_000))
@@ -243,7 +244,7 @@ def central_differences(function, X, step):
 
 def at_both(gp, X_new):
     """Points anywhere, and the training points, where other formulas are used."""
-    return (X_new, gp.X_train)
+    return (X_new, gp.inputs.X)
 
 
 @either_way
@@ -252,7 +253,7 @@ def test_gradients_match_central_differences_of_predict(model, standardize):
     gp, X_new = fitted(model, standardize)
     for X in at_both(gp, X_new):
         mean_gradient, var_gradient = gp.gradients(X)
-        step = 1e-5 * gp.X_train.std(axis=0)
+        step = 1e-5 * gp.inputs.X.std(axis=0)
         for gradient, moment in ((mean_gradient, "mean"), (var_gradient, "var")):
             expected = central_differences(lambda X, moment=moment: getattr(gp.predict(X), moment), X, step)
             np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
@@ -263,10 +264,10 @@ def test_gradients_match_central_differences_of_predict(model, standardize):
 def test_hessians_match_central_differences_of_gradients(model, standardize):
     gp, X_new = fitted(model, standardize)
     for X in at_both(gp, X_new):
-        if X is gp.X_train and model == "matern 3/2, shared":
+        if X is gp.inputs.X and model == "matern 3/2, shared":
             continue  # its third derivative jumps there: differences of gradients converge too slowly to compare
-        step = 1e-5 * gp.X_train.std(axis=0)
-        for hessian, which in zip(gp.at(X).hessians(), (0, 1), strict=True):
+        step = 1e-5 * gp.inputs.X.std(axis=0)
+        for hessian, which in zip(at(gp, X).hessians(), (0, 1), strict=True):
             expected = central_differences(lambda X, which=which: gp.gradients(X)[which], X, step)
             np.testing.assert_allclose(hessian, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
             np.testing.assert_allclose(hessian, np.swapaxes(hessian, 1, 2), atol=1e-10 * np.abs(hessian).max())
@@ -276,7 +277,7 @@ def test_hessians_match_central_differences_of_gradients(model, standardize):
 def test_steps_match_differences_of_predict(standardize):
     gp, X_new = fitted(standardize=standardize)
     for X in at_both(gp, X_new):
-        before, response = gp.predict(X), gp.at(X)
+        before, response = gp.predict(X), at(gp, X)
         for j, delta in enumerate((0.3, -0.2, 1.0)):
             moved = X.copy()
             moved[:, j] += delta
@@ -291,7 +292,7 @@ def test_steps_match_differences_of_predict(standardize):
 def test_sections_match_predict_up_to_a_constant(model, standardize):
     gp, X_new = fitted(model, standardize)
     base, offset = X_new[:, 2] + 0.4, np.array([-1.0, 0.0, 2.5])
-    section = gp.at(X_new).section(2, base, offset)
+    section = at(gp, X_new).section(2, base, offset)
     expected = np.empty((6, 3))
     for q, shift in enumerate(offset):
         moved = X_new.copy()
@@ -307,7 +308,7 @@ def test_sections_match_predict_up_to_a_constant(model, standardize):
 def test_identities_at_training_points_equal_the_general_path(model):
     gp, _ = fitted(model)
     order = np.arange(14)[::-1]
-    by_identity, general = gp.at(gp.X_train), gp.at(gp.X_train[order])
+    by_identity, general = at(gp, gp.inputs.X), at(gp, gp.inputs.X[order])
     pairs = [
         (by_identity.latent_mean, general.latent_mean),
         (by_identity.latent_var, general.latent_var),
@@ -322,7 +323,7 @@ def test_identities_at_training_points_equal_the_general_path(model):
 def test_identities_at_some_rows_equal_those_rows_of_all():
     gp, _ = fitted(noise_var=np.linspace(0.05, 2.0, 14))
     rows = np.array([11, 3, 3, 0])
-    some, everywhere = gp.at(gp.X_train, rows), gp.at(gp.X_train)
+    some, everywhere = at(gp, gp.inputs.X, rows), at(gp, gp.inputs.X)
     pairs = [
         (some.latent_mean, everywhere.latent_mean),
         (some.latent_var, everywhere.latent_var),
@@ -380,7 +381,7 @@ def test_units_of_inputs_and_target_leave_kl_and_scale_var(factor, shift, flip, 
     np.testing.assert_allclose(gs.rank(there).pointwise, gs.rank(here).pointwise, rtol=1e-7, atol=1e-9)
     var_here, var_there = (gs.rank(gp, measure=gs.VAR()).pointwise for gp in (here, there))
     np.testing.assert_allclose(var_there, y_scale**2 * var_here, rtol=1e-7, atol=1e-9 * y_scale**2)
-    np.testing.assert_allclose(there.predict(there.X_train).var, y_scale**2 * here.predict(X).var, rtol=1e-8)
+    np.testing.assert_allclose(there.predict(there.inputs.X).var, y_scale**2 * here.predict(X).var, rtol=1e-8)
     np.testing.assert_allclose(there.quality.loo_r2, here.quality.loo_r2, rtol=1e-8)
     np.testing.assert_allclose(there.quality.elpd_diff, here.quality.elpd_diff, rtol=1e-7)
 
@@ -407,7 +408,7 @@ def test_hyperparameters_are_named_in_the_units_of_the_model():
 @either_way
 def test_lengthscale_and_noise_are_in_the_users_units(standardize):
     gp, _ = fitted(standardize=standardize)
-    x_scale, y_scale = (gp.X_train.std(axis=0), gp.y_train.std()) if standardize else (1.0, 1.0)
+    x_scale, y_scale = (gp.inputs.X.std(axis=0), gp.y_train.std()) if standardize else (1.0, 1.0)
     np.testing.assert_allclose(gp.lengthscale, LENGTHSCALE * x_scale)
     assert isinstance(gp.noise_var, float)
     assert gp.noise_var == pytest.approx(0.3 * y_scale**2)
@@ -447,7 +448,7 @@ def test_repr_names_the_features_that_move_between_optima():
 def test_copies_give_the_same_answers(copied):
     gp, X_new = fitted(noise_var=np.linspace(0.05, 2.0, 14))
     other = copied(gp)
-    for X in (X_new, gp.X_train):
+    for X in (X_new, gp.inputs.X):
         np.testing.assert_array_equal(other.predict(X).var, gp.predict(X).var)
     np.testing.assert_array_equal(gs.rank(other, measure=gs.VAR()).scores, gs.rank(gp, measure=gs.VAR()).scores)
     assert other.quality.elpd == gp.quality.elpd
@@ -457,4 +458,4 @@ def test_copies_give_the_same_answers(copied):
 def test_fitted_models_are_frozen():
     gp, _ = fitted()
     with pytest.raises(AttributeError):
-        gp.feature_names = ("a", "b", "c")
+        gp.inputs.names = ("a", "b", "c")

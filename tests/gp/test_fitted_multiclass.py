@@ -10,10 +10,11 @@ from optional import need
 from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
+from waist import at, joint
 
 import gpsift as gs
 from gpsift.gp import FittedMulticlass
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import Softmax
 from gpsift.reference import MissingCapability
@@ -140,10 +141,11 @@ def test_latent_kl_compares_differences_between_classes():
     assert_allclose(limit, tiny, rtol=1e-4)
     contrasts = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])  # any basis of the differences will do
     for j in range(3):
-        p, q = (gp.at(points) for points in (X[:4], X[:4] + 0.2 * np.eye(3)[j]))
+        ends = (X[:4], X[:4] + 0.2 * np.eye(3)[j])
+        p, q = (at(gp, points).distribution(latent=True) for points in ends)
         for i in range(4):
-            m, S = contrasts @ (q.latent_mean - p.latent_mean)[i], contrasts @ q.latent_cov[i] @ contrasts.T
-            S_p = contrasts @ p.latent_cov[i] @ contrasts.T
+            m, S = contrasts @ (q.mean - p.mean)[i], contrasts @ q.cov[i] @ contrasts.T
+            S_p = contrasts @ p.cov[i] @ contrasts.T
             ratio = np.linalg.solve(S, S_p)
             kl = 0.5 * (np.trace(ratio) - 2 - np.log(np.linalg.det(ratio)) + m @ np.linalg.solve(S, m))
             assert_allclose(found[i, j], np.sqrt(2 * kl) / 0.2, rtol=1e-6)
@@ -249,8 +251,8 @@ def test_quality_is_that_of_models_fitted_without_each_row():
     quality, refitted = gp.quality, []
     for i in range(40):
         keep = np.arange(40) != i
-        other = gs.GP(likelihood="softmax", hyper=FIXED, standardize=False).fit(gp.X_train[keep], y[keep])
-        refitted.append(other.predict(gp.X_train[i : i + 1]).mean[0])
+        other = gs.GP(likelihood="softmax", hyper=FIXED, standardize=False).fit(gp.inputs.X[keep], y[keep])
+        refitted.append(other.predict(gp.inputs.X[i : i + 1]).mean[0])
     refitted = np.array(refitted)
     observed = np.arange(40), y.astype(int)
     # Removing a site from the normal approximation is not quite the approximation without the observation.
@@ -287,7 +289,7 @@ def test_search_ends_where_the_objective_is_flat(hyper):
     engine = MulticlassEngine(inputs, y, Softmax(3))
     gradient = engine.evidence(gp.kernel, Softmax(3)).gradient
     if isinstance(hyper, gs.MAP):
-        kinds = np.array([kind for kind, _ in gp.kernel.param_labels(gp.feature_names)])
+        kinds = np.array([kind for kind, _ in gp.kernel.param_labels(gp.inputs.names)])
         gradient = gradient + hyper.log_prior(kinds, gp.kernel.log_params)[1]
     assert gp.report.converged
     assert np.abs(gradient).max() < 0.05
@@ -381,10 +383,8 @@ def test_what_classes_do_not_have_is_refused(fitted):
         gs.GP(likelihood="softmax").fit(X, y, noise_var=0.1)
     with pytest.raises(AttributeError, match="no noise variance"):
         _ = gp.noise_var
-    with pytest.raises(MissingCapability, match="Classes have no mean and variance"):
-        gp.moments(X)
     with pytest.raises(MissingCapability, match="FittedMulticlass does not offer the joint posterior"):
-        gp.joint(X)
+        joint(gp, X)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def frame(n=20):
 def test_names_of_a_frame_are_carried_through():
     X, y = frame()
     gp = gs.GP(hyper=FIXED).fit(X, y)
-    assert gp.feature_names == tuple(NAMES)
+    assert gp.inputs.names == tuple(NAMES)
     assert gs.rank(gp, X).names == tuple(NAMES)
     assert set(gs.rank(gp).to_frame()["feature"]) == set(NAMES)
     assert [name for name in gp.hyperparameters if "[" in name] == [f"lengthscale[{name}]" for name in NAMES]
@@ -41,13 +41,13 @@ def test_names_of_a_polars_frame_are_carried_through():
     polars = need("polars")
     X, y = frame()
     gp = gs.GP(hyper=FIXED).fit(polars.DataFrame(dict(X.items())), polars.Series(y.to_list()))
-    assert gp.feature_names == tuple(NAMES)
+    assert gp.inputs.names == tuple(NAMES)
     np.testing.assert_array_equal(gp.predict(X).mean, gs.GP(hyper=FIXED).fit(X, y).predict(X).mean)
 
 
 def test_columns_without_names_are_numbered_from_one():
     X, y = data()
-    assert gs.GP(hyper=FIXED).fit(X, y).feature_names == ("x1", "x2", "x3")
+    assert gs.GP(hyper=FIXED).fit(X, y).inputs.names == ("x1", "x2", "x3")
 
 
 def test_frames_and_arrays_give_the_same_fit():

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from waist import at
 
 import gpsift as gs
 from gpsift.reference import MissingCapability
-from gpsift.relevance.categories import Levels, read_categories
+from gpsift.relevance.categories import read_categories
+from gpsift.relevance.everywhere import training_levels
 
 SHARES = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2}
 
@@ -150,7 +152,7 @@ def test_several_classes(table):
         expected += share * np.where(X["colour"] == level, 0.0, np.sqrt(2 * np.maximum(kl, 0)))
     ranking = gs.rank(gp, X, categorical=["colour"])
     assert_allclose(ranking.pointwise[:, 1], expected, rtol=1e-3)
-    means = np.array([gp.latent_mean(swapped(X, level).to_numpy()) for level in SHARES])
+    means = np.array([at(gp, swapped(X, level).to_numpy()).latent_mean for level in SHARES])
     shares = np.array(list(SHARES.values()))[:, None, None]
     variance = np.sum(shares * (means - np.sum(shares * means, axis=0)) ** 2, axis=(0, 2))
     assert_allclose(gs.rank(gp, X, gs.VAR(), categorical=["colour"]).pointwise[:, 1], variance, rtol=1e-9)
@@ -212,15 +214,14 @@ def test_categories_by_index_name_and_group():
 
 
 def test_what_the_model_takes_as_categories_is_the_default(gp):
-    aware = replace(gp)
-    object.__setattr__(aware, "categorical_columns", (1,))
+    aware = replace(gp, inputs=replace(gp.inputs, categorical=(1,)))
     assert_array_equal(gs.rank(aware).scores, gs.rank(gp, categorical=["colour"]).scores)
     assert_array_equal(gs.rank(aware, categorical=[]).scores, gs.rank(gp).scores)
 
 
 def test_shares_are_those_of_the_training_data(table, gp):
     X, _ = table
-    levels = Levels.found(gp, X.to_numpy()[:3], (1,), "colour")
+    levels = training_levels(gp.inputs.points(X.to_numpy()[:3]).inputs, (1,), "colour")
     assert dict(zip(levels.values[:, 0], levels.shares, strict=True)) == SHARES
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from waist import PartialResponse
 
 import gpsift as gs
 from gpsift.families import Categorical
@@ -12,10 +13,10 @@ KINDS = {"squared": np.square, "absolute": np.abs}
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-class Curve(gs.Reference):
+class Curve(gs.NumericReference):
     """sin(2 a) + 3 b, at any points."""
 
-    feature_names, has_given_names, X_train = ("a", "b", "c"), True, None
+    inputs = gs.Inputs(("a", "b", "c"), names_given=True)
 
     def moments(self, X):
         return np.sin(2.0 * X[:, 0]) + 3.0 * X[:, 1], 0.1 * np.ones(len(X)), 0.1 * np.ones(len(X))
@@ -88,7 +89,7 @@ def test_a_constant_feature_scores_nothing(kind, regression):
 
 
 def test_derivative_rejects_several_outputs():
-    class Response:
+    class Response(PartialResponse):
         def gradients(self):
             return (np.zeros((5, 3, 2)),)
 
@@ -96,12 +97,9 @@ def test_derivative_rejects_several_outputs():
             return Categorical(np.full((5, 3), 1 / 3))
 
     class Classes(gs.Reference):
-        feature_names, has_given_names, X_train = ("a", "b"), True, None
+        inputs = gs.Inputs(("a", "b"), names_given=True)
 
-        def moments(self, X):
-            raise NotImplementedError
-
-        def at(self, X, rows=None):
+        def at(self, points):
             return Response()
 
     X = np.random.default_rng(0).normal(size=(5, 2))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from waist import PartialResponse, at
 
 import gpsift as gs
 from gpsift.families import MultivariateNormal
@@ -111,7 +112,7 @@ def test_kl_of_a_group_is_the_trace_of_the_pulled_back_metric(likelihood, where)
     gp = gs.GP(hyper=hyper, **options).fit(X, target)
     X_new = X[:9] if where == "training" else X[:9] + 0.1
     ranking = gs.rank(gp, X_new, groups=GROUPS)
-    response = gp.at(X_new)
+    response = at(gp, X_new)
     distribution, (mean_gradient, var_gradient) = response.distribution(latent=False), response.gradients()
     # The metric at each point from the terms of unit vectors: I_mm, I_vv, and I_mv by polarisation.
     ones, zeros = np.ones((9, 1)), np.zeros((9, 1))
@@ -195,28 +196,28 @@ class Mixed(gs.Reference):
     """A model of which the user sees other columns: X = original @ A."""
 
     def __init__(self, model, A):
-        self.model, self.back, self.X_train = model, np.linalg.inv(A), model.X_train @ A
-        self.feature_names, self.has_given_names = model.feature_names, False
+        self.model, self.back = model, np.linalg.inv(A)
+        self.inputs = gs.Inputs(model.inputs.names, X=model.inputs.X @ A)
 
-    def moments(self, X):
-        return self.model.moments(X @ self.back)
+    def seen(self, points):
+        return points.seen_through(lambda X: X @ self.back, self.model.inputs)
 
-    def joint(self, X, rows=None):
-        return self.model.joint(X @ self.back, rows)
+    def joint(self, points):
+        return self.model.joint(self.seen(points))
 
-    def at(self, X, rows=None):
-        here, there = self.model.at(X @ self.back, rows), self
+    def at(self, points):
+        here, there, X = self.model.at(self.seen(points)), self, points.X
 
-        class Response:
+        class Response(PartialResponse):
             distribution = staticmethod(here.distribution)
 
             def gradients(self):
                 return tuple(gradient @ there.back.T for gradient in here.gradients())
 
             def section(self, j, base, offset):
-                points = np.repeat(X[:, None, :], offset.size, axis=1)
-                points[:, :, j] = base[:, None] + offset
-                return there.latent_mean(points.reshape(-1, X.shape[1])).reshape(len(X), -1)
+                nodes = np.repeat(X[:, None, :], offset.size, axis=1)
+                nodes[:, :, j] = base[:, None] + offset
+                return at(there, nodes.reshape(-1, X.shape[1])).latent_mean.reshape(len(X), -1)
 
         return Response()
 
@@ -233,7 +234,7 @@ def test_any_basis_of_a_group_has_the_same_score(measure, mixture):
     A = np.eye(4)
     A[np.ix_([0, 2], [0, 2])] = mixture
     model = Mixed(gp, A)
-    here, there = gs.rank(gp, X, measure, groups=GROUPS), gs.rank(model, model.X_train, measure, groups=GROUPS)
+    here, there = gs.rank(gp, X, measure, groups=GROUPS), gs.rank(model, model.inputs.X, measure, groups=GROUPS)
     # The nodes of VAR lie along the axes of the conditional, which another basis turns: the same up to quadrature.
     assert_allclose(there.scores, here.scores, rtol=1e-3 if isinstance(measure, gs.VAR) else 1e-6)
 
@@ -291,7 +292,7 @@ def test_groups_of_a_family_with_several_outputs():
     S = np.broadcast_to(np.array([[1.0, 0.3], [0.3, 2.0]]), (n, 2, 2))
     dm, dS = rng.normal(size=(n, 2, 3)), np.zeros((n, 2, 2, 3))
 
-    class Response:
+    class Response(PartialResponse):
         def gradients(self):
             return dm, dS
 
@@ -299,12 +300,9 @@ def test_groups_of_a_family_with_several_outputs():
             return MultivariateNormal(np.zeros((n, 2)), S)
 
     class Outputs(gs.Reference):
-        feature_names, has_given_names, X_train = ("a", "b", "c"), True, None
+        inputs = gs.Inputs(("a", "b", "c"), names_given=True)
 
-        def moments(self, X):
-            raise NotImplementedError
-
-        def at(self, X, rows=None):
+        def at(self, points):
             return Response()
 
     X = rng.normal(size=(n, 3))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from waist import at, joint
 
 import gpsift as gs
 from gpsift.reference import MissingCapability
@@ -18,14 +19,14 @@ class Known(gs.Reference):
     """A model of which nothing but the joint posterior at its points is known."""
 
     def __init__(self, X, mean, covariance):
-        self.X_train, self.mean, self.covariance = X, mean, covariance
-        self.feature_names, self.has_given_names = tuple(f"x{j + 1}" for j in range(X.shape[1])), False
+        self.mean, self.covariance = mean, covariance
+        self.inputs = gs.Inputs(tuple(f"x{j + 1}" for j in range(X.shape[1])), X=X)
 
-    def moments(self, X):
+    def at(self, points):
         raise AssertionError("RATE needs the joint posterior only")
 
-    def joint(self, X, rows=None):
-        rows = np.arange(len(X)) if rows is None else rows
+    def joint(self, points):
+        rows = np.arange(len(points)) if points.rows is None else points.rows
         return self.mean[rows], self.covariance[np.ix_(rows, rows)]
 
 
@@ -120,7 +121,7 @@ def test_all_coefficients_together_leave_none_to_tell_about(rng):
 
 def dense_joint(gp, X):
     """Mean and covariance of the latent function of an exact model, by explicit inverses in the user's units."""
-    train, test = gp.scaling.inputs(gp.X_train), gp.scaling.inputs(X)
+    train, test = gp.scaling.inputs(gp.inputs.X), gp.scaling.inputs(X)
     K = gp.kernel.between(train, train).K
     k = gp.kernel.between(test, train).K
     inverse = np.linalg.inv(K + gp.likelihood.noise_var * np.eye(len(K)))
@@ -138,18 +139,18 @@ def fitted(regression):
 
 @pytest.mark.parametrize("where", ["training", "rows", "repeated", "new"])
 def test_joint_posterior_matches_a_dense_inverse(fitted, where, rng):
-    X = fitted.X_train[rng.permutation(40)[:25]] + 0.1 if where == "new" else fitted.X_train
+    X = fitted.inputs.X[rng.permutation(40)[:25]] + 0.1 if where == "new" else fitted.inputs.X
     rows = {"rows": np.array([3, 1, 20]), "repeated": np.array([5, 5, 2])}.get(where)
-    mean, covariance = fitted.joint(X, rows)
+    mean, covariance = joint(fitted, X, rows)
     expected_mean, expected_covariance = dense_joint(fitted, X if rows is None else X[rows])
     assert_allclose(mean, expected_mean, rtol=1e-10)
     assert_allclose(covariance, expected_covariance, rtol=1e-8, atol=1e-12)
-    assert_allclose(np.diag(covariance), fitted.at(X, rows).latent_var, rtol=1e-10)
+    assert_allclose(np.diag(covariance), at(fitted, X, rows).latent_var, rtol=1e-10)
 
 
 @pytest.mark.parametrize("where", ["training", "rows", "new"])
 def test_rate_of_a_model_matches_its_definition(fitted, where, rng):
-    X = fitted.X_train + 0.1 * rng.normal(size=(40, 3)) if where == "new" else fitted.X_train
+    X = fitted.inputs.X + 0.1 * rng.normal(size=(40, 3)) if where == "new" else fitted.inputs.X
     rows = rng.permutation(40)[:30] if where == "rows" else None
     chosen = X if rows is None else X[rows]
     ranking = gs.rank(fitted, X, gs.RATE(), points=rows)
@@ -166,13 +167,13 @@ def test_rate_uses_the_latent_posterior_of_other_likelihoods(likelihood, regress
     target = (y > 0).astype(float) if likelihood == "bernoulli" else np.round(np.exp(y))
     gp = gs.GP(hyper=gs.Fixed(lengthscale=2.0), likelihood=likelihood).fit(X, target)
     # Posterior.covariance knows nothing of the identities at the training points.
-    mean, covariance = gp.at(X).latent_mean, gp.posterior.covariance(gp.scaling.inputs(X))
+    mean, covariance = at(gp, X).latent_mean, gp.posterior.covariance(gp.scaling.inputs(X))
     assert_allclose(gs.rank(gp, X, gs.RATE()).scores, definition(X, mean, covariance), rtol=1e-8)
 
 
 def test_groups_match_the_definition(fitted):
     ranking = gs.rank(fitted, measure=gs.RATE(), groups={"both": ["x1", "x3"]})
-    X = fitted.X_train
+    X = fitted.inputs.X
     assert ranking.names == ("both", "x2")
     assert_allclose(ranking.scores, definition(X, *dense_joint(fitted, X), groups=[(0, 2), (1,)]), rtol=1e-8)
 
@@ -251,7 +252,7 @@ def test_permuted_columns_permute_scores(shape, seed, data):
 
 def test_units_and_origin_of_the_target_do_not_matter():
     model = known(inputs())
-    moved = Known(model.X_train, 1e3 * model.mean - 1e6, 1e6 * model.covariance)
+    moved = Known(model.inputs.X, 1e3 * model.mean - 1e6, 1e6 * model.covariance)
     assert_allclose(rate(moved), rate(model), rtol=1e-8)
 
 
@@ -379,8 +380,8 @@ def test_columns_that_are_all_constant_score_nothing():
 
 
 def test_rate_rejects_a_model_without_a_joint_posterior():
-    class Curve(gs.Reference):
-        feature_names, has_given_names, X_train = ("a", "b"), True, None
+    class Curve(gs.NumericReference):
+        inputs = gs.Inputs(("a", "b"), names_given=True)
 
         def moments(self, X):
             return X[:, 0], 0.1 * np.ones(len(X)), 0.1 * np.ones(len(X))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.relevance.conditionals import estimate_correlation, fit_conditionals
 from gpsift.relevance.var import gauss_hermite, weighted_variance
@@ -36,7 +36,7 @@ def paper_var(gp, X, n_nodes):
     scores = np.empty(X.shape)
     for i, x in enumerate(X):
         for j in range(X.shape[1]):
-            m, s2 = paper_conditional(gp.X_train, x, j)
+            m, s2 = paper_conditional(gp.inputs.X, x, j)
             nodes = np.repeat(x[None, :], n_nodes, axis=0)
             nodes[:, j] = np.sqrt(2 * s2) * t + m
             f = gp.predict(nodes).mean

@@ -131,7 +131,7 @@ def test_groups_enter_together(correlated):
     assert set(path.order) == {"twins", "b", "rest"}
     assert path.kl.size == 4
     assert path.members[path.order.index("twins")] == (1, 4)
-    assert set(path.features(3)) == set(correlated.feature_names)
+    assert set(path.features(3)) == set(correlated.inputs.names)
     assert path.kl[1] == pytest.approx(project(correlated, path.features(1)).kl, rel=1e-3)
     forced = forward_projection(correlated, groups={"twins": ["a", "a_again"]}, force=["twins"], max_size=1)
     assert forced.features(1) == ["a_again", "a"]
@@ -170,7 +170,7 @@ def test_every_step_starts_from_the_last(correlated, monkeypatch):
 
 def test_a_projection_of_other_features_starts_from_what_the_path_shares(correlated, path):
     projector = Projector(correlated)
-    outside = correlated.feature_names.index("nothing")
+    outside = correlated.inputs.names.index("nothing")
     first = path.columns(1)[0]
     assert read_start(path, [outside], projector).features == ()
     assert read_start(path, [outside, first], projector).features == (first,)
@@ -210,7 +210,7 @@ def test_refusals(correlated, path):
         path.features(6)
     with pytest.raises(ValueError, match="`share` must lie between 0 and 1"):
         path.size_explaining(95)
-    drawn = gs.DrawnGP((correlated,), None, {}, correlated.report, correlated.X_train, correlated.feature_names, True)
+    drawn = gs.DrawnGP((correlated,), None, {}, correlated.report)
     with pytest.raises(MissingCapability, match="many draws"):
         forward_projection(drawn)
 

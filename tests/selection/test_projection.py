@@ -256,7 +256,7 @@ def test_derivative_of_coordinates_matches_differences():
 @each_kernel
 def test_all_features_give_the_reference_back(kernel, left_out):
     gp = regression(kernel)
-    found = project(gp, gp.feature_names, left_out=left_out)
+    found = project(gp, gp.inputs.names, left_out=left_out)
     assert found.kl < 1e-8
     assert found.explained == pytest.approx(1.0)
     X_new = inputs(seed=5)
@@ -393,7 +393,7 @@ def test_the_model_predicts_what_was_compared():
         if left_out:
             mean, var = found.gp.quality.loo_mean, found.gp.quality.loo_var
         else:
-            prediction = found.gp.predict(gp.X_train[:, [2, 0]])
+            prediction = found.gp.predict(gp.inputs.X[:, [2, 0]])
             mean, var = prediction.mean, prediction.var
         assert_allclose(mean, center + scale * compared.mean, rtol=1e-8)
         assert_allclose(var, scale**2 * compared.var, rtol=1e-8)
@@ -402,7 +402,7 @@ def test_the_model_predicts_what_was_compared():
 def test_the_model_is_that_of_its_hyperparameters():
     gp = regression()
     small = project(gp, ["x1", "x2"]).gp
-    X = gp.X_train[:, :2]
+    X = gp.inputs.X[:, :2]
     same = gs.GP(small.kernel, hyper=gs.Fixed(noise_var=small.likelihood.noise_var)).fit(X, gp.y_train)
     X_new = inputs(seed=5)[:, :2]
     assert_allclose(small.predict(X_new).mean, same.predict(X_new).mean, rtol=1e-9)
@@ -416,7 +416,7 @@ def test_the_model_takes_the_chosen_columns_by_name():
     y = signal(X.to_numpy()) + 0.3 * np.random.default_rng(1).normal(size=N)
     gp = gs.GP(hyper=gs.Fixed(lengthscale=2.0, noise_var=0.1)).fit(X, y)
     small = project(gp, ["c", "a"])
-    assert small.names == small.gp.feature_names == ("c", "a")
+    assert small.names == small.gp.inputs.names == ("c", "a")
     assert small.features == (2, 0)
     small.gp.predict(X[["c", "a"]])
     with pytest.raises(ValueError, match="lacks c, a"):
@@ -539,14 +539,14 @@ def test_one_name_is_one_feature():
 
 def test_project_rejects_draws():
     gp = regression()
-    drawn = gs.DrawnGP((gp, gp), None, {}, gp.report, gp.X_train, gp.feature_names, False)
+    drawn = gs.DrawnGP((gp, gp), None, {}, gp.report)
     with pytest.raises(MissingCapability, match="project one of its `members`"):
         project(drawn, ["x1"])
 
 
 def test_project_rejects_other_models():
-    class Curve(gs.Reference):
-        feature_names, has_given_names, X_train = ("a", "b"), True, None
+    class Curve(gs.NumericReference):
+        inputs = gs.Inputs(("a", "b"), names_given=True)
 
         def moments(self, X):
             return X[:, 0], 0.0 * X[:, 0], 0.0 * X[:, 0]

@@ -13,7 +13,7 @@ import gpsift as gs
 from gpsift import families, kernels, likelihoods
 from gpsift.families.pool import Pool
 from gpsift.gp import DistributedGP, DrawnGP
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -49,9 +49,9 @@ def drawn(trace=None):
     """A model of two draws, as the sampler makes it but for the sampler."""
     X, y = data()
     first, second = (gs.GP(hyper=gs.Fixed(lengthscale=each, noise_var=0.1)).fit(X, y) for each in (1.0, 2.0))
-    members = first, replace(second, X_train=first.X_train)
+    members = first, replace(second, inputs=first.inputs)
     diagnostics = {"r_hat": 1.01, "ess": 120.0, "divergences": 0, "worst": "noise_var"}
-    return DrawnGP(members, trace, diagnostics, first.report, first.X_train, first.feature_names, False)
+    return DrawnGP(members, trace, diagnostics, first.report)
 
 
 def distributed():
@@ -60,7 +60,8 @@ def distributed():
     gp = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1), inference=gs.Sparse(m=5)).fit(X, y)
     totals = {"total_elpd": -1.0, "total_elpd_empty": -2.0, "total_diff_se": 0.5}
     sheet = SampledQuality(**vars_of(gp.quality), **totals, rows=np.arange(len(y)), n_rows=900)
-    return DistributedGP(**vars_of(gp), sheet=sheet, inputs=InputMoments.of(X))
+    inputs = gs.Inputs(gp.inputs.names, summary=InputMoments.of(X))
+    return DistributedGP(**{**vars_of(gp), "inputs": inputs}, sheet=sheet)
 
 
 def vars_of(thing):

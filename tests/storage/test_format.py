@@ -128,4 +128,4 @@ def test_any_tool_reads_the_arrays(tmp_path):
     gp.save(tmp_path / "model.gpsift")
     with np.load(tmp_path / "model.gpsift", allow_pickle=False) as arrays:
         found = [arrays[name] for name in arrays.files if name.startswith("arrays/")]
-    assert any(np.array_equal(array, gp.X_train) for array in found)
+    assert any(np.array_equal(array, gp.inputs.X) for array in found)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 import gpsift as gs
 from gpsift.counted import hearing
-from gpsift.reference import OfDraws
+from gpsift.drawn import Drawn
 from gpsift.work import FitBar, ShareBar, WaitingBar, bars
 from gpsift.work.climbs import Estimated, Step, listening, tell
 
@@ -78,20 +78,18 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
     X = rng.normal(size=(30, 4))
     members = [gs.GP(hyper=gs.Fixed(lengthscale=each, noise_var=0.1)).fit(X, X[:, 0]) for each in (1.0, 2.0)]
 
-    class Drawn(OfDraws):
-        feature_names, has_given_names, X_train, explains = members[0].feature_names, False, X, True
+    class Explaining(Drawn):
+        explains = True
 
-        def __init__(self):
-            self.members = tuple(members)
-
+    sampled = Explaining(tuple(members))
     shares = []
     with hearing(shares.append):
-        gs.rank(Drawn(), measure=gs.VAR())
+        gs.rank(sampled, measure=gs.VAR())
     assert shares == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.875, 1.0, 1.0])
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
     with ShareBar("ranking", True):
-        gs.rank(Drawn(), measure=gs.VAR())
+        gs.rank(sampled, measure=gs.VAR())
     assert "100%" in drawn.getvalue()
     assert "left" in drawn.getvalue()
 

@@ -11,19 +11,21 @@ along them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from gpsift.adapters.mapped import Wrapped
 from gpsift.families import Family
+from gpsift.inputs import Inputs, Points
 from gpsift.reference import Reference, Response
 
 
 class CoordinateMap(ABC):
     """From the user's columns to those that a model sees."""
 
-    categorical_columns: tuple[int, ...] = ()
+    categorical: tuple[int, ...] = ()
 
     @property
     @abstractmethod
@@ -45,7 +47,7 @@ class CoordinateMap(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coordinatewise(Wrapped):
-    """A model that sees a function of each column.
+    """A model that sees a function of each column; made by `Coordinatewise.around`.
 
     Parameters
     ----------
@@ -57,9 +59,15 @@ class Coordinatewise(Wrapped):
 
     inner: Reference
     transform: CoordinateMap
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
+
+    @classmethod
+    def around(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
+        """With the categories of the map, and those that the model itself has."""
+        seen, known = inner.inputs.categorical, transform.categorical
+        columns = range(inputs.n_features)
+        categorical = tuple(j for j in columns if j in known or transform.position(j) in seen)
+        return cls(inner, transform, replace(inputs, categorical=categorical))
 
     @property
     def how(self) -> str:
@@ -70,29 +78,21 @@ class Coordinatewise(Wrapped):
         """The length-scale of a warped column is not one of the column itself."""
         return None
 
-    @property
-    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
-        """Those of the map, and those that the model itself takes as categories."""
-        seen, known = self.inner.categorical_columns, self.transform.categorical_columns
-        return tuple(j for j in range(self.n_features) if j in known or self.transform.position(j) in seen)
+    def at(self, points: Points) -> CoordinatewiseResponse:
+        return CoordinatewiseResponse(self, points, self.inner.at(self._seen(points)))
 
-    def seen(self, X: np.ndarray) -> np.ndarray:
-        """What the model sees of X; of the training inputs to the last digit, so that it recognises them."""
-        is_training = self.X_train is not None and np.array_equal(X, self.X_train)
-        return self.inner.X_train if is_training and self.inner.X_train is not None else self.transform(X)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(self._seen(points))
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> CoordinatewiseResponse:
-        return CoordinatewiseResponse(self, X if rows is None else X[rows], self.inner.at(self.seen(X), rows))
-
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self.seen(X), rows)
+    def _seen(self, points: Points) -> Points:
+        return points.seen_through(self.transform, self.inner.inputs)
 
 
-class CoordinatewiseResponse:
+class CoordinatewiseResponse(Response):
     """Derivatives along x_j are those along z_k, times dz_k / dx_j."""
 
-    def __init__(self, model: Coordinatewise, X: np.ndarray, inner: Response):
-        self._model, self._X, self._inner = model, X, inner
+    def __init__(self, model: Coordinatewise, points: Points, inner: Response):
+        self._model, self._points, self._X, self._inner = model, points, points.X, inner
 
     def distribution(self, *, latent: bool) -> Family:
         return self._inner.distribution(latent=latent)
@@ -121,14 +121,15 @@ class CoordinatewiseResponse:
             column = self._model.transform(X)[:, k]
         lost = ~np.isfinite(column)
         if lost.any():
-            known = self._X[:, j] if self._model.X_train is None else self._model.X_train[:, j]
+            known = (self._X if self._model.inputs.X is None else self._model.inputs.X)[:, j]
             X = X[lost]
             X[:, j] = np.clip(X[:, j], known.min(), known.max())
             column[lost] = self._model.transform(X)[:, k]
         return column
 
     def _latent(self, X: np.ndarray) -> Family:
-        return self._model.inner.at(self._model.transform(X)).distribution(latent=True)
+        moved = self._points.moved(X).seen_through(self._model.transform, self._model.inner.inputs)
+        return self._model.inner.at(moved).distribution(latent=True)
 
     def _moved(self, j: int, column: np.ndarray) -> np.ndarray:
         X = self._X.copy()

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpsift.adapters.numeric import Numeric, NumericResponse
+from gpsift.numeric import Numeric, NumericResponse
 
 # Steps up to this many standard deviations are integrals of gradients. With three nodes and a length-scale of l
 # standard deviations the error of Gauss's rule is about (SHORT / l)^6 / 2e6 of the step: 3e-11 at l = 0.1.

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from gpsift.adapters.graded import Graded
-from gpsift.adapters.numeric import latent_var_of
+from gpsift.inputs import Inputs
+from gpsift.numeric import latent_var_of
 from gpsift.response import Predictive
 
 Latent = Callable[[Any, Any], tuple[Any, Any]]
@@ -37,8 +38,7 @@ class Differentiated(Graded):
         What is differentiated, in words.
     predictive : callable
         From latent mean and variance to the distribution of a new observation.
-    feature_names, has_given_names, X_train
-        As in `Reference`.
+    inputs : Inputs
     mean_of : str
         What the latent mean is the mean of.
     """
@@ -47,9 +47,7 @@ class Differentiated(Graded):
     model: Any
     of: str
     predictive: Predictive
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
     mean_of: str = "the target"
     notices: tuple[str, ...] = ()
 

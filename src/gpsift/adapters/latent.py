@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from gpsift import families
-from gpsift.adapters.foreign import Foreign
 from gpsift.families import Family
-from gpsift.kernels import (
-    Constant,
-    Kernel,
-    Linear,
-    Matern32,
-    Matern52,
-    RationalQuadratic,
-    SquaredExponential,
-    Sum,
-)
+from gpsift.inputs import Inputs, Points, same_rows
 from gpsift.posterior import LatentAt, Posterior
+from gpsift.reference import Reference
 from gpsift.response import GPResponse, Predictive
-
-KERNEL_NAMES = {
-    SquaredExponential: "squared exponential",
-    Matern32: "Matern 3/2",
-    Matern52: "Matern 5/2",
-    RationalQuadratic: "rational quadratic",
-    Constant: "constant",
-    Linear: "linear",
-}
 
 # What a `GPResponse` is made of.
 ResponseParts = tuple[LatentAt, Predictive, np.ndarray, np.ndarray, float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LatentGP(Foreign):
+class LatentGP(Reference):
     """A latent posterior, and what is observed of it.
 
     Parameters
@@ -46,8 +28,7 @@ class LatentGP(Foreign):
         Of the latent function, in the user's units of the inputs.
     predictive : callable
         From latent mean and variance, in the user's units, to the distribution of a new observation.
-    feature_names, has_given_names, X_train
-        As in `Reference`.
+    inputs : Inputs
     y_center, y_scale : float
         The latent function in the user's units is y_center + y_scale f.
     mean_of : str
@@ -56,9 +37,7 @@ class LatentGP(Foreign):
 
     posterior: Posterior
     predictive: Predictive
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
     y_center: float = 0.0
     y_scale: float = 1.0
     mean_of: str = "the target"
@@ -66,33 +45,31 @@ class LatentGP(Foreign):
 
     @property
     def how(self) -> str:
-        return f"closed form: {described(self.posterior.kernel)}"
-
-    def fresh(self) -> Self:
-        return replace(self, posterior=replace(self.posterior))
+        return f"closed form: {self.posterior.kernel.title}"
 
     @property
     def lengthscale(self) -> np.ndarray | None:
         """Length-scales; None if the kernel has no single length-scale for each feature."""
         lengthscales = self.posterior.kernel.lengthscales
-        return lengthscales[0] if len(lengthscales) == 1 and lengthscales[0].size == self.n_features else None
+        return lengthscales[0] if len(lengthscales) == 1 and lengthscales[0].size == self.inputs.n_features else None
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> LatentGPResponse:
-        return LatentGPResponse(*self._response_at(X, rows))
+    def at(self, points: Points) -> LatentGPResponse:
+        return LatentGPResponse(*self._response_at(points))
 
-    def latent_mean(self, X: np.ndarray) -> np.ndarray:
-        return self.at(X).latent_mean
-
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        response = self.at(X, rows)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        response = self.at(points)
         return response.latent_mean, response.latent_cov
 
-    def _response_at(self, X: np.ndarray, rows: np.ndarray | None) -> ResponseParts:
+    @cached_property
+    def _is_supported_by_training_points(self) -> bool:
+        return same_rows(self.inputs.X, self.posterior.Z)
+
+    def _response_at(self, points: Points) -> ResponseParts:
         """The posterior at the points; it sees inputs in the user's units."""
-        if X is self.posterior.Z or np.array_equal(X, self.posterior.Z):
-            latent = self.posterior.at_support(rows)
+        if points.is_training and self._is_supported_by_training_points:
+            latent = self.posterior.at_support(points.rows)
         else:
-            latent = self.posterior.at(X if rows is None else X[rows])
+            latent = self.posterior.at(points.X)
         n_inputs = self.posterior.Z.shape[1]
         return latent, self.predictive, np.zeros(n_inputs), np.ones(n_inputs), self.y_center, self.y_scale
 
@@ -115,9 +92,3 @@ class NormalNoise:
 
     def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
         return families.Gaussian(latent_mean, latent_var + self.var)
-
-
-def described(kernel: Kernel) -> str:
-    """The terms of a kernel in words."""
-    terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
-    return " + ".join(KERNEL_NAMES.get(type(term), type(term).__name__) for term in terms)

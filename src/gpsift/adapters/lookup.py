@@ -9,7 +9,6 @@ from typing import Any
 
 from gpsift.notices import notice
 from gpsift.reference import Reference
-from gpsift.words import listed
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
@@ -24,7 +23,7 @@ LIBRARIES = {
     "tinygp": "gpsift.adapters.tinygp",
     "pymc": "gpsift.adapters.pymc",
 }
-FUNCTIONS = "gpsift.adapters.callable"
+FUNCTIONS = "gpsift.adapters.functions"
 
 
 def as_reference(model: Any, **options: Any) -> Reference:
@@ -37,7 +36,7 @@ def as_reference(model: Any, **options: Any) -> Reference:
     model : fitted model or callable
         A `Reference` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of scikit-learn
         (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions by
-        `gpsift.adapters.callable.reference_of`.
+        `gpsift.adapters.functions.reference_of`.
     **options
         What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
         function; see there.
@@ -67,7 +66,7 @@ def as_reference(model: Any, **options: Any) -> Reference:
     if isinstance(own, Reference):
         if options:
             raise TypeError(
-                f"A {type(model).__name__} is read as it is and takes no options, got {listed(options, None)}."
+                f"A {type(model).__name__} is read as it is and takes no options, got {', '.join(options)}."
             )
         return own
     if isinstance(model, type):
@@ -76,8 +75,8 @@ def as_reference(model: Any, **options: Any) -> Reference:
     unknown = _unknown_options(reference_of, options)
     if unknown:
         raise TypeError(
-            f"`as_reference` has no option {listed(unknown, None)} for a {type(model).__name__}; it takes "
-            f"{listed(list(inspect.signature(reference_of).parameters)[1:], None)}."
+            f"`as_reference` has no option {', '.join(unknown)} for a {type(model).__name__}; it takes "
+            f"{', '.join(list(inspect.signature(reference_of).parameters)[1:])}."
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
@@ -101,9 +100,8 @@ def _reader(model: Any) -> Callable[..., Reference]:
         return importlib.import_module(FUNCTIONS).reference_of
     raise TypeError(
         f"Models of type {type(model).__module__}.{type(model).__qualname__} are not known here; known are those of "
-        f"gpsift and {listed(LIBRARIES, None)}. Pass a function of X instead, such as "
-        '`as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`, or write a subclass of '
-        "`gpsift.Reference`."
+        f"gpsift and {', '.join(LIBRARIES)}. Pass a function of X instead, such as `as_reference(lambda X: (mean, "
+        'var), family="gaussian", X_train=X)`, or write a subclass of `gpsift.Reference`.'
     )
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from gpsift.adapters.foreign import Foreign
-from gpsift.adapters.numeric import Numeric
+from gpsift.drawn import MadeWhenAsked
 from gpsift.families import Family
-from gpsift.reference import MadeWhenAsked, Reference, Response
+from gpsift.inputs import Inputs, Points
+from gpsift.numeric import Numeric
+from gpsift.reference import Reference, Response
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -63,7 +63,7 @@ class ColumnMap:
         return int(found[0]) if found.size else None
 
 
-class Wrapped(Foreign):
+class Wrapped(Reference):
     """A reference around another: everything is passed on, but for what a subclass changes."""
 
     inner: Reference
@@ -81,10 +81,6 @@ class Wrapped(Foreign):
         return self.inner.lengthscale
 
     @property
-    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.inner.categorical_columns
-
-    @property
     def explains(self) -> bool | None:
         return self.inner.explains
 
@@ -92,19 +88,16 @@ class Wrapped(Foreign):
     def mean_of(self) -> str:
         return self.inner.mean_of
 
-    def fresh(self) -> Self:
-        return replace(self, inner=self.inner.fresh())  # type: ignore[type-var]
-
     @property
     def draws(self) -> Sequence[Reference]:
         inner = self.inner.draws
         return MadeWhenAsked(lambda draw: replace(self, inner=inner[draw]), len(inner))  # type: ignore[type-var]
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> Response:
-        return self.inner.at(X, rows)
+    def at(self, points: Points) -> Response:
+        return self.inner.at(points)
 
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(X, rows)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(points)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,13 +107,14 @@ class OtherTarget(Wrapped):
     inner: Reference
     mean_of: str = "the transformed target"
 
-    def __post_init__(self) -> None:
-        self._take_identity(self.inner)
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.inner.inputs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnMapped(Wrapped):
-    """A model of shifted, scaled and selected columns.
+    """A model of shifted, scaled and selected columns; made by `ColumnMapped.around`.
 
     Parameters
     ----------
@@ -136,51 +130,38 @@ class ColumnMapped(Wrapped):
     inner: Reference
     transform: Transform
     column_map: ColumnMap
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
+
+    @classmethod
+    def around(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
+        """With the columns that the model itself takes as categories, as they are called by the user."""
+        categorical = tuple(int(column_map.columns[k]) for k in inner.inputs.categorical)
+        return cls(inner, transform, column_map, replace(inputs, categorical=categorical))
 
     @property
     def how(self) -> str:
         return f"{super().how}, of scaled columns"
 
     @property
-    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
-        return tuple(int(self.column_map.columns[k]) for k in self.inner.categorical_columns)
-
-    @property
     def lengthscale(self) -> np.ndarray | None:
         """In the user's units; infinite for columns that the model does not see."""
         if self.inner.lengthscale is None:
             return None
-        lengthscale = np.full(self.n_features, np.inf)
+        lengthscale = np.full(self.inputs.n_features, np.inf)
         lengthscale[self.column_map.columns] = self.inner.lengthscale * self.column_map.scale
         return lengthscale
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> ColumnMappedResponse:
-        return ColumnMappedResponse(self.inner.at(self._seen(X), rows), self.column_map)
+    def at(self, points: Points) -> ColumnMappedResponse:
+        return ColumnMappedResponse(self.inner.at(self._seen(points)), self.column_map)
 
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self._seen(X), rows)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(self._seen(points))
 
-    def latent_mean(self, X: np.ndarray) -> np.ndarray:
-        return self.inner.latent_mean(self._seen(X))
-
-    @cached_property
-    def _raw_inputs(self) -> np.ndarray | None:
-        """What the model was fitted on, in the user's units, where it can be recovered."""
-        return None if self.inner.X_train is None else self.column_map.inverse(self.inner.X_train)
-
-    def _seen(self, X: np.ndarray) -> np.ndarray:
-        raw = self._raw_inputs
-        if raw is not None and np.array_equal(X, raw):
-            # Taken there again their last digits may differ, and the model would not recognise its training points.
-            assert self.inner.X_train is not None
-            return self.inner.X_train
-        return self.transform(X)
+    def _seen(self, points: Points) -> Points:
+        return points.seen_through(self.transform, self.inner.inputs)
 
 
-class ColumnMappedResponse:
+class ColumnMappedResponse(Response):
     """Derivatives along x_j are those along z_k, divided by its scale."""
 
     def __init__(self, inner: Response, column_map: ColumnMap):
@@ -192,9 +173,12 @@ class ColumnMappedResponse:
     def gradients(self) -> tuple[np.ndarray, ...]:
         return tuple(self._pulled_back(gradient) for gradient in self._inner.gradients())
 
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self._inner.latent_mean
+
     def hessians(self) -> tuple[np.ndarray, ...]:
-        """Second derivatives, where the model offers them."""
-        rows = (self._pulled_back(hessian) for hessian in self._inner.hessians())  # type: ignore[attr-defined]
+        rows = (self._pulled_back(hessian) for hessian in self._inner.hessians())
         return tuple(np.swapaxes(self._pulled_back(np.swapaxes(row, -1, -2)), -1, -2) for row in rows)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
@@ -232,29 +216,26 @@ class Transformed(Wrapped, Numeric):
     inner: Reference
     transform: Transform
     through: str
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
 
     @property
     def how(self) -> str:
         return f"finite differences through {self.through}"
 
     @property
-    def categorical_columns(self) -> tuple[int, ...]:  # type: ignore[override]
-        return ()  # what the model takes as a category may be made of several columns
-
-    @property
     def lengthscale(self) -> None:
         return None
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.inner.at(self.transform(X)).distribution(latent=True).parameters
+        return self._inner_at(X).distribution(latent=True).parameters
 
     def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return self.inner.at(self.transform(X)).distribution(latent=latent)
+        return self._inner_at(X).distribution(latent=latent)
 
     at = Numeric.at
 
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self.transform(X), rows)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(points.seen_through(self.transform, self.inner.inputs))
+
+    def _inner_at(self, X: np.ndarray) -> Response:
+        return self.inner.at(self.inner.inputs.points(self.transform(X)))

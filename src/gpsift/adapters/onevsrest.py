@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from gpsift.adapters.foreign import Foreign
 from gpsift.families import Family, MultivariateNormal, log1p_excess
 from gpsift.families.categorical import SeveralClasses
+from gpsift.inputs import Inputs, Points
 from gpsift.reference import Reference, Response
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations. The logistic function has poles
@@ -96,7 +96,7 @@ class OneVsRestLogit(SeveralClasses):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OneVsRest(Foreign):
+class OneVsRest(Reference):
     """One model of two classes for each of several classes.
 
     Parameters
@@ -112,18 +112,19 @@ class OneVsRest(Foreign):
 
     mean_of = "the latent functions"
 
-    def __post_init__(self) -> None:
-        self._take_identity(self.members[0])
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.members[0].inputs
 
     @property
     def how(self) -> str:
         return f"{self.members[0].how}, for each of {len(self.members)} classes"
 
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> OneVsRestResponse:
-        return OneVsRestResponse([member.at(X, rows) for member in self.members], self.white_var)
+    def at(self, points: Points) -> OneVsRestResponse:
+        return OneVsRestResponse([member.at(points.asked_of(member.inputs)) for member in self.members], self.white_var)
 
 
-class OneVsRestResponse:
+class OneVsRestResponse(Response):
     """The responses of all members at the same points."""
 
     def __init__(self, members: list[Response], white_var: np.ndarray):

@@ -2,61 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.tables import default_names, read_features
 
 T = TypeVar("T")
-
-
-def identity_of(
-    n_features: int,
-    X_train: np.ndarray | None,
-    *,
-    names: Sequence[str] | None = None,
-    known_names: Any = None,
-    given: Any = None,
-) -> dict[str, Any]:
-    """Names and training inputs, as the fields of a reference.
-
-    Parameters
-    ----------
-    n_features : int
-    X_train : array (n, p) or None
-        The training inputs that the model keeps.
-    names : sequence of str, optional
-        Those that the user gave.
-    known_names : sequence of str, optional
-        Those that the model knows.
-    given : array or data frame (n, p), optional
-        Training inputs that the user gave, which go before the model's own.
-    """
-    feature_names, has_given_names = _read_names(names, known_names, n_features)
-    inputs = X_train if given is None else _read_training_inputs(given, n_features)
-    return {"feature_names": feature_names, "has_given_names": has_given_names, "X_train": inputs}
-
-
-def _read_training_inputs(given: Any, n_features: int) -> np.ndarray:
-    values, _ = read_features(given, name="X_train")
-    if values.shape[1] != n_features:
-        raise ValueError(f"`X_train` has {values.shape[1]} columns but the model has {n_features} features.")
-    return values
-
-
-def _read_names(given: Sequence[str] | None, known: Any, n_features: int) -> tuple[tuple[str, ...], bool]:
-    """Names of the features, those given, those that the model knows, or x1, ...; and whether the user chose them."""
-    names = given if given is not None else known
-    if names is None:
-        return default_names(n_features), False
-    names = tuple(str(name) for name in names)
-    if len(names) != n_features:
-        raise ValueError(f"`feature_names` has {len(names)} names but the model has {n_features} features.")
-    return names, True
 
 
 def output_index(model: Any, output: Any, n_outputs: int) -> int:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
-from gpsift.adapters.foreign import Foreign
 from gpsift.adapters.onevsrest import diagonal
+from gpsift.drawn import MadeWhenAsked
 from gpsift.families import Family, Gaussian, MultivariateNormal
-from gpsift.reference import MadeWhenAsked, Reference, Response
+from gpsift.inputs import Inputs, Points, same_rows
+from gpsift.reference import Reference, Response
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outputs(Foreign):
+class Outputs(Reference):
     """A model for each of several outputs of the same inputs.
 
     The outputs are independent given the input, so their joint distribution is the product of theirs, and their KL
@@ -29,11 +29,6 @@ class Outputs(Foreign):
         The model of each output, by its name. All have the same features; training inputs may differ.
     scale : array (C,)
         The unit of each output in VAR.
-
-    Attributes
-    ----------
-    X_train : array or None
-        Where the outputs were trained on different inputs, all of these, each once.
     """
 
     outputs: Mapping[str, Reference]
@@ -43,20 +38,17 @@ class Outputs(Foreign):
 
     def __post_init__(self) -> None:
         first, *others = self.outputs.values()
-        for other in others:
-            if other.feature_names != first.feature_names:
-                raise ValueError("All outputs must have the same features, in the same order.")
-        inherited: dict[str, Any] = {
-            "outputs": MappingProxyType(dict(self.outputs)),
-            "feature_names": first.feature_names,
-            "has_given_names": first.has_given_names,
-            "X_train": _all_inputs([output.X_train for output in self.outputs.values()]),
-            "categorical_columns": tuple(
-                sorted({j for output in self.outputs.values() for j in output.categorical_columns})
-            ),
-        }
-        for name, value in inherited.items():
-            object.__setattr__(self, name, value)
+        if any(other.inputs.names != first.inputs.names for other in others):
+            raise ValueError("All outputs must have the same features, in the same order.")
+
+    @cached_property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        """Where the outputs were trained on different rows, all of these, each once."""
+        parts = [output.inputs for output in self.outputs.values()]
+        categorical = tuple(sorted({j for part in parts for j in part.categorical}))
+        if all(part.X is None for part in parts) or all(same_rows(part.X, parts[0].X) for part in parts):
+            return replace(parts[0], categorical=categorical)
+        return replace(parts[0], X=_all_rows([part.X for part in parts]), categorical=categorical, is_own=False)
 
     @property
     def how(self) -> str:
@@ -78,16 +70,12 @@ class Outputs(Foreign):
 
         return MadeWhenAsked(together, min(map(len, drawn.values()), default=0))
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means, latent variances and noise variances of all outputs, (n, C) each."""
-        mean, latent_var, noise_var = zip(*(output.moments(X) for output in self.outputs.values()), strict=True)
-        return np.stack(mean, axis=1), np.stack(latent_var, axis=1), np.stack(noise_var, axis=1)
-
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> OutputsResponse:
-        return OutputsResponse({name: output.at(X, rows) for name, output in self.outputs.items()}, self.scale)
+    def at(self, points: Points) -> OutputsResponse:
+        members = {name: output.at(points.asked_of(output.inputs)) for name, output in self.outputs.items()}
+        return OutputsResponse(members, self.scale)
 
 
-class OutputsResponse:
+class OutputsResponse(Response):
     """The responses of all outputs at the same points."""
 
     def __init__(self, members: Mapping[str, Response], scale: np.ndarray):
@@ -133,13 +121,11 @@ def chosen_output(outputs: Mapping[str, Reference], output: int | str) -> Refere
     )
 
 
-def _all_inputs(parts: list[np.ndarray | None]) -> np.ndarray | None:
-    """The training inputs of all outputs: the same object where they share them, else every row once."""
+def _all_rows(parts: list[np.ndarray | None]) -> np.ndarray | None:
+    """The rows of all tables, each once; None where one is not known."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    if all(np.array_equal(part, known[0]) for part in known):
-        return known[0]
     rows = np.concatenate(known)
     _, first = np.unique(rows, axis=0, return_index=True)
     return rows[np.sort(first)]

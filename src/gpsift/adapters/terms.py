@@ -77,7 +77,7 @@ def _product_of_two(a: Term, b: Term) -> Term:
         if isinstance(one, Constant):
             return scaled(other, one.constant_var)
         if isinstance(one, White) and isinstance(other, White | Radial):
-            return White(one.variance * _factor(other))
+            return White(one.variance * factor_of(other))
     if isinstance(a, SquaredExponential) and isinstance(b, SquaredExponential):
         with np.errstate(divide="ignore"):  # columns that neither looks at
             lengthscale = 1.0 / np.sqrt(1.0 / np.square(a.lengthscale) + 1.0 / np.square(b.lengthscale))
@@ -93,7 +93,7 @@ def scaled(term: Term, factor: float) -> Term:
     return replace(term, **{name: factor * getattr(term, name)})  # type: ignore[type-var]
 
 
-def _factor(term: Term) -> float:
+def factor_of(term: Term) -> float:
     """What multiplies a term that is the same everywhere."""
     return float(getattr(term, FACTORS.get(type(term), "signal_var")))
 
@@ -118,7 +118,7 @@ def added_up(terms: Iterable[Term], named: str) -> tuple[Kernel, float]:
 
 
 def _is_there(term: Kernel) -> bool:
-    return bool(np.any(term.linear_var)) if isinstance(term, Linear) else _factor(term) != 0.0
+    return bool(np.any(term.linear_var)) if isinstance(term, Linear) else factor_of(term) != 0.0
 
 
 def _refuse_impossible(term: Kernel, named: str) -> None:

@@ -16,8 +16,9 @@ import torch
 
 from gpsift import families
 from gpsift.adapters.graded import Graded
-from gpsift.adapters.numeric import STEP, NumericResponse, fourth_order
 from gpsift.families import Family
+from gpsift.inputs import Inputs, Points
+from gpsift.numeric import STEP, NumericResponse, fourth_order
 from gpsift.tables import column_sd
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
@@ -41,8 +42,7 @@ class Differentiated(Graded):
         From these, as NumPy arrays, to the distribution of a new observation.
     what : str
         What is differentiated, in words.
-    feature_names, has_given_names, X_train
-        As in `Reference`.
+    inputs : Inputs
     latent : callable
         From the same to the distribution of the noise-free function.
     mean : callable, optional
@@ -61,9 +61,7 @@ class Differentiated(Graded):
     function: Function
     predictive: Callable[..., Family]
     what: str
-    feature_names: tuple[str, ...]
-    has_given_names: bool
-    X_train: np.ndarray | None
+    inputs: Inputs
     latent: Callable[..., Family] = families.Gaussian
     mean: Callable[[torch.Tensor], torch.Tensor] | None = None
     covariance: Callable[[torch.Tensor], torch.Tensor] | None = None
@@ -72,16 +70,15 @@ class Differentiated(Graded):
     within: Callable[[], AbstractContextManager[Any]] = nullcontext
     mean_of: str = "the target"
     notices: tuple[str, ...] = ()
-    categorical_columns: tuple[int, ...] = ()
 
     @property
     def how(self) -> str:
         return f"automatic differentiation of {self.what}"
 
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         if self.covariance is None:
-            return super().joint(X, rows)
-        X = X if rows is None else X[rows]
+            return super().joint(points)
+        X = points.X
         with torch.no_grad(), self.within():
             return self.first(X), as_array(self.covariance(self.as_tensor(X)))
 

@@ -21,7 +21,7 @@ from gpsift.hyper.choices import Hyper
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.results import Path, Ranking, Stability
-from gpsift.selection.orders import read_measure, unit_ranking
+from gpsift.selection.orders import read_order, unit_ranking
 from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.stability import stability
@@ -118,7 +118,7 @@ def analyse(
     with WaitingBar("reading", progress):
         table = _read_table(data, target, drop=drop, categorical=categorical, task=task, missing=missing)
     notes = list(table.notes)
-    chosen = read_measure(measure)
+    chosen = read_order(measure)
     model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
     ranks_only = not (select or samples)
     table, model = _within_reach(table, model, most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
@@ -265,7 +265,7 @@ def _rankings(
         beside.insert(0, VAR())
     elif not isinstance(first, VAR):
         notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
-    units = Units.read(fitted.feature_names, table.groups, (), list(table.groups))
+    units = Units.read(fitted.inputs.names, table.groups, (), list(table.groups))
     measures = [first, *(each for each in beside if type(each) is not type(first))]
     found = {}
     for each in counted(measures, len(measures)):

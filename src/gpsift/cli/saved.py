@@ -13,8 +13,8 @@ from gpsift.cli.machine import ranking_as_json
 from gpsift.cli.shown import show_one_ranking
 from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
-from gpsift.relevance import Measure
-from gpsift.selection.orders import read_measure, unit_ranking
+from gpsift.relevance import read_measure
+from gpsift.selection.orders import unit_ranking
 from gpsift.selection.units import Units
 from gpsift.storage import load
 from gpsift.tabular import read_file
@@ -27,12 +27,10 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
     loaded = load(model)
     if not isinstance(loaded, Reference):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
-    X = None if file is None else inputs_of(read_file(file), loaded.feature_names)
+    X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
-    units = Units.read(loaded.feature_names, groups, (), list(groups))
-    chosen = read_measure(measure)
-    assert isinstance(chosen, Measure)  # the command line offers no projection
-    ranking = unit_ranking(loaded, units, chosen, X)
+    units = Units.read(loaded.inputs.names, groups, (), list(groups))
+    ranking = unit_ranking(loaded, units, read_measure(measure), X)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:
@@ -42,9 +40,9 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
 def categories_of(model: Reference) -> dict[str, list[str]]:
     """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
     groups: dict[str, list[str]] = {}
-    inputs = model.X_train
+    inputs = model.inputs.X
     assert inputs is not None  # a fitted model of ours has them
-    for feature, values in zip(model.feature_names, inputs.T, strict=True):
+    for feature, values in zip(model.inputs.names, inputs.T, strict=True):
         name, sign, _ = feature.partition("=")
         if sign and np.isin(values, (0.0, 1.0)).all():
             groups.setdefault(name, []).append(feature)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.inputs import InputMoments, standard_units
+from gpsift.input_moments import InputMoments, standard_units
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.rows import Rows, Totals
 

@@ -3,7 +3,7 @@
 The KL measure compares a predictive distribution with itself a small step away. As the step goes to zero, 2 KL / step^2
 becomes d^T I d, with d the derivative of the distribution's parameters along the step and I their Fisher information.
 `base.py` is the contract; read `gaussian.py` first. The other members are in `bernoulli.py`, `counts.py`,
-`continuous.py`, `categorical.py` and `multivariate.py`.
+`continuous.py`, `categorical.py` and `multivariate.py`; `pool.py` is the mixture over draws.
 
 These are distributions of observations, for models that predict a member of the family itself. How observations depend
 on a latent function, under some of the same names, is `gpsift.likelihoods`; what follows from that is a mixture.

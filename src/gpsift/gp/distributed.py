@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from gpsift.gp.scaling import Scaling
 from gpsift.hyper.nuts import NUTS
 from gpsift.hyper.problem import Problem
 from gpsift.hyper.related import informed
-from gpsift.inputs import InputMoments
+from gpsift.inputs import Inputs
 from gpsift.likelihoods import Likelihood, given_size
 from gpsift.notices import notice
 from gpsift.results import Quality, SampledQuality
+from gpsift.savable import Savable
 from gpsift.sparse import Sparse, search_for
 from gpsift.sparse.rows import Rows
 from gpsift.tables import default_names, refuse_extreme, refuse_missing, refuse_not_finite
@@ -38,54 +39,29 @@ if TYPE_CHECKING:
 class DistributedGP(FittedGP):
     """A Gaussian process after `GP.fit` with dask collections; it does what a `FittedGP` does.
 
-    `X_train`, `y_train` and `size_train` are not here: the rows are where they were. `rank` visits them there. The
-    numbers of `quality` are those of all rows, its arrays those of a sample of 10,000, named by ``quality.rows``. Where
-    the noise of each row was given, `noise_var` is its mean.
+    `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were, in `inputs.source`, and `rank`
+    visits them there. The numbers of `quality` are those of all rows, its arrays those of a sample of 10,000, named by
+    ``quality.rows``. Where the noise of each row was given, `noise_var` is its mean.
 
     Attributes
     ----------
     sheet : SampledQuality
         What `quality` is.
-    inputs : InputMoments
-        Of the training inputs, in the user's units.
-    source : ClusterRows or None
-        The training rows in the user's units; None in a copy that travels to them.
     """
 
     sheet: SampledQuality
-    inputs: InputMoments
-    source: ClusterRows | None = None
 
     @property
     def n_rows(self) -> int:
-        return self.inputs.n
+        return self.inputs.n_rows
 
     @cached_property
     def quality(self) -> Quality:
         return self.sheet
 
-    @property
-    def knows_inputs(self) -> bool:
-        return True
-
-    @cached_property
-    def feature_sd(self) -> np.ndarray:
-        return self.inputs.sd
-
-    @cached_property
-    def input_moments(self) -> InputMoments:
-        return self.inputs
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model, without its rows, to a file that `gpsift.load` reads; `rank` then needs points."""
-        super().save(path) if self.source is None else self.travelling().save(path)
-
-    def travelling(self) -> Self:
-        """The same model without its rows, light enough to be sent to them."""
-        return replace(self, source=None)
-
-    def with_sizes(self, X: np.ndarray, size: np.ndarray | None) -> Self:
-        return self if size is None else replace(self, X_train=X, size_train=size)
+        Savable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
 
 def fit_distributed(
@@ -151,15 +127,11 @@ def fit_distributed(
         inferred=inferred,
         inference=engine.name,
         scaling=scaling,
-        X_train=None,  # type: ignore[arg-type]
+        inputs=Inputs(names, raw.names is not None, summary=inputs, source=raw),
         y_train=np.empty(0),
         size_train=np.empty(0),
-        feature_names=names,
-        has_given_names=raw.names is not None,
         report=report,
-        source=raw,
         sheet=sheet,
-        inputs=inputs,
     )
 
 

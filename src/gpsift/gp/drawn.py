@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from gpsift.drawn import Drawn, without_caches
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
 from gpsift.hyper.nuts import advice
 from gpsift.notices import notice
-from gpsift.reference import OfDraws
 from gpsift.results import Prediction, Quality
 from gpsift.savable import Savable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(Savable, OfDraws):
+class DrawnGP(Savable, Drawn):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the
@@ -40,9 +40,6 @@ class DrawnGP(Savable, OfDraws):
     trace: Any
     diagnostics: Mapping[str, float]
     report: FitReport
-    X_train: np.ndarray
-    feature_names: tuple[str, ...]
-    has_given_names: bool
 
     @cached_property
     def quality(self) -> Quality:
@@ -55,7 +52,9 @@ class DrawnGP(Savable, OfDraws):
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points, averaged over the draws."""
-        predictions = [member.fresh().predict(X_new, exposure=exposure, trials=trials) for member in self.members]
+        predictions = [
+            without_caches(member).predict(X_new, exposure=exposure, trials=trials) for member in self.members
+        ]
         means = np.array([prediction.latent_mean for prediction in predictions])
         latent_var = np.mean([prediction.latent_var for prediction in predictions], axis=0) + means.var(axis=0)
         return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)
@@ -70,9 +69,9 @@ class DrawnGP(Savable, OfDraws):
             notice(f"The sampler is in trouble: {message}.")
 
     def __repr__(self) -> str:
-        n, p = self.X_train.shape
         return (
-            f"DrawnGP on {n} rows and {p} features: {len(self.members)} draws, r-hat {self.diagnostics['r_hat']:.3f}, "
+            f"DrawnGP on {self.inputs.n_rows} rows and {self.inputs.n_features} features: "
+            f"{len(self.members)} draws, r-hat {self.diagnostics['r_hat']:.3f}, "
             f"effective sample size {self.diagnostics['ess']:.0f}, {self.diagnostics['divergences']:.0f} divergences\n"
             f"  {self.quality!r}"
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.hyper.problem import parameter_names
 from gpsift.inference import Inferred
+from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
@@ -32,6 +33,8 @@ class FittedGP(Savable, Reference):
 
     Attributes
     ----------
+    inputs : Inputs
+        Names of the features and the training inputs.
     log_marginal_likelihood : float
         Of the data as standardised, or as given with ``standardize=False``.
     report : FitReport
@@ -48,11 +51,9 @@ class FittedGP(Savable, Reference):
     inferred: Inferred
     inference: str
     scaling: Scaling
-    X_train: np.ndarray
+    inputs: Inputs
     y_train: np.ndarray
     size_train: np.ndarray
-    feature_names: tuple[str, ...]
-    has_given_names: bool
     report: FitReport
 
     @property
@@ -71,7 +72,7 @@ class FittedGP(Savable, Reference):
     @property
     def lengthscale(self) -> np.ndarray | None:
         """Length-scales in the user's units; None if the kernel has no single length-scale for each feature."""
-        if len(self.kernel.lengthscales) != 1 or self.kernel.lengthscales[0].size != self.n_features:
+        if len(self.kernel.lengthscales) != 1 or self.kernel.lengthscales[0].size != self.inputs.n_features:
             return None
         return self.kernel.lengthscales[0] * self.scaling.x_scale
 
@@ -83,7 +84,7 @@ class FittedGP(Savable, Reference):
     @property
     def hyperparameters(self) -> Mapping[str, float]:
         """All hyperparameters by name, in the units of the model."""
-        labels = [*self.kernel.param_labels(self.feature_names), *((name, None) for name in self.likelihood.params)]
+        labels = [*self.kernel.param_labels(self.inputs.names), *((name, None) for name in self.likelihood.params)]
         values = np.exp(np.concatenate([self.kernel.log_params, self.likelihood.log_params]))
         return dict(zip(parameter_names(labels), values.tolist(), strict=True))
 
@@ -109,13 +110,6 @@ class FittedGP(Savable, Reference):
         return self.quality.explains
 
     @property
-    def how(self) -> str:
-        return "closed form"
-
-    def fresh(self) -> Self:
-        return replace(self, posterior=replace(self.posterior))
-
-    @property
     def mean_of(self) -> str:
         return "the target" if self.likelihood.standardises_target else "the latent function"
 
@@ -130,46 +124,36 @@ class FittedGP(Savable, Reference):
         exposure, trials : array (n,) or float, optional
             Of the new observations, as in `GP.fit`; 1 by default.
         """
-        X = self._read(X_new)
-        size = read_size(self.likelihood, X.shape[0], exposure=exposure, trials=trials)
+        points = self._read(X_new)
+        size = read_size(self.likelihood, len(points), exposure=exposure, trials=trials)
         with blas_threads_for(self.n_rows):
-            response = self.at(X)
+            response = self.at(points)
             mean, var = response.latent_mean, response.latent_var
         return Prediction(self._likelihood_in_units.predictive(mean, var, size), mean, var)
 
     def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of the latent mean and variance along each feature, (n, p) each, in the user's units."""
-        X = self._read(X_new)
+        points = self._read(X_new)
         with blas_threads_for(self.n_rows):
-            return self.at(X).gradients()
+            return self.at(points).gradients()
 
     def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
         """Draws of the noise-free function at all points jointly, (n_draws, n)."""
-        X = self._read(X_new)
-        scaled = self._placed(X)
-        with blas_threads_for(max(self.n_rows, X.shape[0])):
+        points = self._read(X_new)
+        scaled = self._placed(points.X)
+        with blas_threads_for(max(self.n_rows, len(points))):
             # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
             variances, directions = np.linalg.eigh(to_numpy(self.posterior.covariance(scaled)))
             mean = to_numpy(self.posterior.at(scaled).mean)
-        normal = np.random.default_rng(seed).standard_normal((n_draws, X.shape[0]))
+        normal = np.random.default_rng(seed).standard_normal((n_draws, len(points)))
         deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
         return self.scaling.y_center + self.scaling.y_scale * (mean + deviations)
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        with blas_threads_for(self.n_rows):
-            response = self.at(X)
-            return response.latent_mean, response.latent_var, np.full(X.shape[0], np.mean(self.noise_var))
-
-    def latent_mean(self, X: np.ndarray) -> np.ndarray:
-        return self.at(X).latent_mean
-
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> GPResponse:
-        size = self.size_train if self._is_training(X) else np.ones(X.shape[0])
-        predictive = partial(self._likelihood_in_units.predictive, size=size if rows is None else size[rows])
+    def at(self, points: Points) -> GPResponse:
         scaling = self.scaling
         return GPResponse(
-            self._latent_at(X, rows),
-            predictive,
+            self._latent_at(points),
+            partial(self._likelihood_in_units.predictive, size=self._sizes(points)),
             scaling.x_center,
             scaling.x_scale,
             scaling.y_center,
@@ -181,18 +165,23 @@ class FittedGP(Savable, Reference):
         # Where not the training points are the support, the kernel between both is made for a block at a time.
         return self.posterior.parts(n) if self.inferred.n_inducing else super().blocks(n)
 
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        response = self.at(X, rows)
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        response = self.at(points)
         return response.latent_mean, response.latent_cov
 
-    def _is_training(self, X: np.ndarray) -> bool:
-        return X is self.X_train or np.array_equal(X, self.X_train)
-
-    def _latent_at(self, X: np.ndarray, rows: np.ndarray | None) -> Any:
+    def _latent_at(self, points: Points) -> Any:
         """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
-        if self._is_training(X) and not self.inferred.n_inducing:
-            return self.posterior.at_support(rows)
-        return self.posterior.at(self._placed(X if rows is None else X[rows]))
+        if points.is_training and not self.inferred.n_inducing:
+            return self.posterior.at_support(points.rows)
+        return self.posterior.at(self._placed(points.X))
+
+    def _sizes(self, points: Points) -> np.ndarray:
+        """Trials or exposures: those given, those of training points, or 1."""
+        if points.size is not None:
+            return points.size
+        if not points.is_training:
+            return np.ones(len(points))
+        return self.size_train if points.rows is None else self.size_train[points.rows]
 
     def _placed(self, X: np.ndarray) -> Array:
         """Points in the units of the model, where its posterior lives."""
@@ -207,15 +196,15 @@ class FittedGP(Savable, Reference):
         blocks = f", the rest followed in {self.inferred.n_blocks} blocks of rows" if self.inferred.n_blocks else ""
         return f", sparse with {self.inferred.n_inducing} inducing points{blocks}{exactly}"
 
-    def _read(self, X_new: Any) -> np.ndarray:
+    def _read(self, X_new: Any) -> Points:
         values, names = read_features(X_new, name="X_new")
-        self.check_features(names, values.shape[1])
-        return values
+        self.inputs.check(names, values.shape[1])
+        return self.inputs.points(values)
 
     def __repr__(self) -> str:
         quality = self.quality
         lines = [
-            f"{type(self).__name__} on {self.n_rows} rows and {self.n_features} features: "
+            f"{type(self).__name__} on {self.n_rows} rows and {self.inputs.n_features} features: "
             f"{_kernel_name(self.kernel)}{self._sparsity}",
             f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
             f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",

@@ -14,7 +14,7 @@ import numpy as np
 from gpsift.cluster import Cloud, ClusterRows, Spread, cloud
 from gpsift.gp.quality import LevelSums, WithoutInputs, best_level, level_sums, quality_sheet
 from gpsift.gp.scaling import Scaling
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
 from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality, SampledQuality
 from gpsift.sparse.rows import Rows, Totals

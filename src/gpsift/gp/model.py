@@ -28,6 +28,7 @@ from gpsift.inference import (
     MulticlassEngine,
 )
 from gpsift.inference.memory import refuse_too_large
+from gpsift.inputs import Inputs
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood, read_size
 from gpsift.notices import notice
@@ -198,11 +199,9 @@ class GP:
             inferred=inferred,
             inference=problem.engine.name,
             scaling=scaling,
-            X_train=values,
+            inputs=Inputs(labels, names is not None, values),
             y_train=target,
             size_train=size,
-            feature_names=labels,
-            has_given_names=names is not None,
             report=report,
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
@@ -242,9 +241,6 @@ def _pool(best: FittedGP, drawn: tuple[tuple[Likelihood, Inferred], ...], draws:
         trace=draws.trace,
         diagnostics=draws.diagnostics,
         report=best.report,
-        X_train=best.X_train,
-        feature_names=best.feature_names,
-        has_given_names=best.has_given_names,
     )
     pooled.warn()
     return pooled

@@ -14,8 +14,9 @@ from gpsift.gp.fitted import FittedGP
 from gpsift.gp.quality import class_quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import CoupledAt, CoupledPosterior
+from gpsift.inputs import Points
 from gpsift.likelihoods import Softmax, read_size
-from gpsift.reference import MissingCapability, Reference
+from gpsift.reference import Reference, Response
 from gpsift.results import Prediction, Quality
 from gpsift.threads import blas_threads_for
 
@@ -60,17 +61,17 @@ class FittedMulticlass(FittedGP):
         exposure, trials
             Not for classes.
         """
-        X = self._read(X_new)
-        size = read_size(self.likelihood, X.shape[0], exposure=exposure, trials=trials)
+        points = self._read(X_new)
+        size = read_size(self.likelihood, len(points), exposure=exposure, trials=trials)
         with blas_threads_for(self.y_train.size):
-            response = self.at(X)
-            mean, cov = response.latent_mean, response.latent_cov
-        latent = MultivariateNormal(mean, cov)
-        return Prediction(self.likelihood.predictive(mean, cov, size), mean, latent.var, latent)
+            latent = self._latent_at(points)
+            mean, cov = latent.mean, latent.cov
+        normal = MultivariateNormal(mean, cov)
+        return Prediction(self.likelihood.predictive(mean, cov, size), mean, normal.var, normal)
 
     def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
         """Draws of the latent functions at all points jointly, (n_draws, n, C)."""
-        X = self.scaling.inputs(self._read(X_new))
+        X = self.scaling.inputs(self._read(X_new).X)
         size = X.shape[0] * self.n_classes
         with blas_threads_for(max(self.y_train.size, size)):
             # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
@@ -80,19 +81,11 @@ class FittedMulticlass(FittedGP):
         deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
         return mean + deviations.reshape(n_draws, X.shape[0], self.n_classes)
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        raise MissingCapability("Classes have no mean and variance; `predict` gives their probabilities.")
+    def at(self, points: Points) -> MulticlassResponse:  # type: ignore[override]
+        return MulticlassResponse(self._latent_at(points), self.scaling, self.likelihood)
 
-    def latent_mean(self, X: np.ndarray) -> np.ndarray:
-        """Without what all classes share, (n, C)."""
-        mean = self.at(X).latent_mean
-        return mean - mean.mean(axis=1, keepdims=True)
-
-    def at(self, X: np.ndarray, rows: np.ndarray | None = None) -> MulticlassResponse:  # type: ignore[override]
-        return MulticlassResponse(self._latent_at(X, rows), self.scaling, self.likelihood)
-
-    def joint(self, X: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return Reference.joint(self, X, rows)  # several functions have no joint posterior of one
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return Reference.joint(self, points)  # several functions have no joint posterior of one
 
 
 class LatentClasses(MultivariateNormal):
@@ -114,7 +107,7 @@ class LatentClasses(MultivariateNormal):
         return first, np.einsum("kc,icd...,ld->ikl...", contrasts, cov, contrasts)
 
 
-class MulticlassResponse:
+class MulticlassResponse(Response):
     """The response of coupled latent functions, in closed form."""
 
     def __init__(self, latent: CoupledAt, scaling: Scaling, likelihood: Softmax):
@@ -122,16 +115,13 @@ class MulticlassResponse:
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self._latent.mean
-
-    @property
-    def latent_cov(self) -> np.ndarray:
-        return self._latent.cov
+        """Without what all classes share, (n, C)."""
+        mean = self._latent.mean
+        return mean - mean.mean(axis=1, keepdims=True)
 
     def distribution(self, *, latent: bool) -> Family:
-        if latent:
-            return LatentClasses(self.latent_mean, self.latent_cov)
-        return self._likelihood.predictive(self.latent_mean, self.latent_cov, np.ones(len(self.latent_mean)))
+        mean, cov = self._latent.mean, self._latent.cov
+        return LatentClasses(mean, cov) if latent else self._likelihood.predictive(mean, cov, np.ones(len(mean)))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""

@@ -62,6 +62,11 @@ class Kernel(ABC):
 
     @property
     @abstractmethod
+    def title(self) -> str:
+        """What it is called, such as "squared exponential + constant"."""
+
+    @property
+    @abstractmethod
     def log_params(self) -> np.ndarray:
         """Logarithms of all hyperparameters as one vector."""
 
@@ -123,6 +128,11 @@ class Term(Kernel, ABC):
     """A kernel that is not a sum: its hyperparameters are the dataclass fields named in `PARAMS`."""
 
     PARAMS: ClassVar[tuple[str, ...]] = ()
+    TITLE: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        return self.TITLE
 
     @property
     def log_params(self) -> np.ndarray:
@@ -206,6 +216,10 @@ class Sum(Kernel):
         for term in self.terms:
             flat.extend(term.terms if isinstance(term, Sum) else (term,))
         object.__setattr__(self, "terms", tuple(flat))
+
+    @property
+    def title(self) -> str:
+        return " + ".join(term.title for term in self.terms)
 
     @property
     def log_params(self) -> np.ndarray:

@@ -24,6 +24,7 @@ class Constant(Stationary):
     constant_var: float = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("constant_var",)
+    TITLE: ClassVar[str] = "constant"
 
     @property
     def lengthscales(self) -> list[np.ndarray]:

@@ -24,6 +24,7 @@ class Linear(Term):
     linear_var: float | np.ndarray = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
+    TITLE: ClassVar[str] = "linear"
 
     @property
     def lengthscales(self) -> list[np.ndarray]:

@@ -24,6 +24,7 @@ class SquaredExponential(Radial):
     """k(s) = signal_var exp(-s / 2), the kernel of the paper."""
 
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
+    TITLE: ClassVar[str] = "squared exponential"
 
     def value(self, s: Array) -> Array:
         return self.signal_var * namespace(s).exp(-0.5 * s)
@@ -99,6 +100,7 @@ class Matern32(Radial):
     """k(s) = signal_var (1 + b) exp(-b) with b = sqrt(3 s): once differentiable functions."""
 
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
+    TITLE: ClassVar[str] = "Matérn 3/2"
 
     def value(self, s: Array) -> Array:
         b = _root(3.0, s)
@@ -127,6 +129,7 @@ class Matern52(Radial):
     """k(s) = signal_var (1 + b + b^2 / 3) exp(-b) with b = sqrt(5 s): twice differentiable functions."""
 
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
+    TITLE: ClassVar[str] = "Matérn 5/2"
 
     def value(self, s: Array) -> Array:
         b = _root(5.0, s)
@@ -161,6 +164,7 @@ class RationalQuadratic(Radial):
     shape: float = 1.0
 
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var", "shape")
+    TITLE: ClassVar[str] = "rational quadratic"
 
     def value(self, s: Array) -> Array:
         xp = namespace(s)

@@ -9,7 +9,7 @@ from gpsift.likelihoods.bernoulli import Binomial, Logit, Probit
 from gpsift.likelihoods.continuous import Gamma, StudentT
 from gpsift.likelihoods.counts import NegativeBinomial, Poisson
 from gpsift.likelihoods.gaussian import Gaussian
-from gpsift.likelihoods.names import LIKELIHOODS, read_likelihood
+from gpsift.likelihoods.names import LIKELIHOODS, read_likelihood, read_regression
 from gpsift.likelihoods.sizes import given_size, read_size
 from gpsift.likelihoods.softmax import Softmax
 
@@ -27,5 +27,6 @@ __all__ = [
     "StudentT",
     "given_size",
     "read_likelihood",
+    "read_regression",
     "read_size",
 ]

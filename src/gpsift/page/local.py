@@ -119,7 +119,7 @@ def thinned(n: int, p: int, seed: int) -> np.ndarray:
 def predictions(analysis: Analysis, positions: np.ndarray) -> list[str]:
     """What the model predicts at these rows, in words."""
     frame = analysis.X.iloc[positions]
-    found = analysis.model.predict(frame if analysis.model.has_given_names else frame.to_numpy())
+    found = analysis.model.predict(frame if analysis.model.inputs.names_given else frame.to_numpy())
     if analysis.task == "classification":
         mean = found.mean if found.mean.ndim == 2 else np.column_stack([1.0 - found.mean, found.mean])
         best = mean.argmax(axis=1)

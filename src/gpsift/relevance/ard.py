@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from gpsift.inputs import Points
 from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
 
@@ -28,11 +27,11 @@ class ARD(Measure):
     def __post_init__(self) -> None:
         check_units(self.units)
 
-    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
+    def relevance(self, reference: Reference, points: Points) -> Relevance:
         lengthscale = reference.lengthscale
         if lengthscale is None:
             raise MissingCapability(
                 f"ARD needs one length-scale for each feature, which {type(reference).__name__} does not have (a "
                 "kernel with a shared length-scale, several radial terms or none). Use KL() or VAR()."
             )
-        return Relevance(feature_scale(reference, X, self.units) / lengthscale, per_unit(self.units))
+        return Relevance(feature_scale(points, self.units) / lengthscale, per_unit(self.units))

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.reference import Reference
+from gpsift.words import listed
 
 MOST_LEVELS = 200
 
@@ -42,14 +42,13 @@ class Levels:
     shares: np.ndarray
 
     @classmethod
-    def found(cls, reference: Reference, X: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
-        """Those that occur in the training inputs, or in X where the model does not know them."""
-        codes = (X if reference.X_train is None else reference.X_train)[:, list(columns)]
-        return cls.counted(*np.unique(codes, axis=0, return_counts=True), columns, name)
+    def found(cls, X: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
+        """Those that occur in the rows of X."""
+        return cls.counted(*np.unique(X[:, list(columns)], axis=0, return_counts=True), columns, name)
 
     @classmethod
     def counted(cls, values: np.ndarray, counts: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
-        """Those that occur so many times each."""
+        """Those that occur `counts` times each."""
         if len(values) > MOST_LEVELS:
             raise ValueError(
                 f"`categorical` names {name!r}, which has {len(values)} different values in {counts.sum()} rows; more "
@@ -66,9 +65,9 @@ class Levels:
             yield float(share), moved, np.any(points[:, columns] != value, axis=1)
 
 
-def own_categories(reference: Reference, columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The units that the model itself takes as categories."""
-    own = set(reference.categorical_columns)
+def own_categories(categorical: Sequence[int], columns: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The units whose columns the model itself takes as categories."""
+    own = set(categorical)
     return tuple(unit for unit, members in enumerate(columns) if own.issuperset(members))
 
 
@@ -95,8 +94,7 @@ def _unit(item: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], f
         return list(names).index(item)
     column = features.index(item) if item in features else item
     if not isinstance(column, int | np.integer) or isinstance(column, bool) or not 0 <= column < len(features):
-        known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {known}.")
+        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {listed(names)}.")
     unit = next(unit for unit, members in enumerate(columns) if column in members)
     if len(columns[unit]) > 1:
         raise ValueError(

@@ -13,9 +13,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from gpsift.inputs import Points
 from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
 
 Kind = Literal["squared", "absolute"]
 
@@ -61,15 +62,13 @@ class Derivative(Measure):
         if self.kind not in get_args(Kind):
             raise ValueError(f'`kind` must be "squared" or "absolute", got {self.kind!r}.')
 
-    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
-        slope = mean_gradient(reference, X, rows) * feature_scale(reference, X, self.units)
+    def relevance(self, reference: Reference, points: Points) -> Relevance:
+        slope = mean_gradient(reference, points) * feature_scale(points, self.units)
         return Relevance(slope**2 if self.kind == "squared" else np.abs(slope), self._units_of(reference))
 
-    def group_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
-    ) -> Relevance:
+    def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         refuse_raw_units(self.label, self.units)
-        slopes = mean_gradient(reference, X, rows) @ group_directions(reference, X, groups)
+        slopes = mean_gradient(reference, points) @ group_directions(points, groups)
         squares = sum_over_groups(slopes**2, groups)
         return Relevance(squares if self.kind == "squared" else np.sqrt(squares), self._units_of(reference))
 
@@ -79,9 +78,9 @@ class Derivative(Measure):
         return f"in units of {reference.mean_of} {per_unit(self.units)}, squared"
 
 
-def mean_gradient(reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+def mean_gradient(reference: Reference, points: Points) -> np.ndarray:
     """Slopes of the latent mean, which is the first parameter of a model's predictions, (n, p)."""
-    gradient = reference.at(X, rows).gradients()[0]
+    gradient = reference.at(points).gradients()[0]
     if gradient.ndim != 2:
         raise MissingCapability(
             f"Derivative needs one function with a slope, but {type(reference).__name__} predicts several outputs at a "

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from gpsift.cluster import ClusterRows
+from gpsift.inputs import Inputs
 from gpsift.reference import Reference
 from gpsift.relevance.categories import MOST_LEVELS, Levels
-from gpsift.relevance.measure import Measure
+from gpsift.relevance.measure import Groups, Measure
 from gpsift.relevance.scored import relevance_of
 from gpsift.sparse.rows import Rows, Totals
 
@@ -30,14 +31,10 @@ class ScoreSums(Totals):
 
 
 def score_sums(
-    measure: Measure,
-    model: Reference,
-    units: tuple[tuple[int, ...], ...],
-    levels: Mapping[int, Levels],
-    rows: Rows,
+    measure: Measure, model: Reference, units: Groups, levels: Mapping[int, Levels], rows: Rows
 ) -> ScoreSums:
     """The visit of a chunk of rows."""
-    values = relevance_of(measure, model.with_sizes(rows.X, rows.size), rows.X, None, units, levels).values
+    values = relevance_of(measure, model, model.inputs.points(rows.X, size=rows.size), units, levels).values
     return ScoreSums(len(values), values.sum(axis=0), values.max(axis=0))
 
 
@@ -45,7 +42,7 @@ def scores_everywhere(
     source: ClusterRows,
     measure: Measure,
     model: Reference,
-    units: tuple[tuple[int, ...], ...],
+    units: Groups,
     levels: Mapping[int, Levels],
     aggregate: str | float,
 ) -> np.ndarray:
@@ -55,7 +52,10 @@ def scores_everywhere(
             f"A quantile, aggregate={aggregate!r}, needs the scores of all rows at once, and these are rows of a dask "
             'collection. Use "mean" or "max", or some of the rows: `rank(..., points=10_000)`.'
         )
-    found = source.total(partial(score_sums, measure, model.travelling(), units, levels))
+    light: Any = model
+    if model.inputs.source is not None:  # without its own rows it is light enough to be sent to them
+        light = replace(light, inputs=replace(model.inputs, source=None))
+    found = source.total(partial(score_sums, measure, light, units, levels))
     return found.total / found.n if aggregate == "mean" else found.largest
 
 
@@ -79,10 +79,10 @@ def level_counts(columns: tuple[int, ...], rows: Rows) -> LevelCounts:
     return LevelCounts(dict(zip(map(tuple, values.tolist()), counts.tolist(), strict=True)))
 
 
-def training_levels(model: Reference, X: np.ndarray, columns: tuple[int, ...], name: str) -> Levels:
+def training_levels(inputs: Inputs, columns: tuple[int, ...], name: str) -> Levels:
     """The levels of a category in the training inputs, wherever they are."""
-    if model.source is None:
-        return Levels.found(model, X, columns, name)
-    counts = model.source.total(partial(level_counts, columns)).counts
+    if inputs.X is not None:
+        return Levels.found(inputs.X, columns, name)
+    counts = inputs.source.total(partial(level_counts, columns)).counts
     values = sorted(counts)
     return Levels.counted(np.array(values), np.array([counts[value] for value in values]), columns, name)

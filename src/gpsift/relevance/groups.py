@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.inputs import standard_units
-from gpsift.reference import Reference
-from gpsift.relevance.measure import Units, feature_scale, input_moments
+from gpsift.input_moments import standard_units
+from gpsift.inputs import Points
+from gpsift.relevance.measure import Groups, Units, feature_scale
+from gpsift.words import listed
 
 
 def read_groups(
@@ -92,8 +93,9 @@ def _column(name: str, member: Any, feature_names: Sequence[str]) -> int:
             return int(member)
     else:
         raise TypeError(f"Group {name!r} must list names or indices of features, got {member!r}.")
-    known = ", ".join(feature_names[:8]) + (", ..." if len(feature_names) > 8 else "")
-    raise ValueError(f"Group {name!r} lists {member!r}, but the {len(feature_names)} features are {known}.")
+    raise ValueError(
+        f"Group {name!r} lists {member!r}, but the {len(feature_names)} features are {listed(feature_names)}."
+    )
 
 
 def refuse_raw_units(measure: str, units: Units) -> None:
@@ -104,48 +106,46 @@ def refuse_raw_units(measure: str, units: Units) -> None:
         )
 
 
-def group_directions(reference: Reference, X: np.ndarray, groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
+def group_directions(points: Points, groups: Groups) -> np.ndarray:
     """The directions in which each group moves, as columns: a root of its covariance, (p, number of columns).
 
     A group has as many of them as columns, one after another in the order of the groups; see `sum_over_groups`.
     """
-    sd = feature_scale(reference, X, "sd")
+    sd = feature_scale(points, "sd")
     directions = np.zeros((sd.size, sum(map(len, groups))))
     start = 0
     for group in groups:
-        variances, axes = _principal_axes(reference, X, group)
+        variances, axes = _principal_axes(points, group)
         directions[list(group), start : start + len(group)] = sd[list(group), None] * axes * np.sqrt(variances)
         start += len(group)
     return directions
 
 
-def sum_over_groups(values: np.ndarray, groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
+def sum_over_groups(values: np.ndarray, groups: Groups) -> np.ndarray:
     """Sums over the directions of each group, (n, number of groups)."""
     starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
     return np.add.reduceat(values, starts, axis=1)
 
 
-def group_coordinates(
-    reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
-) -> np.ndarray:
+def group_coordinates(points: Points, groups: Groups) -> np.ndarray:
     """One coordinate for each group at the points: the column itself, or the first principal one of several."""
-    points = X if rows is None else X[rows]
+    X = points.X
     if all(len(group) == 1 for group in groups):
-        return points
-    sd, center = feature_scale(reference, X, "sd"), input_moments(reference, X).center
-    coordinates = np.empty((points.shape[0], len(groups)))
+        return X
+    sd, center = feature_scale(points, "sd"), points.inputs.moments.center
+    coordinates = np.empty((len(X), len(groups)))
     for k, group in enumerate(groups):
         columns = list(group)
         if len(columns) == 1:
-            coordinates[:, k] = points[:, columns[0]]
+            coordinates[:, k] = X[:, columns[0]]
             continue
-        axis = _principal_axes(reference, X, group)[1][:, -1]
+        axis = _principal_axes(points, group)[1][:, -1]
         axis = axis * np.sign(axis[np.argmax(np.abs(axis))])  # an axis has no sign; this one is as good as any
-        coordinates[:, k] = standard_units(points[:, columns], center[columns], sd[columns]) @ axis
+        coordinates[:, k] = standard_units(X[:, columns], center[columns], sd[columns]) @ axis
     return coordinates
 
 
-def _principal_axes(reference: Reference, X: np.ndarray, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _principal_axes(points: Points, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, ascending, and eigenvectors of the correlation matrix; a constant column correlates with nothing."""
-    variances, axes = np.linalg.eigh(input_moments(reference, X).correlation[np.ix_(group, group)])
+    variances, axes = np.linalg.eigh(points.inputs.moments.correlation[np.ix_(group, group)])
     return np.maximum(variances, 0.0), axes

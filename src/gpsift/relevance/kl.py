@@ -17,10 +17,11 @@ from numbers import Real
 import numpy as np
 
 from gpsift.arrays import like, namespace, to_numpy
+from gpsift.inputs import Points
 from gpsift.reference import Reference, Response
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ class KL(Measure):
         elif not isinstance(self.delta, Real) or not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"`delta` must be positive, got {self.delta!r}; None takes the limit of small steps.")
 
-    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
-        response = reference.at(X, rows)
-        scale = feature_scale(reference, X, self.units)
+    def relevance(self, reference: Reference, points: Points) -> Relevance:
+        response = reference.at(points)
+        scale = feature_scale(points, self.units)
         if self.delta is None:
             terms = metric_relevance(response, scale, latent=self.latent)
         else:
@@ -81,30 +82,25 @@ class KL(Measure):
             terms = sides[0]
         return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
 
-    def group_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
-    ) -> Relevance:
+    def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
             raise ValueError(
                 f"{self.label} moves one feature at a time. Groups need the limit of small steps: leave `delta` out."
             )
         refuse_raw_units(self.label, self.units)
-        response = reference.at(X, rows)
-        directions = group_directions(reference, X, groups)
+        response = reference.at(points)
+        directions = group_directions(points, groups)
         gradients = [gradient @ directions for gradient in response.gradients()]
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
         terms = {name: sum_over_groups(term, groups) for name, term in along.items()}
         return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
 
-    def category_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
-    ) -> Relevance:
+    def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
         """sum_c w_c sqrt(2 KL_c); its square is divided into terms as the average divergence is."""
-        here = reference.at(X, rows).distribution(latent=self.latent)
-        points = X if rows is None else X[rows]
+        here = reference.at(points).distribution(latent=self.latent)
         values, divergences = np.zeros(len(points)), dict[str, np.ndarray]()
-        for share, moved, is_other in levels.changed(points):
-            there = reference.at(moved).distribution(latent=self.latent)
+        for share, moved, is_other in levels.changed(points.X):
+            there = reference.at(points.moved(moved)).distribution(latent=self.latent)
             changes = [after - before for before, after in zip(here.parameters, there.parameters, strict=True)]
             kl = {name: np.where(is_other, term, 0.0) for name, term in here.kl_terms(*changes).items()}
             values += share * np.sqrt(2.0 * functools.reduce(operator.add, kl.values()))
@@ -121,7 +117,7 @@ class KL(Measure):
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
     """The terms of r^2 = d_j^T I d_j at each point, d_j the derivatives along feature j in units of scale_j."""
-    response = getattr(response, "there", response)
+    response = response.on_device
     gradients = [gradient * like(gradient, scale) for gradient in response.gradients()]
     return response.distribution(latent=latent).metric_terms(*gradients)
 

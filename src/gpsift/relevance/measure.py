@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gpsift.inputs import InputMoments
+from gpsift.inputs import Points
 from gpsift.reference import MissingCapability, Reference
-from gpsift.tables import column_sd
-
-if TYPE_CHECKING:
-    from gpsift.relevance.categories import Levels
+from gpsift.relevance.categories import Levels
 
 Units = Literal["sd", "raw"]
+Groups = tuple[tuple[int, ...], ...]  # the columns of each group
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +48,17 @@ class Measure(ABC):
     is_joint: ClassVar[bool] = False
 
     @abstractmethod
-    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
-        """Score the features of `reference` at the rows of X, or at those with the given indices."""
+    def relevance(self, reference: Reference, points: Points) -> Relevance:
+        """Score the features of `reference` at the points."""
 
-    def group_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
-    ) -> Relevance:
+    def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         """The same for groups of features, given by their columns: one score a group, in the order of `groups`."""
         raise MissingCapability(
             f"{self.label} scores features one at a time and cannot score groups of them. Use KL(), Derivative() or "
             "RATE(), or leave `groups` out."
         )
 
-    def category_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
-    ) -> Relevance:
+    def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
         """The same for a category, which changes its level instead of moving: values and terms (n,)."""
         raise MissingCapability(
             f"{self.label} has no score for categories. Use KL() or VAR(), or leave `categorical` out."
@@ -81,18 +75,13 @@ class Measure(ABC):
         return f"{type(self).__name__}({', '.join(chosen)})"
 
 
-def feature_scale(reference: Reference, X: np.ndarray, units: Units) -> np.ndarray:
+def feature_scale(points: Points, units: Units) -> np.ndarray:
     """The length of one unit along each feature: its standard deviation in the training data, or 1.
 
     It is 0 for a feature that never varies, about which the data say nothing.
     """
-    sd = reference.feature_sd if reference.knows_inputs else column_sd(X)
+    sd = points.inputs.sd
     return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
-
-
-def input_moments(reference: Reference, X: np.ndarray) -> InputMoments:
-    """Of the training inputs, or of X where the model does not know them."""
-    return reference.input_moments if reference.knows_inputs else InputMoments.of(X)
 
 
 def check_units(units: str) -> None:

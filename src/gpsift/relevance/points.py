@@ -1,4 +1,4 @@
-"""Where a model is looked at: points in memory, or rows that are elsewhere and a sample of them here."""
+"""Which points of a table, or of rows that are elsewhere, a ranking is made of."""
 
 from __future__ import annotations
 
@@ -8,51 +8,45 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.cluster import ClusterRows, missing, read_collections
-from gpsift.reference import Reference
+from gpsift.inputs import Inputs, Points
 from gpsift.relevance.measure import Measure
 from gpsift.tables import is_dask, read_features, refuse_not_finite
 
-# Of so many rows that are elsewhere scores are told point by point.
+# Of rows that are elsewhere, at most this many are scored point by point.
 KEPT_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class RankedPoints:
     """The points of a ranking.
 
     Attributes
     ----------
-    values : array (n, p)
-        Points in this process.
-    rows : array or None
-        Which of them are looked at, None for all.
+    points : Points
+        Those in this process that are looked at.
     numbers : array
         The numbers that these have among the rows that were given.
     drawn : bool
         Whether they were drawn at random.
     everywhere : ClusterRows or None
         The rows that scores are made of, where they are more than the points.
-    size : array or None
-        Trials or exposures of points that are training rows from elsewhere, where they have any.
     """
 
-    values: np.ndarray
-    rows: np.ndarray | None
+    points: Points
     numbers: np.ndarray
     drawn: bool
     everywhere: ClusterRows | None = None
-    size: np.ndarray | None = None
 
     @classmethod
-    def read(cls, model: Reference, X: Any, points: Any, seed: int, measure: Measure) -> Self:
-        """From the arguments of `rank`."""
-        source = _source(model, X)
+    def read(cls, inputs: Inputs, X: Any, points: Any, seed: int, measure: Measure) -> Self:
+        """From the arguments of `rank`, for a model with these inputs."""
+        source = _source(inputs, X)
         is_count = np.ndim(points) == 0
         if source is None:
-            values = _read_points(model, X)
-            rows = _choose_rows(points, values.shape[0], seed)
-            numbers = np.arange(values.shape[0]) if rows is None else rows
-            return cls(values, rows, numbers, drawn=rows is not None and is_count)
+            table = _read_table(inputs, X)
+            rows = _choose_rows(points, len(table), seed)
+            numbers = np.arange(len(table)) if rows is None else rows
+            return cls(inputs.points(table, rows), numbers, drawn=rows is not None and is_count)
         chosen = _choose_rows(points, source.n, seed)
         everywhere = source if chosen is None else None
         if chosen is None and measure.is_joint:
@@ -65,7 +59,7 @@ class Points:
         ascending, back = np.unique(numbers, return_inverse=True)
         taken = source.take(ascending).take(back)
         drawn = kept is not None and is_count
-        return cls(taken.X, None, numbers, drawn=drawn, everywhere=everywhere, size=taken.size)
+        return cls(inputs.points(taken.X, size=taken.size), numbers, drawn=drawn, everywhere=everywhere)
 
     @property
     def n_scored(self) -> int:
@@ -73,33 +67,29 @@ class Points:
         return len(self.numbers) if self.everywhere is None else self.everywhere.n
 
 
-def _source(model: Reference, X: Any) -> ClusterRows | None:
+def _source(inputs: Inputs, X: Any) -> ClusterRows | None:
     """Rows that are elsewhere, if those are meant."""
     if not is_dask(X):
-        return model.source if X is None else None
-    if not model.knows_inputs:
+        return inputs.source if X is None else None
+    if not inputs.are_known:
         raise ValueError(
             "This model does not know its training inputs, which give the units of scores, and the rows of a dask "
             "collection do not come here all at once. Pass points in memory, such as `X.head(1000)`."
         )
     source = read_collections(X)
-    model.check_features(source.names, source.reading.n_columns)
+    inputs.check(source.names, source.reading.n_columns)
     refuse_not_finite(source.total(missing).counts, source.names, "X")
-    if model.source is not None:
-        return source.read_as(**model.source.reading.chunking)
-    n_train = 1 if model.X_train is None else model.X_train.shape[0]
+    if inputs.source is not None:
+        return source.read_as(**inputs.source.reading.chunking)
+    n_train = 1 if inputs.X is None else len(inputs.X)
     return source.read_as(n_columns=max(n_train, source.reading.n_columns))
 
 
-def _read_points(model: Reference, X: Any) -> np.ndarray:
-    if X is None:
-        if model.X_train is None:
-            raise ValueError("This model does not know its training inputs; pass the points to look at as `X`.")
-        return model.X_train
-    if type(X) is np.ndarray and model.X_train is not None and np.array_equal(X, model.X_train):
-        return model.X_train  # the same array from here on, checked when the model was fitted
+def _read_table(inputs: Inputs, X: Any) -> np.ndarray:
+    if X is None or X is inputs.X:  # which was checked when the model was fitted
+        return inputs.training_points.table
     values, names = read_features(X)
-    model.check_features(names, values.shape[1])
+    inputs.check(names, values.shape[1])
     return values
 
 

@@ -17,9 +17,9 @@ from gpsift.reference import Reference
 from gpsift.relevance.categories import own_categories, read_categories
 from gpsift.relevance.everywhere import scores_everywhere, training_levels
 from gpsift.relevance.groups import group_coordinates, read_groups
-from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure
-from gpsift.relevance.points import Points
+from gpsift.relevance.named import read_measure
+from gpsift.relevance.points import RankedPoints
 from gpsift.relevance.scored import relevance_of
 from gpsift.results import Ranking
 from gpsift.threads import blas_threads_for
@@ -29,7 +29,7 @@ from gpsift.version import __version__
 def rank(
     model: Any,
     X: Any = None,
-    measure: Measure | None = None,
+    measure: Measure | str | None = None,
     *,
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
@@ -46,7 +46,7 @@ def rank(
     X : array or data frame (n, p), optional
         The points at which to look; by default those that the model was fitted on. Rows of dask collections are visited
         where they are: scores are those of all rows, what is told point by point is that of a sample of 10,000.
-    measure : Measure, optional
+    measure : Measure or {"kl", "var", "ard", "rate", "derivative"}, optional
         `KL()` by default; `VAR()`, `Derivative()`, `RATE()`, `ARD()`.
     groups : mapping of str to sequence of names or indices, optional
         Features to score together, such as ``{"place": ["lat", "lon"]}``: the columns of a category, the powers of a
@@ -76,27 +76,25 @@ def rank(
     >>> [ranking.names[j] for j in ranking.order][0]
     'x1'
     """
-    measure = KL() if measure is None else measure
     model = as_reference(model)
-    _check_measure(measure)
+    measure = read_measure(measure)
     _check_aggregate(aggregate)
-    looked = Points.read(model, X, points, seed, measure)
-    values, rows = looked.values, looked.rows
-    names, columns = read_groups(groups, model.feature_names)
+    looked = RankedPoints.read(model.inputs, X, points, seed, measure)
+    where, inputs = looked.points, looked.points.inputs
+    names, columns = read_groups(groups, inputs.names)
     if categorical is None:
-        categories = own_categories(model, columns)
+        categories = own_categories(inputs.categorical, columns)
     else:
-        categories = read_categories(categorical, names, columns, model.feature_names)
+        categories = read_categories(categorical, names, columns, inputs.names)
     if model.explains is False:
         notice(
             "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
             "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See "
             "the quality of the fit."
         )
-    with blas_threads_for(values.shape[0] if model.X_train is None else model.X_train.shape[0]):
-        levels = {unit: training_levels(model, values, columns[unit], names[unit]) for unit in categories}
-        seen_by = (each.with_sizes(values, looked.size) for each in _members(model))
-        found = [relevance_of(measure, each, values, rows, columns, levels) for each in seen_by]
+    with blas_threads_for(len(where) if inputs.X is None else len(inputs.X)):
+        levels = {unit: training_levels(inputs, columns[unit], names[unit]) for unit in categories}
+        found = [relevance_of(measure, each, where, columns, levels) for each in _members(model)]
     first = found[0]
     for message in first.notices:
         notice(message)
@@ -116,7 +114,7 @@ def rank(
     }
     if groups:
         members = dict(zip(names, columns, strict=True))
-        details["groups"] = {name: tuple(model.feature_names[j] for j in members[name]) for name in groups}
+        details["groups"] = {name: tuple(inputs.names[j] for j in members[name]) for name in groups}
     if levels:
         details["levels"] = {names[unit]: len(each.shares) for unit, each in levels.items()}
     return Ranking(
@@ -125,7 +123,7 @@ def rank(
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
         names=names,
         units=first.units,
-        points=group_coordinates(model, values, rows, columns),
+        points=group_coordinates(where, columns),
         rows=looked.numbers,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details=details,
@@ -151,14 +149,6 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
-
-
-def _check_measure(measure: Any) -> None:
-    if isinstance(measure, Measure):
-        return
-    if isinstance(measure, type) and issubclass(measure, Measure):
-        raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
-    raise TypeError(f"`measure` must be a measure such as KL(), VAR() or ARD(), got {measure!r}.")
 
 
 def _check_aggregate(aggregate: Any) -> None:

@@ -29,9 +29,10 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from gpsift.families import log1p_excess
+from gpsift.inputs import Points
 from gpsift.linalg import solve_lower
 from gpsift.reference import Reference
-from gpsift.relevance.measure import Measure, Relevance, feature_scale
+from gpsift.relevance.measure import Groups, Measure, Relevance, feature_scale
 from gpsift.tables import constant_columns
 
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
@@ -80,20 +81,17 @@ class RATE(Measure):
 
     is_joint: ClassVar[bool] = True
 
-    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
-        return self.group_relevance(reference, X, rows, tuple((j,) for j in range(X.shape[1])))
+    def relevance(self, reference: Reference, points: Points) -> Relevance:
+        return self.group_relevance(reference, points, tuple((j,) for j in range(points.inputs.n_features)))
 
-    def group_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
-    ) -> Relevance:
-        points = X if rows is None else X[rows]
+    def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if len(points) < 2:
             raise ValueError("RATE fits a line through the function at the points; it needs at least two of them.")
-        varies = ~constant_columns(points) & (feature_scale(reference, X, "sd") > 0)
-        columns = Columns.of(points, varies)
-        kld = centrality(*effect_sizes(columns, *reference.joint(X, rows)), groups)
+        varies = ~constant_columns(points.X) & (feature_scale(points, "sd") > 0)
+        columns = Columns.of(points.X, varies)
+        kld = centrality(*effect_sizes(columns, *reference.joint(points)), groups)
         total = kld.sum()
-        dependent = {block: tuple(reference.feature_names[j] for j in block) for block in columns.dependent}
+        dependent = {block: tuple(points.inputs.names[j] for j in block) for block in columns.dependent}
         apart = [names for block, names in dependent.items() if not any(set(block) <= set(group) for group in groups)]
         notices = []
         if apart:

@@ -8,38 +8,32 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpsift.inputs import Points
 from gpsift.reference import Reference
 from gpsift.relevance.categories import Levels
-from gpsift.relevance.measure import Measure, Relevance
+from gpsift.relevance.measure import Groups, Measure, Relevance
 
 
 def relevance_of(
-    measure: Measure,
-    model: Reference,
-    X: np.ndarray,
-    rows: np.ndarray | None,
-    units: tuple[tuple[int, ...], ...],
-    levels: Mapping[int, Levels],
+    measure: Measure, model: Reference, points: Points, units: Groups, levels: Mapping[int, Levels]
 ) -> Relevance:
     """Scores of the units: categories by their levels, all others as they move."""
     moving = tuple(unit for number, unit in enumerate(units) if number not in levels)
-    found = _moving_relevance(measure, model, X, rows, moving) if moving else None
+    found = _moving_relevance(measure, model, points, moving) if moving else None
     if not levels:
         assert found is not None
         return found
-    changing = {unit: measure.category_relevance(model, X, rows, each) for unit, each in levels.items()}
+    changing = {unit: measure.category_relevance(model, points, each) for unit, each in levels.items()}
     return _merged(found, changing, len(units))
 
 
-def _moving_relevance(
-    measure: Measure, model: Reference, X: np.ndarray, rows: np.ndarray | None, units: tuple[tuple[int, ...], ...]
-) -> Relevance:
+def _moving_relevance(measure: Measure, model: Reference, points: Points, units: Groups) -> Relevance:
     """Units of one column each, whatever they are called, are the features themselves."""
     if any(len(unit) > 1 for unit in units):
-        return measure.group_relevance(model, X, rows, units)
-    found = measure.relevance(model, X, rows)
+        return measure.group_relevance(model, points, units)
+    found = measure.relevance(model, points)
     columns = [unit[0] for unit in units]
-    if len(columns) == X.shape[1]:
+    if len(columns) == points.inputs.n_features:
         return found
     terms = {name: term[..., columns] for name, term in found.terms.items()}
     return replace(found, values=found.values[..., columns], terms=terms)

@@ -20,14 +20,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from gpsift.counted import counted
+from gpsift.inputs import Points
 from gpsift.reference import Reference
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals
-from gpsift.relevance.measure import Measure, Relevance, input_moments
+from gpsift.relevance.measure import Groups, Measure, Relevance
 from gpsift.threads import threaded_map
 
 # A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
-# points (a power of 2), of which so many are predicted at once.
+# points (a power of 2), of which NODE_BLOCK are predicted at once.
 LARGEST_PRODUCT = 1500
 SOBOL_POWER = 10
 NODE_BLOCK = 2**13
@@ -72,32 +73,24 @@ class VAR(Measure):
         if self.covariance not in COVARIANCES:
             raise ValueError(f"`covariance` must be one of {', '.join(COVARIANCES)}, got {self.covariance!r}.")
 
-    def relevance(self, reference: Reference, X: np.ndarray, rows: np.ndarray | None) -> Relevance:
-        return self.group_relevance(reference, X, rows, tuple((j,) for j in range(X.shape[1])))
+    def relevance(self, reference: Reference, points: Points) -> Relevance:
+        return self.group_relevance(reference, points, tuple((j,) for j in range(points.inputs.n_features)))
 
-    def group_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, groups: tuple[tuple[int, ...], ...]
-    ) -> Relevance:
-        conditionals = fit_conditionals(input_moments(reference, X), self.covariance)
-        where = np.arange(len(X)) if rows is None else rows
-        blocks = reference.blocks(len(where))
+    def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
+        conditionals = fit_conditionals(points.inputs.moments, self.covariance)
+        blocks = reference.blocks(len(points))
         if len(blocks) == 1:
-            values = self._variances(reference, X, rows, conditionals, groups)
+            values = self._variances(reference, points, conditionals, groups)
         else:
-            of_block = partial(self._variances, reference, X, conditionals=conditionals, groups=groups)
-            values = np.concatenate(threaded_map(of_block, [where[block] for block in blocks]))
+            of_block = partial(self._variances, reference, conditionals=conditionals, groups=groups)
+            values = np.concatenate(threaded_map(of_block, [points.take(block) for block in blocks]))
         return Relevance(values, f"in squared units of {reference.mean_of}", details=conditionals.details)
 
     def _variances(
-        self,
-        reference: Reference,
-        X: np.ndarray,
-        rows: np.ndarray | None,
-        conditionals: Conditionals,
-        groups: tuple[tuple[int, ...], ...],
+        self, reference: Reference, points: Points, conditionals: Conditionals, groups: Groups
     ) -> np.ndarray:
-        response, points = reference.at(X, rows), X if rows is None else X[rows]
-        base, sd = conditionals.mean(points), conditionals.sd
+        response = reference.at(points)
+        base, sd = conditionals.mean(points.X), conditionals.sd
         nodes, weights = gauss_hermite(self.n_nodes)
         values = np.zeros((len(points), len(groups)))
         for k, group in counted(enumerate(groups), len(groups)):
@@ -109,27 +102,25 @@ class VAR(Measure):
                 values[:, k] = variance_of_means(response.section(j, base[:, j], sd[j] * nodes), weights)
         return values
 
-    def category_relevance(
-        self, reference: Reference, X: np.ndarray, rows: np.ndarray | None, levels: Levels
-    ) -> Relevance:
-        points = X if rows is None else X[rows]
-        means = np.stack([reference.latent_mean(moved) for _, moved, _ in levels.changed(points)], axis=1)
+    def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
+        moved = (points.moved(X) for _, X, _ in levels.changed(points.X))
+        means = np.stack([reference.at(each).latent_mean for each in moved], axis=1)
         return Relevance(variance_of_means(means, levels.shares), f"in squared units of {reference.mean_of}")
 
     def _joint_variance(
-        self, reference: Reference, points: np.ndarray, conditionals: Conditionals, group: tuple[int, ...]
+        self, reference: Reference, points: Points, conditionals: Conditionals, group: tuple[int, ...]
     ) -> np.ndarray:
         """Variance of the latent mean over the joint conditional of a group's columns, (n,)."""
-        center, root = conditionals.of_group(points, group)
+        center, root = conditionals.of_group(points.X, group)
         nodes, weights = normal_nodes(len(group), self.n_nodes)
         offsets = nodes @ root.T
         values = np.empty(len(points))
         size = max(1, NODE_BLOCK // len(nodes))
         for start in range(0, len(points), size):
             rows = slice(start, start + size)
-            moved = np.repeat(points[rows], len(nodes), axis=0)
+            moved = np.repeat(points.X[rows], len(nodes), axis=0)
             moved[:, list(group)] = (center[rows, None, :] + offsets).reshape(len(moved), -1)
-            means = reference.latent_mean(moved)
+            means = reference.at(points.moved(moved)).latent_mean
             values[rows] = variance_of_means(means.reshape(-1, len(nodes), *means.shape[1:]), weights)
         return values
 

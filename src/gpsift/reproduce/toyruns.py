@@ -152,5 +152,5 @@ def _run(
 def _seconds(gp: FittedGP, measure: Any) -> float:
     with blas_threads_for(0):  # one thread, whatever the size: exponents, not speed
         began = time.perf_counter()
-        measure.relevance(gp, gp.X_train, None)
+        measure.relevance(gp, gp.inputs.training_points)
         return time.perf_counter() - began

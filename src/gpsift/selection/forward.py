@@ -69,7 +69,7 @@ def forward_projection(
     (['x1', 'x2'], 2)
     """
     check_reference(reference)
-    units = Units.read(reference.feature_names, groups, force)
+    units = Units.read(reference.inputs.names, groups, force)
     largest = _read_max_size(max_size, units)
     n_forced = len(units.forced)
     total = n_forced + sum(len(units) - size for size in range(n_forced, largest))
@@ -84,7 +84,7 @@ def forward_projection(
         members=tuple(units.columns[unit] for unit in chosen),
         n_forced=n_forced,
         kl=np.array([submodel.kl for submodel in path]),
-        feature_names=reference.feature_names,
+        feature_names=reference.inputs.names,
         left_out=left_out,
         n_points=projector.n_points,
         converged=all(submodel.converged for submodel in path),

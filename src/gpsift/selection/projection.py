@@ -70,7 +70,7 @@ def project(
     Piironen and Vehtari (2016), Projection predictive model selection for Gaussian processes.
     """
     check_reference(reference)
-    chosen = read_chosen(features, reference.feature_names)
+    chosen = read_chosen(features, reference.inputs.names)
     with blas_threads_for(reference.y_train.size):
         projector = Projector(reference, left_out=left_out)
         submodel = projector.project(sorted(chosen), read_start(start, chosen, projector))
@@ -78,12 +78,12 @@ def project(
     return Projection(
         gp=gp,
         features=chosen,
-        names=tuple(reference.feature_names[j] for j in chosen),
+        names=tuple(reference.inputs.names[j] for j in chosen),
         kl=submodel.kl,
         kl_empty=projector.empty.kl,
         left_out=left_out,
         n_points=projector.n_points,
-        n_features=reference.n_features,
+        n_features=reference.inputs.n_features,
         converged=submodel.converged,
         n_evaluations=submodel.n_evaluations,
         labels=projector.space.labels,
@@ -93,7 +93,7 @@ def project(
 
 def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, columns: Sequence[int]) -> FittedGP:
     """The submodel as a model of its columns in this order; without any, of all columns, which it ignores."""
-    columns = list(columns) or list(range(reference.n_features))
+    columns = list(columns) or list(range(reference.inputs.n_features))
     ascending = sorted(columns)
     kernel = projector.kernel_of(submodel.log_params, ascending).for_columns([ascending.index(j) for j in columns])
     noise_var, t = projector.space.noise_var(submodel.log_params), projector.sites.target
@@ -103,7 +103,7 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
     has_evidence = likelihood.has_closed_form  # sites made for another kernel have none
     if has_evidence and not likelihood.knows_noise:
         likelihood = likelihood.with_noise_var(noise_var)
-    names = tuple(reference.feature_names[j] for j in columns)
+    names = tuple(reference.inputs.names[j] for j in columns)
     return replace(
         reference,
         posterior=posterior,
@@ -120,8 +120,7 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
             x_center=reference.scaling.x_center[columns],
             x_scale=reference.scaling.x_scale[columns],
         ),
-        X_train=reference.X_train[:, columns],
-        feature_names=names,
+        inputs=replace(reference.inputs, names=names, X=reference.inputs.X[:, columns]),  # type: ignore[index]
         report=replace(
             reference.report,
             converged=submodel.converged,

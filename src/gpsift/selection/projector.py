@@ -128,7 +128,7 @@ class Projector:
         self.X = reference.posterior.Z
         self.n_points, n_features = self.X.shape
         self.kernel = with_switches(reference.kernel, n_features)
-        y, names = reference.scaling.target(reference.y_train), reference.feature_names
+        y, names = reference.scaling.target(reference.y_train), reference.inputs.names
         self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactEngine(self.X, y), names))
         noise_var = self.space.noise_var(self.space.reference)
         own = Predictive(self.kernel.between(self.X, self.X).K, self.sites, noise_var, left_out=left_out)

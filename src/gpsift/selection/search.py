@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.inputs import same_rows
 from gpsift.likelihoods import read_likelihood
 from gpsift.notices import notice
 from gpsift.relevance import Measure
@@ -20,7 +21,7 @@ from gpsift.results.path import Path
 from gpsift.selection.data import Data
 from gpsift.selection.folds import Fold, Scheme, read_cv
 from gpsift.selection.metrics import prediction_metrics
-from gpsift.selection.orders import PROJECTION, descend, follow, label_of, lead, read_measure
+from gpsift.selection.orders import PROJECTION, descend, follow, label_of, lead, read_order
 from gpsift.selection.sizes import suggest_size
 from gpsift.selection.submodels import Result, choices
 from gpsift.selection.units import Units
@@ -120,7 +121,7 @@ def search(
     """
     extras = {"noise_var": noise_var, "exposure": exposure, "trials": trials}
     data = Data.read(X, y, extras)
-    measure = read_measure(measure)
+    measure = read_order(measure)
     model = GP() if model is None else model
     if refit and measure == PROJECTION:
         raise ValueError('`refit=True` re-ranks by a measure; "projection" already fits anew at every step.')
@@ -387,8 +388,8 @@ def _read_fitted(fitted: FittedGP | DrawnGP | None, data: Data) -> FittedGP | Dr
     if fitted is None:
         return None
     one = fitted.members[0] if isinstance(fitted, DrawnGP) else fitted
-    same_rows = np.array_equal(one.X_train, data.X) and np.array_equal(one.y_train, data.y)
-    if fitted.feature_names != data.names or not same_rows:
+    is_same = same_rows(one.inputs.X, data.X) and np.array_equal(one.y_train, data.y)
+    if fitted.inputs.names != data.names or not is_same:
         raise ValueError(
             "`fitted` was fitted to other rows or columns than `X` and `y`. Leave it out, or fit it to them."
         )

@@ -70,7 +70,7 @@ def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:
     """
     if isinstance(fitted, DrawnGP):
         return {}
-    of_features = [feature for kind, feature in fitted.kernel.param_labels(fitted.feature_names) if kind in PER_FEATURE]
+    of_features = [feature for kind, feature in fitted.kernel.param_labels(fitted.inputs.names) if kind in PER_FEATURE]
     is_limit = isinstance(hyper, ML2) and None not in of_features
     return {
         "start": dict(fitted.hyperparameters),

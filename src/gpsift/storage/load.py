@@ -64,6 +64,11 @@ def _check_format(meta: Any, path: str | os.PathLike[str]) -> None:
             f"{os.fspath(path)} was written by a newer gpsift ({meta.get('gpsift')}, format version {version}); this "
             f"one, {__version__}, reads versions up to {VERSION}. Update it: python3 -m pip install -U gpsift"
         )
+    if version < VERSION:
+        raise UnreadableFile(
+            f"{os.fspath(path)} was written by an older gpsift ({meta.get('gpsift')}, format version {version}), which "
+            f"{__version__} does not read: fit the model again, or load it with that version."
+        )
     objects = meta.get("objects")
     if not isinstance(objects, list) or not objects or not isinstance(meta.get("kind"), str):
         raise Damage("it lacks its kind or its objects")

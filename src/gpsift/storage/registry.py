@@ -13,7 +13,8 @@ from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import CoupledPosterior, Inferred
-from gpsift.inputs import InputMoments
+from gpsift.input_moments import InputMoments
+from gpsift.inputs import Inputs
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -49,6 +50,7 @@ CLASSES: Mapping[str, type] = {
     "DenseFactor": DenseFactor,
     "Inferred": Inferred,
     "Scaling": Scaling,
+    "Inputs": Inputs,
     "InputMoments": InputMoments,
     "FitReport": FitReport,
     "Trace": Trace,

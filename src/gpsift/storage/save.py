@@ -14,7 +14,7 @@ from gpsift.storage.trace import Trace
 from gpsift.version import __version__
 
 FORMAT = "gpsift"
-VERSION = 1
+VERSION = 2
 
 
 def save(thing: Any, path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,193 @@
+"""Functions that predict: any model, by what it says of new observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpsift import families
+from gpsift.adapters.known_inputs import known_inputs
+from gpsift.families import Family
+from gpsift.inputs import Inputs
+from gpsift.numeric import Numeric
+from gpsift.tables import read_features
+
+# How far probabilities may leave [0, 1], or their sum 1, by rounding.
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A family that a function can predict.
+
+    Parameters
+    ----------
+    family : callable
+        From the arrays that vary, and the fixed parameters by name, to the distribution.
+    returns : str
+        What the function returns, in words.
+    positive : tuple of bool
+        For each array that varies, whether it must be positive.
+    fixed : tuple of str
+        Parameters that do not vary with X and are given as options.
+    mean_of : str
+        What the first array is.
+    """
+
+    family: Callable[..., Family]
+    returns: str
+    positive: tuple[bool, ...] = (True,)
+    fixed: tuple[str, ...] = ()
+    mean_of: str = "the target"
+
+
+KINDS: Mapping[str, Kind] = {
+    "gaussian": Kind(families.Gaussian, "(mean, var), two arrays (n,)", (False, True)),
+    "student-t": Kind(families.StudentT, "(mean, scale), two arrays (n,)", (False, True), ("df",)),
+    "poisson": Kind(families.Poisson, "mean, an array (n,)"),
+    "negative-binomial": Kind(families.NegativeBinomial, "mean, an array (n,)", fixed=("concentration",)),
+    "gamma": Kind(families.Gamma, "mean, an array (n,)", fixed=("shape",)),
+    "bernoulli": Kind(
+        families.Bernoulli,
+        "the probability of class 1, an array (n,), or of both classes, (n, 2)",
+        mean_of="the probability",
+    ),
+    "categorical": Kind(
+        families.Categorical, "the probabilities of the classes, an array (n, C)", mean_of="the probability"
+    ),
+}
+
+
+def reference_of(
+    function: Callable[[Any], Any],
+    *,
+    family: str | None = None,
+    X_train: Any = None,
+    feature_names: Sequence[str] | None = None,
+    **fixed: float,
+) -> FunctionReference:
+    """A function of X as a model that can be ranked, by finite differences.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an array (n, p), or a data frame if `X_train` is one, and returns what `family` says: "gaussian" mean and
+        variance of a new observation, (n,) each; "student-t" mean and scale; "poisson", "negative-binomial" and "gamma"
+        means; "bernoulli" probabilities of class 1, (n,), or of both classes, (n, 2); "categorical" probabilities of
+        all classes, (n, C). It should be smooth, and the same each time it is called.
+    family : str
+        One of these names.
+    X_train : array or data frame (n, p), optional
+        The inputs that the model was fitted on. Their spread is the unit of scores and of steps.
+    feature_names : sequence of str, optional
+        By default those of the data frame. Needed where there is no `X_train`.
+    **fixed
+        Parameters that do not vary with X: `df` of "student-t", `concentration` of "negative-binomial", `shape` of
+        "gamma".
+
+    Returns
+    -------
+    Reference
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> def predict(X):
+    ...     return np.sin(X[:, 0]) + 3 * X[:, 1], np.full(len(X), 0.25)
+    >>> reference = gs.as_reference(predict, family="gaussian", X_train=X, feature_names=["a", "b"])
+    >>> ranking = gs.rank(reference)
+    >>> [ranking.names[j] for j in ranking.order]
+    ['b', 'a']
+    """
+    if not isinstance(family, str) or family not in KINDS:
+        raise ValueError(
+            f"What a function predicts must be said: `family` must be one of {', '.join(KINDS)}, got {family!r}."
+        )
+    kind = KINDS[family]
+    if set(fixed) != set(kind.fixed):
+        wanted = ", ".join(kind.fixed) or "no further parameter"
+        raise ValueError(f'A "{family}" function takes {wanted}, got {", ".join(fixed) or "none"}.')
+    if X_train is None and feature_names is None:
+        raise ValueError("A function does not know its inputs: pass `X_train`, or at least `feature_names`.")
+    values, own_names = (None, None) if X_train is None else read_features(X_train, name="X_train")
+    n_features = len(feature_names or ()) if values is None else values.shape[1]
+    inputs = known_inputs(n_features, values, names=feature_names, known_names=own_names)
+    frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
+    reference = FunctionReference(function, family, fixed, inputs, frame=frame)
+    if values is not None:
+        # What is wrong with the function is said here, not in the middle of a ranking.
+        once, again = reference.parameters(values[:2]), reference.parameters(values[:2])
+        if not all(np.array_equal(a, b) for a, b in zip(once, again, strict=True)):
+            raise ValueError(
+                "The function returned other values when it was called again. Differences of random predictions say "
+                "nothing: fix its seed, or average enough draws inside it with a fixed seed."
+            )
+    return reference
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionReference(Numeric):
+    """A function and the family of distributions that it predicts."""
+
+    function: Callable[[Any], Any]
+    family_name: str
+    fixed: Mapping[str, float]
+    inputs: Inputs
+    frame: Any = field(default=None)
+
+    how = "finite differences of the function"
+
+    @property
+    def mean_of(self) -> str:
+        return KINDS[self.family_name].mean_of
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        returned = self.function(self._as_given(X))
+        arrays = returned if isinstance(returned, tuple | list) else (returned,)
+        found = tuple(np.asarray(array, dtype=float) for array in arrays)
+        if self.family_name == "bernoulli" and found[0].shape == (len(X), 2):
+            found = (found[0][:, 1],)
+        self._check(found, len(X))
+        return found
+
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+        return KINDS[self.family_name].family(*parameters, **self.fixed)
+
+    def _as_given(self, X: np.ndarray) -> Any:
+        return X.copy() if self.frame is None else type(self.frame)(X, columns=self.frame.columns)
+
+    def _check(self, found: tuple[np.ndarray, ...], n_points: int) -> None:
+        kind = KINDS[self.family_name]
+        is_categorical = self.family_name == "categorical"
+        shapes_fit = all(
+            array.ndim == (2 if is_categorical else 1) and array.shape[0] == n_points for array in found
+        ) and len(found) == len(kind.positive)
+        if not shapes_fit:
+            shapes = ", ".join(str(array.shape) for array in found)
+            raise ValueError(
+                f'A "{self.family_name}" function must return {kind.returns}; at {n_points} points it returned '
+                f"{shapes}."
+            )
+        if not all(np.all(np.isfinite(array)) for array in found):
+            raise ValueError("The function returned values that are missing or infinite.")
+        if kind.mean_of == "the probability":
+            refuse_no_probabilities(found[0], is_categorical)
+        elif any(np.any(array <= 0) for array, positive in zip(found, kind.positive, strict=True) if positive):
+            raise ValueError(
+                f'A "{self.family_name}" function must return {kind.returns}, with positive '
+                f"{'variances or scales' if len(found) > 1 else 'means'}; some are not."
+            )
+
+
+def refuse_no_probabilities(p: np.ndarray, sum_to_one: bool) -> None:
+    """Refuse values outside [0, 1], and rows that do not add up to 1."""
+    if np.any(p < -ROUNDING) or np.any(p > 1.0 + ROUNDING):
+        raise ValueError(
+            f"Probabilities must lie between 0 and 1; the function returned {p.min():.3g} to {p.max():.3g}."
+        )
+    if sum_to_one and np.any(np.abs(p.sum(axis=1) - 1.0) > ROUNDING):
+        raise ValueError("The probabilities of the classes must add up to 1 in each row.")

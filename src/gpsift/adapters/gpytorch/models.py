@@ -1,0 +1,256 @@
+"""Models of GPyTorch: exact and variational Gaussian processes.
+
+Everything is read from a private copy of the model in double precision (`gpytorch_prior.py`), so that no mode, cache or
+gradient of the user's own changes. If the prior is made of a kernel that we have, the posterior is the triple of
+`gpsift.posterior` (`gpytorch_posterior.py`); anything else is differentiated by torch (`torch_autograd.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import gpytorch
+import numpy as np
+import torch
+from gpytorch.likelihoods import (
+    BernoulliLikelihood,
+    FixedNoiseGaussianLikelihood,
+    GaussianLikelihood,
+    StudentTLikelihood,
+)
+
+from gpsift.adapters.gpytorch.kernels import number_of, value_of
+from gpsift.adapters.gpytorch.posterior import WHITENED, closed_form, exact_parts, variational_parts
+from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
+from gpsift.adapters.known_inputs import known_inputs
+from gpsift.adapters.latent import NormalNoise
+from gpsift.adapters.observed import Observed
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
+from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.inputs import Inputs
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Probit, StudentT
+from gpsift.reference import Reference
+from gpsift.response import Predictive
+
+__all__ = ["LIKELIHOODS", "Derivatives", "Options", "reference_of"]
+
+Derivatives = Literal["auto", "closed", "autograd"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is to be read; see `reference_of`."""
+
+    likelihood: Any = None
+    noise: float | None = None
+    derivatives: Derivatives = "auto"
+    X_train: Any = None
+    feature_names: Sequence[str] | None = None
+    output: int | None = None
+
+    def __post_init__(self) -> None:
+        check_derivatives(self.derivatives, Derivatives)
+        if self.noise is not None:
+            check_noise(self.noise)
+
+
+def reference_of(
+    model: Any,
+    *,
+    likelihood: Any = None,
+    noise: float | None = None,
+    derivatives: Derivatives = "auto",
+    X_train: Any = None,
+    feature_names: Sequence[str] | None = None,
+    output: int | None = None,
+) -> Reference:
+    """A fitted model of GPyTorch as one that can be ranked.
+
+    Parameters
+    ----------
+    model : ExactGP, ApproximateGP or IndependentModelList
+        With one output and without batch dimensions, in training or evaluation mode, of any precision, on any device.
+    likelihood : Likelihood, optional
+        What is observed of an `ApproximateGP`, which does not know it. An `ExactGP` has its own.
+    noise : float, optional
+        Variance of the noise of a new observation, in squared units of the target. By default that of the likelihood;
+        with known noise of each training point, their mean.
+    derivatives : {"auto", "closed", "autograd"}
+        "closed" refuses kernels without closed form here, "autograd" differentiates automatically even with one.
+    X_train : array or data frame (n, p), optional
+        The training inputs, which an `ApproximateGP` does not keep. Without them, the points that are ranked give the
+        units of scores.
+    feature_names : sequence of str, optional
+        Names of the inputs.
+    output : int, optional
+        Which model of an `IndependentModelList`.
+
+    Returns
+    -------
+    Reference
+    """
+    options = Options(likelihood, noise, derivatives, X_train, feature_names, output)
+    if isinstance(model, gpytorch.models.IndependentModelList):
+        model = _one_of(model, output)
+    elif output is not None:
+        raise ValueError(f"`output` chooses from a list of models; a {type(model).__name__} is one.")
+    with differentiating():
+        if isinstance(model, gpytorch.models.ExactGP):
+            return _exact(model, options)
+        if isinstance(model, gpytorch.models.ApproximateGP):
+            return _approximate(model, options)
+    raise TypeError(
+        f"{type(model).__name__} is not a Gaussian process of GPyTorch that is known here. Known are ExactGP, "
+        "ApproximateGP and IndependentModelList. For other models pass a function, such as `as_reference(lambda X: "
+        '(mean, var), family="gaussian", X_train=X)`.'
+    )
+
+
+def _one_of(model: gpytorch.models.IndependentModelList, output: int | None) -> Any:
+    last = len(model.models) - 1
+    if not isinstance(output, int) or isinstance(output, bool) or not 0 <= output <= last:
+        raise ValueError(
+            f"A {type(model).__name__} has a ranking for each of its models. Choose one: `as_reference(model, "
+            f"output=0)`, up to {last}; got {output!r}."
+        )
+    return model.models[output]
+
+
+def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
+    if options.likelihood is not None and options.likelihood is not model.likelihood:
+        raise ValueError(f"A {type(model).__name__} has a likelihood of its own; leave `likelihood` out.")
+    if model.train_inputs is None or model.train_targets is None:
+        raise ValueError(f"This {type(model).__name__} has no training data: call its `set_train_data(X, y)` first.")
+    if len(model.train_inputs) != 1:
+        raise TypeError(f"This {type(model).__name__} takes several inputs; a ranking needs one table of features.")
+    if model.train_inputs[0].ndim != 2 or model.train_targets.ndim != 1:
+        raise _several(model)
+    if bool(torch.isnan(model.train_targets).any()):
+        raise ValueError(f"The targets of this {type(model).__name__} have missing values. Fit it without those rows.")
+    twin = private_copy(model)
+    (Z,), y = twin.train_inputs, twin.train_targets
+    shared = {"inputs": _inputs(Z, options, as_array(Z)), **_observed(twin.likelihood, options)}
+    prior = _closed_prior(twin, Z, options)
+    if prior is None:
+        return _automatic(twin, Z, shared, options)
+    kernel, mean = prior
+    with torch.no_grad():
+        noise_var = twin.likelihood(torch.zeros_like(y), [Z]).variance
+    return closed_form(exact_parts(kernel, Z, y, mean(Z), noise_var), mean, **shared)
+
+
+def _several(model: Any) -> TypeError:
+    return TypeError(
+        f"This {type(model).__name__} is a batch of models or has several tasks, and each has a ranking of its own. "
+        "Fit one model for each, or pass a function of X that predicts one of them: `as_reference(lambda X: (mean, "
+        'var), family="gaussian", X_train=X)`.'
+    )
+
+
+def _inputs(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> Inputs:
+    return known_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
+
+
+def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
+    """What is observed of the latent function, as the fields of a reference."""
+    # By the class itself, not by what it inherits: a subclass may predict something else.
+    reader = LIKELIHOODS.get(type(likelihood))
+    if reader is None:
+        raise TypeError(
+            f"{type(likelihood).__name__} is not known here; known are "
+            f"{', '.join(kind.__name__ for kind in LIKELIHOODS)}. If a normal distribution comes near enough, pass "
+            'GaussianLikelihood(); otherwise a function, such as `as_reference(lambda X: mean, family="poisson", '
+            "X_train=X)`."
+        )
+    predictive = reader(likelihood)
+    if options.noise is not None:
+        if not isinstance(predictive, NormalNoise):
+            raise ValueError(f"`noise` is for normal noise; a {type(likelihood).__name__} has none.")
+        predictive = NormalNoise(float(options.noise))
+    is_label = isinstance(likelihood, BernoulliLikelihood)
+    return {"predictive": predictive, "mean_of": "the latent function" if is_label else "the target"}
+
+
+LIKELIHOODS: dict[type, Callable[[Any], Predictive]] = {
+    GaussianLikelihood: lambda likelihood: NormalNoise(number_of(likelihood.noise)),
+    # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
+    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(value_of(likelihood.noise).mean())),
+    BernoulliLikelihood: lambda _: Observed(Probit()),
+    StudentTLikelihood: lambda likelihood: Observed(
+        StudentT(number_of(likelihood.deg_free), number_of(likelihood.noise) ** 0.5)
+    ),
+}
+
+
+def _closed_prior(model: Any, Z: torch.Tensor, options: Options) -> tuple[Kernel, Mean] | None:
+    """The kernel of the prior as ours, and its mean; None where torch is to differentiate."""
+
+    def read() -> tuple[Kernel, Mean]:
+        strategy = getattr(model, "variational_strategy", None)
+        if strategy is not None and type(strategy) not in WHITENED:
+            raise NoClosedForm(type(strategy).__name__)
+        return read_prior(model, Z)
+
+    return closed_form_or_none(read, model, options.derivatives)
+
+
+def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Reference:
+    likelihood = getattr(model, "likelihood", None) if options.likelihood is None else options.likelihood
+    if likelihood is None:
+        raise ValueError(
+            f"A {type(model).__name__} does not know what is observed of it: pass the likelihood that it was fitted "
+            "with, `as_reference(model, likelihood=likelihood)`."
+        )
+    if not int(getattr(model.variational_strategy, "variational_params_initialized", 1)):
+        raise ValueError(f"This {type(model).__name__} is not fitted yet: its variational distribution is not set.")
+    inducing = getattr(model.variational_strategy, "inducing_points", None)
+    if inducing is None or inducing.ndim != 2:
+        raise _several(model)
+    twin, likelihood = private_copy(model), private_copy(likelihood)
+    Z = twin.variational_strategy.inducing_points
+    shared = {"inputs": _inputs(Z, options, None), **_observed(likelihood, options)}
+    prior = _closed_prior(twin, Z, options)
+    if prior is None:
+        return _automatic(twin, Z, shared, options)
+    kernel, mean = prior
+    posterior, extra_var = variational_parts(kernel, twin.variational_strategy, mean(Z))
+    return closed_form(posterior, mean, extra_var=extra_var, **shared)
+
+
+def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Options) -> Reference:
+    """A model whose predictions torch differentiates; with differences instead where it does so wrongly."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        prediction = model(x)
+        return prediction.mean, prediction.variance
+
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        with gpytorch.settings.skip_posterior_variances(True):
+            return model(x).mean
+
+    with torch.no_grad(), exact_computations():
+        prediction = model(Z[:2] + 0.1)
+    if not isinstance(prediction, gpytorch.distributions.MultivariateNormal) or prediction.mean.ndim != 1:
+        raise _several(model)
+    reference = Differentiated(
+        function,
+        what="the model's predictions",
+        mean=mean,
+        covariance=lambda x: model(x).covariance_matrix,
+        within=exact_computations,
+        device=Z.device,
+        dtype=Z.dtype,
+        **shared,
+    )
+    if reference.is_differentiated_rightly(as_array(Z)):
+        return reference
+    if options.derivatives == "autograd":
+        raise ValueError(
+            f"The gradients of this {type(model).__name__} are not those of its predictions: somewhere it detaches "
+            "what it computes. Leave `derivatives` out for finite differences."
+        )
+    return reference.by_differences()

@@ -1,0 +1,157 @@
+"""What the prior of a GPyTorch model is made of, read from a copy that nobody else sees."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import gpytorch
+import numpy as np
+import torch
+from gpytorch.lazy import LazyEvaluatedKernelTensor
+from linear_operator.operators import SumLinearOperator
+
+from gpsift import families
+from gpsift.adapters.gpytorch.kernels import converted
+from gpsift.adapters.graded import GradedResponse
+from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.inputs import Inputs
+from gpsift.kernels import Kernel, Sum
+
+# A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
+ANY_SIZE = 2**31
+
+
+def private_copy(module: Any) -> Any:
+    """The same module in evaluation mode and double precision, without caches and gradients, on the same device."""
+    memo: dict[int, Any] = {}
+    for part in module.modules():
+        state = vars(part)
+        for name, empty in (("prediction_strategy", None), ("_memoize_cache", {})):
+            if state.get(name) is not None:
+                memo[id(state[name])] = empty
+        held = [*state.values(), *(state.get("train_inputs") or ())]
+        # Torch does not copy tensors that remember how they were made.
+        memo.update({id(t): t.detach().clone() for t in held if isinstance(t, torch.Tensor) and not t.is_leaf})
+    twin = copy.deepcopy(module, memo)
+    _part_from(twin, module, memo)
+    # Their default depends on the precision.
+    jitters = {name: part.jitter_val for name, part in module.named_modules() if hasattr(part, "_jitter_val")}
+    for name, jitter in jitters.items():
+        twin.get_submodule(name)._jitter_val = jitter
+    # Caches that kernels keep are cleared on the way through training mode.
+    return twin.train().eval().requires_grad_(False).to(precision_of(_device_of(module)))
+
+
+def _part_from(twin: Any, module: Any, memo: dict[int, Any]) -> None:
+    """Copy what both still share: some kernels hand their likelihood on when they are copied."""
+    theirs = {id(part) for part in module.modules()}
+    for part in [part for part in twin.modules() if id(part) not in theirs]:
+        for name, child in part._modules.items():
+            if id(child) in theirs:
+                part._modules[name] = copy.deepcopy(child, memo)
+    if {id(value) for value in twin.parameters()} & {id(value) for value in module.parameters()}:
+        raise TypeError(f"A copy of this {type(module).__name__} shares parameters with it, and must not.")
+
+
+def _device_of(module: Any) -> torch.device:
+    tensors = [*module.parameters(), *module.buffers()]
+    return tensors[0].device if tensors else torch.device("cpu")
+
+
+def precision_of(device: torch.device) -> torch.dtype:
+    """Doubles, where there are any."""
+    return torch.float32 if device.type == "mps" else torch.float64  # Apple's chips have no doubles
+
+
+@contextmanager
+def exact_computations() -> Iterator[None]:
+    """The library without approximations, whatever the user has set."""
+    settings = gpytorch.settings
+    with ExitStack() as stack:
+        for setting in (
+            settings.debug(False),  # it warns when training inputs are predicted
+            settings.prior_mode(False),
+            settings.fast_pred_var(False),
+            settings.fast_computations(covar_root_decomposition=False, log_prob=False, solves=False),
+            settings.max_cholesky_size(ANY_SIZE),
+            settings.skip_posterior_variances(False),
+            settings.lazily_evaluate_kernels(True),
+            settings.detach_test_caches(True),
+            settings.trace_mode(False),
+        ):
+            stack.enter_context(setting)
+        yield
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean function of a prior: from inputs (n, p) to (n,); `level` is its value where it has only one."""
+
+    function: Callable[[torch.Tensor], torch.Tensor]
+    device: torch.device
+    level: float | None = None
+
+    def __call__(self, X: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad(), exact_computations():
+            return self.function(X)
+
+    def at(self, X: np.ndarray, scale: np.ndarray) -> GradedResponse:
+        """Its values and derivatives."""
+        model = Differentiated(
+            lambda x: (self.function(x),),
+            predictive=families.Gaussian,
+            what="the mean function",
+            inputs=Inputs(()),
+            device=self.device,
+            dtype=precision_of(self.device),
+            within=exact_computations,
+        )
+        return GradedResponse(model, X, scale)
+
+
+def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
+    """The kernel of a model's prior as ours, and its mean function; raises `NoClosedForm` where there is none.
+
+    What `forward` is made of shows in what it returns: a covariance that is not yet evaluated knows its kernel and the
+    inputs, and those must be the very tensor that `forward` was given, without scaling or a network in between.
+    """
+    for kind in (gpytorch.models.ExactGP, gpytorch.models.ApproximateGP):
+        if isinstance(model, kind) and type(model).__call__ is not kind.__call__:
+            raise NoClosedForm(f"{type(model).__name__}.__call__")
+    x = Z.detach().clone().requires_grad_(True)
+    with differentiating(), exact_computations():
+        prior = model.forward(x)
+    kernels = _evaluated_at(prior.lazy_covariance_matrix, x)
+    terms = [converted(kernel, Z.shape[-1]) for kernel in kernels]
+    values = as_array(prior.loc)
+    is_constant = not prior.loc.requires_grad and bool(np.all(values == values[0]))
+    level = float(values[0]) if is_constant else None
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), Mean(lambda x: model.forward(x).loc, Z.device, level)
+
+
+def _evaluated_at(covariance: Any, x: torch.Tensor) -> list[Any]:
+    """Kernels whose values at x add up to a covariance."""
+    if isinstance(covariance, SumLinearOperator):
+        return [kernel for part in covariance.linear_ops for kernel in _evaluated_at(part, x)]
+    if not isinstance(covariance, LazyEvaluatedKernelTensor):
+        raise NoClosedForm(f"a covariance that is a {type(covariance).__name__}")
+    kernel = covariance.kernel
+    if covariance.params or covariance.last_dim_is_batch or covariance.x1 is not covariance.x2:
+        raise NoClosedForm(f"{type(kernel).__name__} with arguments")
+    if not _is_selection(covariance.x1, x, kernel.active_dims):
+        raise NoClosedForm(f"{type(kernel).__name__} of something else than the inputs themselves")
+    return [kernel]
+
+
+def _is_selection(selected: torch.Tensor, x: torch.Tensor, columns: Any) -> bool:
+    """Whether a tensor is x itself, or was made from it by selecting columns and by nothing else."""
+    if columns is None:
+        return selected is x
+    made_by = selected.grad_fn
+    made_from = None if made_by is None else getattr(made_by.next_functions[0][0], "variable", None)
+    return made_from is not None and made_from is x and torch.equal(selected, x[:, columns])

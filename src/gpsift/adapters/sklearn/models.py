@@ -1,0 +1,330 @@
+"""Models of scikit-learn: its Gaussian processes, alone, in pipelines and inside searches.
+
+Predictions are those of the library: a new observation has the noise of the kernel's `WhiteKernel`, and not `alpha`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import Pipeline
+
+from gpsift.adapters.known_inputs import known_inputs, read_only
+from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.mapped import ColumnMapped, OtherTarget, Transformed
+from gpsift.adapters.observed import Observed
+from gpsift.adapters.onevsrest import OneVsRest
+from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
+from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
+from gpsift.adapters.sklearn.kernels import converted, white_of
+from gpsift.inference.engine import LEAST_PRECISION
+from gpsift.inputs import Inputs
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Logit
+from gpsift.numeric import Numeric, latent_var_of
+from gpsift.posterior import Posterior, TriangularFactor
+from gpsift.reference import Reference
+
+Derivatives = Literal["auto", "closed", "numeric"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is to be read; see `reference_of`."""
+
+    output: Any = None
+    noise: str | float | None = None
+    derivatives: Derivatives = "auto"
+    X_train: Any = None
+    feature_names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_derivatives(self.derivatives, Derivatives)
+        if self.noise is not None:
+            check_noise(self.noise, "predict", "alpha")
+
+    @property
+    def are_defaults(self) -> bool:
+        """Whether nothing was asked for."""
+        asked = (self.output, self.noise, self.X_train, self.feature_names)
+        return self.derivatives == "auto" and all(option is None for option in asked)
+
+
+def reference_of(
+    model: Any,
+    *,
+    output: Any = None,
+    noise: str | float | None = None,
+    derivatives: Derivatives = "auto",
+    X_train: Any = None,
+    feature_names: Sequence[str] | None = None,
+) -> Reference:
+    """A fitted model of scikit-learn as one that can be ranked.
+
+    Parameters
+    ----------
+    model : GaussianProcessRegressor, GaussianProcessClassifier, or a model that ends in one
+        A `Pipeline`, a search with its ``best_estimator_``, a `TransformedTargetRegressor`, a `OneVsRestClassifier`.
+    output : int or label, optional
+        Which target of a regression with several; which class of a classification with more than two, against the rest.
+    noise : {"predict", "alpha"} or float, optional
+        The noise of a new observation of a regression. "predict", the default, is that of the library's own
+        ``predict``: of the `WhiteKernel`. "alpha" adds the mean of `alpha`, for those who put the noise there. A number
+        is the variance of the noise itself, in squared units of the target.
+    derivatives : {"auto", "closed", "numeric"}
+        "closed" refuses kernels without closed form here, "numeric" takes differences of predictions even with one.
+    X_train : array or data frame (n, p), optional
+        The training inputs, where the model does not keep them or they cannot be recovered through a pipeline.
+    feature_names : sequence of str, optional
+        Names of the inputs, for models that were fitted on arrays.
+
+    Returns
+    -------
+    Reference
+    """
+    return _read(model, Options(output, noise, derivatives, X_train, feature_names))
+
+
+def _read(model: Any, options: Options) -> Reference:
+    own = getattr(model, "gp_", None)
+    if isinstance(own, Reference):  # one of our own estimators, inside a pipeline or a search
+        if not options.are_defaults:
+            raise TypeError(f"A {type(model).__name__} inside another model is read as it is and takes no options.")
+        return own
+    if hasattr(model, "best_estimator_"):
+        return _read(model.best_estimator_, options)
+    for kind, reader in READERS.items():
+        if isinstance(model, kind):
+            return reader(model, options)
+    raise TypeError(
+        f"{type(model).__name__} of scikit-learn is not a Gaussian process that is known here. Known are "
+        f"{', '.join(kind.__name__ for kind in READERS)} and searches over these. For other models pass a function, "
+        'such as `as_reference(lambda X: model.predict_proba(X), family="categorical", X_train=X)`.'
+    )
+
+
+def _refuse_unfitted(model: Any, attribute: str) -> None:
+    if not hasattr(model, attribute):
+        raise NotFittedError(f"This {type(model).__name__} is not fitted yet: call its `fit(X, y)` first.")
+
+
+def _inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
+    """Names and training inputs of a model."""
+    known, names = getattr(model, "feature_names_in_", None), options.feature_names
+    return known_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
+
+
+def _support(model: Any) -> np.ndarray:
+    """The training inputs that a Gaussian process keeps."""
+    if np.ndim(model.X_train_) != 2:
+        raise TypeError(
+            f"This {type(model).__name__} was fitted on objects without columns, so there is nothing to rank."
+        )
+    return read_only(model.X_train_)
+
+
+def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
+    """The kernel as ours and its white noise; None where differences are to be taken."""
+    return closed_form_or_none(
+        lambda: converted(model.kernel_, n_features), model, options.derivatives, "finite differences"
+    )
+
+
+def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
+    _refuse_unfitted(model, "alpha_")
+    k = output_index(model, options.output, 1 if model.alpha_.ndim == 1 else model.alpha_.shape[1])
+    Z = _support(model)
+    y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
+    closed = _closed_form(model, Z.shape[1], options)
+    white = white_of(model.kernel_) if closed is None else closed[1]
+    noise_var = _noise_var(model, options.noise, white, y_scale)
+    shared: dict[str, Any] = {
+        "inputs": _inputs(model, options, Z),
+        "predictive": NormalNoise(noise_var),
+        "notices": (_no_noise(model, y_scale),) if noise_var == 0.0 and options.noise is None else (),
+    }
+    if closed is None:
+        return DifferencedRegressor(model=model, k=k, white_var=white * y_scale**2, **shared)
+    posterior = Posterior(
+        kernel=closed[0],
+        Z=Z,
+        weights=np.ascontiguousarray(model.alpha_.reshape(len(Z), -1)[:, k]),
+        factors=(TriangularFactor(np.ascontiguousarray(model.L_)),),
+        site_var=np.broadcast_to(np.asarray(model.alpha, dtype=float) + white, len(Z)).copy(),
+    )
+    return LatentGP(posterior=posterior, y_center=y_center, y_scale=y_scale, **shared)
+
+
+def _noise_var(model: GaussianProcessRegressor, noise: str | float | None, white: float, y_scale: float) -> float:
+    """Variance of the noise of a new observation, in squared units of the target."""
+    if noise is None or noise == "predict":
+        return white * y_scale**2
+    if noise == "alpha":
+        return (white + float(np.mean(model.alpha))) * y_scale**2
+    return float(noise)
+
+
+def _no_noise(model: GaussianProcessRegressor, y_scale: float) -> str:
+    alpha = float(np.mean(model.alpha)) * y_scale**2
+    return (
+        f"The kernel of this {type(model).__name__} has no WhiteKernel, so its predictions of new observations hold no "
+        "noise, and near the training points, where they are all but certain, KL scores are huge. If `alpha` is the "
+        f'noise (a variance of {alpha:.3g} in squared units of the target), pass noise="alpha"; if it is known '
+        'otherwise, noise=<variance>; noise="predict" keeps predictions as they are.'
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifferencedRegressor(Numeric):
+    """A regressor whose kernel we do not have: differences of its own `predict`."""
+
+    model: GaussianProcessRegressor
+    k: int
+    white_var: float
+    predictive: NormalNoise
+    inputs: Inputs
+    notices: tuple[str, ...] = ()
+
+    how = "finite differences of predict"
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance without white noise."""
+        mean, std = self.model.predict(as_fitted(self.model, X), return_std=True)
+        total = self._one(std) ** 2
+        return self._one(mean), latent_var_of(total, self.white_var)
+
+    def first(self, X: np.ndarray) -> np.ndarray:
+        return self._one(self.model.predict(as_fitted(self.model, X)))
+
+    def _one(self, values: np.ndarray) -> np.ndarray:
+        return values if values.ndim == 1 else values[:, self.k]
+
+
+def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
+    _refuse_unfitted(model, "base_estimator_")
+    _refuse_noise(model, options)
+    base = model.base_estimator_
+    if isinstance(base, OneVsOneClassifier):
+        raise TypeError(
+            f'A {type(model).__name__} with multi_class="one_vs_one" predicts winners of duels, without probabilities. '
+            'Fit it with multi_class="one_vs_rest".'
+        )
+    if isinstance(base, OneVsRestClassifier):
+        return _one_vs_rest(base, options, around=model)
+    if options.output is not None:
+        raise ValueError("`output` chooses among more than two classes; this classifier has two.")
+    return _two_classes(base, options, around=model)
+
+
+def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = None) -> Reference:
+    _refuse_unfitted(model, "estimators_")
+    _refuse_noise(model, options)
+    around = model if around is None else around
+    if model.multilabel_:
+        raise TypeError(
+            f"A {type(model).__name__} of several labels at once cannot be ranked; rank one of its estimators_."
+        )
+    parts = [getattr(part, "base_estimator_", part) for part in model.estimators_]
+    strange = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
+    if strange:
+        raise TypeError(f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}.")
+    members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
+    if len(members) == 1 and options.output is None:
+        return members[0]
+    if options.output is None:
+        return OneVsRest(members, np.array([member.predictive.white_var for member in members]))
+    found = np.flatnonzero(np.asarray(model.classes_) == options.output)
+    if found.size != 1 or len(members) == 1:
+        raise ValueError(
+            f"`output` must be one of the classes {', '.join(map(str, model.classes_))}, if there are more than "
+            f"two, got {options.output!r}."
+        )
+    return members[int(found[0])]
+
+
+def _refuse_noise(model: Any, options: Options) -> None:
+    if options.noise is not None:
+        raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none.")
+
+
+def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | DifferencedClassifier:
+    """Two classes: Laplace's approximation with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
+    Z = _support(model)
+    inputs = _inputs(around, options, Z)
+    closed = _closed_form(model, Z.shape[1], options)
+    if closed is None:
+        return DifferencedClassifier(model, Observed(Logit(), white_of(model.kernel_)), inputs)
+    kernel, white = closed
+    precision = model.W_sr_**2
+    usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
+    posterior = Posterior(
+        kernel=kernel,
+        Z=Z,
+        weights=model.y_train_ - model.pi_,
+        factors=(TriangularFactor(np.ascontiguousarray(model.L_), model.W_sr_),),
+        site_var=1.0 / precision + white if usable else None,
+    )
+    return LatentGP(posterior, Observed(Logit(), white), inputs, mean_of="the latent function")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifferencedClassifier(Numeric):
+    """Two classes with a kernel that we do not have: differences of the latent mean and variance."""
+
+    model: Any
+    predictive: Observed
+    inputs: Inputs
+
+    how = "finite differences of the latent mean and variance"
+    mean_of = "the latent function"
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        model = self.model
+        K = model.kernel_(model.X_train_, X)
+        root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
+        prior_var = model.kernel_.diag(X) - self.predictive.white_var
+        var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
+        return K.T @ (model.y_train_ - model.pi_), var
+
+    def first(self, X: np.ndarray) -> np.ndarray:
+        return self.model.kernel_(X, self.model.X_train_) @ (self.model.y_train_ - self.model.pi_)
+
+
+def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference:
+    _refuse_unfitted(model, "regressor_")
+    return OtherTarget(_read(model.regressor_, options))
+
+
+def _pipeline(model: Pipeline, options: Options) -> Reference:
+    last = model.steps[-1][1]
+    inner = _read(last, replace(options, X_train=None, feature_names=None))
+    steps = [step for step in active_steps(model) if step is not last]
+    first = steps[0] if steps else last
+    known = getattr(first, "feature_names_in_", None)
+    n_features = first.n_features_in_ if steps else inner.inputs.n_features
+    transform = partial(transformed, steps)
+    column_map = column_map_of(steps, n_features)
+    seen = inner.inputs.X
+    kept = None if column_map is None or seen is None else column_map.inverse(seen)
+    inputs = known_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
+    if column_map is None:
+        return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), inputs)
+    return ColumnMapped.around(inner, transform, column_map, inputs)
+
+
+READERS: dict[type, Any] = {
+    GaussianProcessRegressor: _regressor,
+    GaussianProcessClassifier: _classifier,
+    OneVsRestClassifier: _one_vs_rest,
+    TransformedTargetRegressor: _transformed_target,
+    Pipeline: _pipeline,
+}

@@ -1,0 +1,80 @@
+"""Models whose hyperparameters were drawn: many models that act as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar, overload
+
+from gpsift.inputs import Inputs, Points
+from gpsift.reference import Reference, Response
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drawn(Reference):
+    """One model for each draw of the hyperparameters; a ranking is made for each and then summarised.
+
+    Parameters
+    ----------
+    members : tuple of Reference
+        Of the same features and training inputs.
+    """
+
+    members: tuple[Reference, ...]
+
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.members[0].inputs
+
+    @property
+    def how(self) -> str:
+        return f"{self.members[0].how}, for each of {len(self.members)} draws"
+
+    @property
+    def mean_of(self) -> str:
+        return self.members[0].mean_of
+
+    @property
+    def draws(self) -> Sequence[Reference]:
+        # Copies, one at a time: the matrices that each keeps go with it, and a hundred of those would not fit.
+        return MadeWhenAsked(lambda draw: without_caches(self.members[draw]), len(self.members))
+
+    def at(self, points: Points) -> Response:
+        raise TypeError("A model of many draws has one response for each: use its `members`, or `rank`.")
+
+
+class MadeWhenAsked(Sequence[Reference]):
+    """Models that are made each time they are asked for, and kept by nobody.
+
+    Parameters
+    ----------
+    make : callable
+        Takes a number from 0 on.
+    n : int
+        How many there are.
+    """
+
+    def __init__(self, make: Callable[[int], Reference], n: int):
+        self._make, self._n = make, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, item: int) -> Reference: ...
+    @overload
+    def __getitem__(self, item: slice) -> Sequence[Reference]: ...
+    def __getitem__(self, item: int | slice) -> Reference | Sequence[Reference]:
+        chosen = range(self._n)[item]  # which knows negative numbers, and where the end is
+        return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
+
+
+def without_caches(model: T) -> T:
+    """The same model without the matrices that it, its posterior or a model inside it has computed and kept."""
+    if not is_dataclass(model):
+        return model
+    parts: dict[str, Any] = {field.name: getattr(model, field.name) for field in fields(model)}
+    parts = {name: part for name, part in parts.items() if is_dataclass(part) and not isinstance(part, Inputs)}
+    return replace(model, **{name: without_caches(part) for name, part in parts.items()})  # type: ignore[type-var]

@@ -1,0 +1,56 @@
+"""Processes of toylib."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import toylib
+from scipy.linalg import cho_solve
+
+from gpsift.adapters.known_inputs import known_inputs, read_only
+from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.options import check_derivatives, closed_form_or_none
+from gpsift.adapters.terms import NoClosedForm, added_up, radial
+from gpsift.inputs import Inputs
+from gpsift.kernels import SquaredExponential
+from gpsift.numeric import Numeric
+from gpsift.posterior import Posterior, TriangularFactor
+
+Derivatives = Literal["auto", "closed", "numeric"]
+
+
+def reference_of(model, *, derivatives: Derivatives = "auto", feature_names=None):
+    """A process of toylib as a model that can be ranked."""
+    check_derivatives(derivatives, Derivatives)
+    if not isinstance(model, toylib.Process):
+        raise TypeError(f"{type(model).__name__} of toylib is not known here. Known is Process.")
+    X = read_only(model.X)
+    inputs, predictive = known_inputs(X.shape[1], X, names=feature_names), NormalNoise(model.noise)
+    closed = closed_form_or_none(lambda: posterior_of(model, X), model, derivatives, "finite differences")
+    if closed is None:
+        return Differenced(model, predictive, inputs)
+    return LatentGP(closed, predictive, inputs, y_center=model.mean)
+
+
+def posterior_of(model, X):
+    """The triple: support points, weights, and a factor of the matrix between them."""
+    if type(model) is not toylib.Process:  # a subclass may predict something else
+        raise NoClosedForm(type(model).__name__)
+    columns = np.arange(X.shape[1])
+    term = radial(SquaredExponential, model.scales, columns, X.shape[1], signal_var=model.variance)
+    kernel, _ = added_up([term], "the covariance")
+    L = model.root
+    weights = cho_solve((L, True), model.y - model.mean)
+    return Posterior(kernel, X, weights, (TriangularFactor(L),), site_var=np.full(len(X), model.noise))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Differenced(Numeric):
+    """Differences of the library's own predictions."""
+
+    model: Any
+    predictive: NormalNoise
+    inputs: Inputs
+
+    def parameters(self, X):
+        return self.model.predict(X)

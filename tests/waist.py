@@ -1,0 +1,38 @@
+"""Asking a reference for what it says at the rows of a table."""
+
+import numpy as np
+
+from gpsift.families import Gaussian
+from gpsift.reference import Response
+
+
+def at(reference, X, rows=None):
+    return reference.at(reference.inputs.points(X, rows))
+
+
+def joint(reference, X, rows=None):
+    return reference.joint(reference.inputs.points(X, rows))
+
+
+def moments(reference, X):
+    """Mean, latent variance and, for normal noise, its variance."""
+    response = at(reference, X)
+    latent, observed = response.distribution(latent=True), response.distribution(latent=False)
+    noise_var = observed.var - latent.var if isinstance(observed, Gaussian) else np.zeros_like(latent.mean)
+    return latent.mean, latent.var, noise_var
+
+
+class PartialResponse(Response):
+    """For models that a measure asks for some of it only."""
+
+    def distribution(self, *, latent):
+        raise NotImplementedError
+
+    def gradients(self):
+        raise NotImplementedError
+
+    def step(self, j, delta):
+        raise NotImplementedError
+
+    def section(self, j, base, offset):
+        raise NotImplementedError
