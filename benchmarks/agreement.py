@@ -2,7 +2,7 @@
 
 python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
 python benchmarks/agreement.py ways --device cuda                                    # both ways, 10,000 rows, a GPU
-python benchmarks/agreement.py cells                                                 # cells, at given hyperparameters
+python benchmarks/agreement.py blocks                                                 # blocks, at given hyperparameters
 python benchmarks/agreement.py likelihoods                                           # classes, counts, on made data
 
 The first three need GPSIFT_DATA, the folder with scale/.
@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,14 +23,14 @@ from scale import data_set
 from timing import one_thread, seconds
 
 import gpsift as gs
-from gpsift.gp import rounds
+from gpsift.sparse.bound_search import BoundSearch
 
 # Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
 WAYS = ("kin40k", "pol", "protein", "elevators", "nycflights")
 WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 200
 CELLS = ("airfoil", "pol", "kin40k", "protein")
-CELLS_ROWS, CELLS_SEARCHED, CELLS_POINTS, CELL_SIZES = 3000, 1500, 200, (0, 50, 100, 200, 400)
+BLOCKS_ROWS, BLOCKS_SEARCHED, BLOCKS_POINTS, BLOCK_SIZES = 3000, 1500, 200, (0, 50, 100, 200, 400)
 MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
 # Features above this share of the top score are the ones that a reader would keep.
 KEPT = 0.1
@@ -41,7 +40,7 @@ MEASURES = (gs.KL(), gs.VAR())
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("section", choices=("points", "ways", "cells", "likelihoods"))
+    parser.add_argument("section", choices=("points", "ways", "blocks", "likelihoods"))
     parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
     parser.add_argument("--power", type=float, nargs="+", default=[0.0], help="powers of `points`")
     parser.add_argument("--only", help="one data set")
@@ -53,10 +52,10 @@ def main() -> None:
         for name in [chosen.only] if chosen.only else WAYS:
             ways(name, chosen.device)
         return
-    if chosen.section == "cells":
+    if chosen.section == "blocks":
         with one_thread():
             for name in [chosen.only] if chosen.only else CELLS:
-                cells(name)
+                blocks(name)
         return
     if chosen.section == "likelihoods":
         with one_thread():
@@ -88,7 +87,7 @@ def points(name: str, sizes: Sequence[int], powers: Sequence[float]) -> pd.DataF
 
 
 def ways(name: str, device: str | None) -> None:
-    """With cells and without, hyperparameters by the bound, by a sample and as taken, against exact inference."""
+    """With blocks and without, hyperparameters by the bound, by a sample and as taken, against exact inference."""
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
@@ -97,30 +96,30 @@ def ways(name: str, device: str | None) -> None:
     )
     print(f"{name}: exact {spent:.0f} s, density {density(exact, X[test], y[test]):.4f}", flush=True)
     references = scores(exact)
-    for way, cell_rows in (("taken", None), ("taken", 0), ("_by_bound", 0), ("_by_sample", 0)):
-        model = gs.GP(inference=gs.Sparse(m=WAYS_POINTS, cell_rows=cell_rows), device=device)
+    for way, block_rows in (("taken", None), ("taken", 0), ("by_bound", 0), ("by_sample", 0)):
+        model = gs.GP(inference=gs.Sparse(m=WAYS_POINTS, block_rows=block_rows), device=device)
         with only(way):
             sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
         found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
-        found |= {"cells": sparse.report.n_cells, **compared(sparse, references)}
+        found |= {"blocks": sparse.report.n_blocks, **compared(sparse, references)}
         listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
-        print(f"{name}: {way}{', no cells' if cell_rows == 0 else ''} {listed}", flush=True)
+        print(f"{name}: {way}{', no blocks' if block_rows == 0 else ''} {listed}", flush=True)
 
 
-def cells(name: str) -> None:
-    """Cells of several sizes against exact inference, at the hyperparameters of exact inference on some of the rows."""
+def blocks(name: str) -> None:
+    """Blocks of several sizes against exact inference, at the hyperparameters of exact inference on some rows."""
     X, y = data_set(name, None)
-    order = np.random.default_rng(0).permutation(len(y))[:CELLS_ROWS]
+    order = np.random.default_rng(0).permutation(len(y))[:BLOCKS_ROWS]
     X, y = X[order], y[order]
-    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:CELLS_SEARCHED], y[:CELLS_SEARCHED])
+    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:BLOCKS_SEARCHED], y[:BLOCKS_SEARCHED])
     signal, constant = found.kernel.terms
     hyper = gs.Fixed(signal.lengthscale, signal.signal_var, found.likelihood.noise_var, constant.constant_var)
     exact = gs.GP(inference="exact", hyper=hyper).fit(X, y)
     print(f"{name}: {len(y)} rows, exact, elpd {exact.quality.elpd:.1f}", flush=True)
     references = scores(exact)
-    for cell_rows in CELL_SIZES:
-        sparse = gs.GP(inference=gs.Sparse(m=CELLS_POINTS, cell_rows=cell_rows), hyper=hyper).fit(X, y)
-        row = {"cell_rows": cell_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
+    for block_rows in BLOCK_SIZES:
+        sparse = gs.GP(inference=gs.Sparse(m=BLOCKS_POINTS, block_rows=block_rows), hyper=hyper).fit(X, y)
+        row = {"block_rows": block_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
         print(f"{name}: " + "  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
 
 
@@ -153,21 +152,15 @@ def likelihoods() -> None:
 @contextmanager
 def only(way: str) -> Iterator[None]:
     """Let fits have one of the two ways to their hyperparameters; "taken" leaves both."""
-    by_bound, by_sample = rounds._by_bound, rounds._by_sample
-    kept: list[rounds.Found] = []
-
-    def unseen(*args: Any) -> list[rounds.Found]:
-        kept[:] = by_bound(*args)
-        return []
-
-    if way == "_by_bound":
-        rounds._by_sample = lambda *args: args[-1][-1:]
-    elif way == "_by_sample":
-        rounds._by_bound, rounds._by_sample = unseen, lambda *args: by_sample(*args[:-1], kept)
+    both = BoundSearch.answers
+    if way == "by_bound":
+        BoundSearch.answers = BoundSearch.by_bound
+    elif way == "by_sample":
+        BoundSearch.answers = lambda self, first: [self.by_sample(first, self.by_bound(first)[0].estimate)]
     try:
         yield
     finally:
-        rounds._by_bound, rounds._by_sample = by_bound, by_sample
+        BoundSearch.answers = both
 
 
 def timed(fit: Callable[[], gs.FittedGP]) -> tuple[gs.FittedGP, float]:

@@ -17,11 +17,11 @@ import torch
 import gpsift as gs
 from gpsift.arrays import like, on_device
 from gpsift.inference.exact import exact_evidence
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import sparse_evidence, sparse_model
-from gpsift.inference.sparse_engine import local_rows
-from gpsift.inference.variational_engine import VariationalEngine
 from gpsift.likelihoods import Probit
+from gpsift.sparse import local_rows
+from gpsift.sparse.bound import bound_evidence, bound_model
+from gpsift.sparse.rows import LocalRows, Rows
+from gpsift.sparse.variational_engine import VariationalEngine
 
 SECTIONS = ("agreement", "exact", "measures", "sparse", "classes")
 # Rows and features of one value with gradient of the exact log evidence.
@@ -108,10 +108,10 @@ def sparse(device: str) -> None:
     X = torch.randn(n, p, dtype=torch.float64, device=device, generator=generator)
     y = torch.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2]
     y += NOISE**0.5 * torch.randn(n, dtype=torch.float64, device=device, generator=generator)
-    model = sparse_model(gs.SquaredExponential(np.full(p, np.sqrt(p))), X[:m, :], NOISE)
+    model = bound_model(gs.SquaredExponential(np.full(p, np.sqrt(p))), X[:m, :], NOISE)
     source = LocalRows(Rows(X, y), m, 2**30)
     torch.cuda.reset_peak_memory_stats()
-    spent = best(lambda: sparse_evidence(model, source), 2)
+    spent = best(lambda: bound_evidence(model, source), 2)
     print(f"sparse, n {n}, p {p}, m {m}: value and gradient {spent:.2f} s, {peak():.1f} GiB", flush=True)
     fitted: list[gs.FittedGP] = []
     spent = seconds(lambda: fitted.append(gs.GP(hyper=gs.ML2(starts=1), inference=gs.Sparse(m=m)).fit(X, y)))

@@ -26,8 +26,8 @@ from timing import interleaved, median_ratio, one_thread, seconds
 from toys import NORMAL, toy
 
 import gpsift as gs
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import sparse_evidence, sparse_model
+from gpsift.sparse.bound import bound_evidence, bound_model
+from gpsift.sparse.rows import LocalRows, Rows
 from gpsift.threads import one_blas_thread
 
 # One of them varies, the others stay at the values in the middle.
@@ -134,8 +134,8 @@ def tasks(n: int, m: int, p: int) -> dict[str, Callable[[], object]]:
     assert gp.report.n_inducing == m
     inputs, target = gp.scaling.inputs(X), gp.scaling.target(y)
     return {
-        "sparse evaluation": lambda: sparse_evidence(
-            sparse_model(gp.kernel, gp.posterior.Z, 0.1), LocalRows(Rows(inputs, target), m)
+        "sparse evaluation": lambda: bound_evidence(
+            bound_model(gp.kernel, gp.posterior.Z, 0.1), LocalRows(Rows(inputs, target), m)
         ),
         "sparse KL": lambda: gs.rank(gp, measure=gs.KL()),
         "sparse VAR": lambda: gs.rank(gp, measure=gs.VAR()),
@@ -148,12 +148,12 @@ def large() -> None:
     inputs, target = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
     print(f"before: {peak():.2f} GiB", flush=True)
     kernel = gs.SquaredExponential(np.full(X.shape[1], 1.0)) + gs.Constant(0.1)
-    model = sparse_model(kernel, inputs[:LARGE_POINTS], 0.5)
+    model = bound_model(kernel, inputs[:LARGE_POINTS], 0.5)
     sizes = [*LARGE_ROWS, len(y)]
     order = np.random.default_rng(0).permutation(len(y))
     sources = [LocalRows(Rows(inputs[order[:n]], target[order[:n]]), LARGE_POINTS) for n in sizes]
     with one_blas_thread():  # as in a fit, where visits have threads of their own
-        rounds = [[seconds(lambda: sparse_evidence(model, source)) for source in sources] for _ in range(4)]  # noqa: B023
+        rounds = [[seconds(lambda: bound_evidence(model, source)) for source in sources] for _ in range(4)]  # noqa: B023
     times = np.min(rounds, axis=0)
     exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
     listed = ", ".join(f"{n}: {time:.3g} s" for n, time in zip(sizes, times, strict=True))
@@ -163,7 +163,7 @@ def large() -> None:
     gp = fitted[0]
     print(
         f"fit to {len(y)} rows: {spent:.0f} s, {gp.report.n_evaluations} evaluations, hyperparameters of "
-        f"{gp.report.n_rows_searched or len(y)} rows, {gp.report.n_cells} cells, peak {peak():.2f} GiB",
+        f"{gp.report.n_rows_searched or len(y)} rows, {gp.report.n_blocks} blocks, peak {peak():.2f} GiB",
         flush=True,
     )
     for measure in MEASURES:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import sparse_evidence, sparse_model
 from gpsift.kernels import Constant, SquaredExponential
+from gpsift.sparse.bound import bound_evidence, bound_model
+from gpsift.sparse.rows import LocalRows, Rows
 
 
 class SparseLibrary(ABC):
@@ -45,7 +45,7 @@ class SparseGpsift(SparseLibrary):
         self.Z, self.noise_var, self.source = Z, float(values[-1]), LocalRows(Rows(X, y), len(Z))
 
     def evaluation(self) -> Callable[[], Any]:
-        return lambda: sparse_evidence(sparse_model(self.kernel, self.Z, self.noise_var), self.source)
+        return lambda: bound_evidence(bound_model(self.kernel, self.Z, self.noise_var), self.source)
 
     def value(self) -> float:
         return self.evaluation()().value

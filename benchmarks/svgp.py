@@ -26,10 +26,10 @@ from scale import data_set
 import gpsift as gs
 from gpsift.families.gaussian import gaussian_log_density
 from gpsift.inference.exact import Evidence
-from gpsift.inference.sparse import Passes, sparse_model
-from gpsift.inference.sparse_engine import SparseEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian
+from gpsift.sparse import BoundEngine
+from gpsift.sparse.bound import Passes, bound_model
 
 BATCH = 1024
 RATES = (0.01, 0.1)
@@ -74,7 +74,7 @@ def split(name: str, rows: int | None) -> tuple[Data, Data]:
 class Evaluation(NamedTuple):
     """One evaluation of our search."""
 
-    engine: SparseEngine
+    engine: BoundEngine
     kernel: Kernel
     noise_var: float
     value: float
@@ -88,10 +88,10 @@ def ours(train: Data, test: Data, m: int) -> pd.DataFrame:
     """The best evaluation so far has a posterior at any time: afterwards, some of them predict the test rows."""
     incumbents: list[Evaluation] = []
     spent: list[float] = []
-    evidence = SparseEngine.evidence
+    evidence = BoundEngine.evidence
     began = time.perf_counter()
 
-    def recorded(engine: SparseEngine, kernel: Kernel, likelihood: Gaussian) -> Evidence:
+    def recorded(engine: BoundEngine, kernel: Kernel, likelihood: Gaussian) -> Evidence:
         answer = evidence(engine, kernel, likelihood)
         now = Evaluation(engine, kernel, float(likelihood.noise_var), answer.value)
         spent.append(time.perf_counter() - began)
@@ -100,14 +100,14 @@ def ours(train: Data, test: Data, m: int) -> pd.DataFrame:
         )
         return answer
 
-    SparseEngine.evidence = recorded
+    BoundEngine.evidence = recorded
     gp = gs.GP(inference=gs.Sparse(m=m), hyper=gs.ML2(starts=1), standardize=False).fit(*train)
     total = time.perf_counter() - began
-    SparseEngine.evidence = evidence
+    BoundEngine.evidence = evidence
     rows = []
     for i in np.unique(np.linspace(0, len(incumbents) - 1, SHOWN).astype(int)):
         best = incumbents[i]
-        posterior = Passes(sparse_model(best.kernel, best.engine.Z, best.noise_var), best.engine.source).posterior()
+        posterior = Passes(bound_model(best.kernel, best.engine.Z, best.noise_var), best.engine.source).posterior()
         latent = posterior.at(test[0])
         rows.append((spent[i], mlpd(test[1], latent.mean, latent.var + best.noise_var)))
     rows.append((total, float(np.mean(gp.predict(test[0]).log_density(test[1])))))

@@ -9,8 +9,9 @@ import scipy.linalg  # its BLAS is a pool of its own  # noqa: F401
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import gpsift as gs
-from gpsift.gp.hyper import Hyper
-from gpsift.inference import ExactEngine, SparseEngine
+from gpsift.hyper.choices import Hyper
+from gpsift.inference import ExactEngine
+from gpsift.sparse import BoundEngine
 from gpsift.threads import (
     PARALLEL_SIZE,
     blas_threads_for,
@@ -105,7 +106,7 @@ def test_fit_and_rank_use_one_thread_and_give_it_back():
 
 def test_dense_searches_of_a_sparse_fit_have_all_threads_and_sparse_ones_one(monkeypatch):
     seen = {"exact": set(), "sparse": set()}
-    for engine in (ExactEngine, SparseEngine):
+    for engine in (ExactEngine, BoundEngine):
         monkeypatch.setattr(
             engine,
             "evidence",

@@ -23,7 +23,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 import gpsift as gs
-from gpsift.gp.problem import Problem
+from gpsift.hyper.problem import Problem
 from gpsift.threads import blas_threads_for
 from gpsift.work import Bench, Checkpoint, Task
 

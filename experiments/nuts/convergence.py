@@ -27,8 +27,8 @@ import pandas as pd
 from scipy.optimize import minimize
 
 import gpsift as gs
-from gpsift.gp.nuts import log_posterior
-from gpsift.gp.problem import Problem
+from gpsift.hyper.nuts import log_posterior
+from gpsift.hyper.problem import Problem
 from gpsift.threads import blas_threads_for
 
 FILES = {"housing": "boston_housing.csv", "concrete": "scale/concrete.csv.gz"}

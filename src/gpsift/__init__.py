@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
 from gpsift.gp import GP, MAP, ML2, NUTS, DistributedGP, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
-from gpsift.inference import Sparse
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
@@ -28,6 +27,7 @@ from gpsift.selection.projection import project
 from gpsift.selection.search import search
 from gpsift.selection.sizes import suggest_size
 from gpsift.selection.stability import stability
+from gpsift.sparse import Sparse
 from gpsift.storage import load, save
 from gpsift.version import __version__
 

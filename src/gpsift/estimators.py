@@ -17,17 +17,15 @@ from sklearn.utils import check_random_state, validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpsift.gp.hyper import MAP, ML2, Hyper
-from gpsift.gp.model import GP, LIKELIHOODS, Inference, default_kernel
+from gpsift.gp.model import GP, Inference, default_kernel
+from gpsift.hyper.choices import MAP, ML2, Hyper
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Likelihood, Softmax
+from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax, read_regression
 from gpsift.relevance import Measure, rank
 
 if TYPE_CHECKING:
     from gpsift.results import Prediction, Ranking
 
-REGRESSION = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma")
-POSITIVE = ("poisson", "negative-binomial", "gamma")  # targets below 0 are refused
 LINKS = ("probit", "logit")
 LARGEST_SEED = 2**31 - 1
 
@@ -158,7 +156,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
 
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
         """The model that the parameters stand for, and the target that it takes."""
-        return self._gp(_regression_likelihood(self.likelihood)), y
+        return self._gp(read_regression(self.likelihood)), y
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Mean of a new observation at each row, and on request its standard deviation.
@@ -190,7 +188,10 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
 
     @property
     def _needs_positive_target(self) -> bool:
-        return any(self.likelihood == name or type(self.likelihood) is LIKELIHOODS[name] for name in POSITIVE)
+        try:
+            return not read_regression(self.likelihood).takes_negative
+        except ValueError:  # which `fit` says
+            return False
 
 
 class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
@@ -302,18 +303,6 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         # Each class on its own, not as 1 - p, so that a small probability keeps its digits.
         codes = np.arange(float(self.classes_.size))
         return np.column_stack([prediction.log_density(np.full(len(prediction.latent_mean), c)) for c in codes])
-
-
-def _regression_likelihood(likelihood: Any) -> Likelihood:
-    known = {name: LIKELIHOODS[name] for name in REGRESSION}
-    if isinstance(likelihood, str) and likelihood in known:
-        return known[likelihood]()
-    if isinstance(likelihood, Likelihood) and type(likelihood) in known.values():
-        return likelihood
-    raise ValueError(
-        f"`likelihood` of a regression must be one of {', '.join(REGRESSION)}, or an object of these, got "
-        f"{likelihood!r}. For classes there is `GPClassifier`, for all likelihoods `GP`."
-    )
 
 
 def _seeded(hyper: Any, random_state: Any) -> Any:

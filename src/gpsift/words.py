@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Names separated by commas, the first of them where there are many.
+def listed(names: Iterable[Any], most: int | None = 8) -> str:
+    """The first `most` of them, or all, separated by commas; dots where there are others.
 
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b, ...'
+    >>> listed(["age", "height", "weight"], most=2)
+    'age, height, ...'
     """
-    names = list(names)
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    shown = list(map(str, names))
+    return ", ".join(shown[:most]) + (", ..." if most is not None and len(shown) > most else "")

@@ -38,7 +38,7 @@ def assert_rows_are(found, X, y, noise_var=None):
 def test_unequal_and_empty_partitions(table, divided):
     found = read_collections(*divided(*table))
     assert_rows_are(found, *table)
-    assert [block.n for block in found.blocks] == [100, 5, 195, 100]
+    assert [partition.n for partition in found.partitions] == [100, 5, 195, 100]
 
 
 def test_chunks_of_columns_and_other_chunks_of_the_target(table):
@@ -62,7 +62,7 @@ def test_frames_with_filtered_partitions(table):
 
 
 def test_rows_are_drawn_as_in_memory(table, divided):
-    from gpsift.inference.rows import LocalRows, Rows
+    from gpsift.sparse.rows import LocalRows, Rows
 
     extremes = table[1].argmin(), table[1].argmax()
     for size in (50, 2000):

@@ -11,9 +11,9 @@ from optional import need
 import gpsift as gs
 from gpsift.cluster import read_collections
 from gpsift.gp.distributed import standardised
-from gpsift.inference.rows import LocalRows, Rows
-from gpsift.inference.sparse import moments, sparse_evidence, sparse_model
 from gpsift.relevance import points as points_module
+from gpsift.sparse.bound import bound_evidence, bound_model, row_sums
+from gpsift.sparse.rows import LocalRows, Rows
 
 need("distributed")
 array = need("dask.array")
@@ -39,12 +39,12 @@ def test_statistics_objective_and_gradient_are_those_of_one_process(client, tabl
     (visited_by,) = there.joined(process)
     assert set(visited_by) <= set(client.run(os.getpid).values())
     for power, noise_var in ((0.0, 0.05), (0.5, None)):
-        model = sparse_model(here.kernel, here.posterior.Z, noise_var, power=power)
-        one, other = (source.total(partial(moments, model)) for source in (local, there))
+        model = bound_model(here.kernel, here.posterior.Z, noise_var, power=power)
+        one, other = (source.total(partial(row_sums, model)) for source in (local, there))
         for name in ("AA", "Ay", "yy", "log_det", "penalty", "n"):
             expected = getattr(one, name)
             assert_allclose(getattr(other, name), expected, rtol=1e-10, atol=1e-10 * np.max(np.abs(expected)))
-        one, other = sparse_evidence(model, local), sparse_evidence(model, there)
+        one, other = bound_evidence(model, local), bound_evidence(model, there)
         assert_allclose(other.value, one.value, rtol=1e-10)
         assert_allclose(other.gradient, one.gradient, rtol=1e-10, atol=1e-10 * np.abs(one.gradient).max())
 
@@ -75,7 +75,7 @@ def test_fitted_objective_is_that_of_one_process(table, divided):
     X, y = divided(*table[:2])
     model = gs.GP(hyper=gs.ML2(starts=1, max_iterations=5), inference=gs.Sparse(m=M))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpsift.gp.rounds.MAX_ROUNDS", 1)
+        patch.setattr("gpsift.sparse.search.MAX_PICKS", 1)
         patch.setattr("gpsift.gp.fitreport.notice", lambda _message: None)  # so few iterations do not converge
         there, here = model.fit(X.persist(), y.persist()), model.fit(*table[:2])
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-4)

@@ -29,7 +29,7 @@ def slowly(block):
 def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, killing, monkeypatch):
     X, y, _ = table
     client = cluster_of(2)
-    monkeypatch.setattr("gpsift.gp.rounds.MAX_ROUNDS", 1)
+    monkeypatch.setattr("gpsift.sparse.search.MAX_PICKS", 1)
     monkeypatch.setattr("gpsift.gp.fitreport.notice", lambda _message: None)  # so few iterations do not converge
     model = gs.GP(hyper=gs.ML2(starts=1, max_iterations=3), inference=gs.Sparse(m=20))
     expected = model.fit(X, y)
@@ -67,7 +67,7 @@ def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
     hyper = gs.Fixed(lengthscale=np.append(1.0, np.full(WIDTH - 1, 100.0)), noise_var=0.1)
     with client.as_current():
         before = client.run(os.getpid)
-        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=6, chunk_bytes=2**20, cell_rows=0)).fit(X, y)
+        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=6, chunk_bytes=2**20, block_rows=0)).fit(X, y)
         ranking = gs.rank(gp)
         assert client.run(os.getpid) == before  # none was restarted for its memory
     assert gp.n_rows == rows * n_blocks

@@ -18,7 +18,7 @@ NEW = X[:20] + 0.1
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
 EACH_NOISE = np.random.default_rng(0).uniform(0.01, 0.2, N)
 
-SPARSE = gs.Sparse(m=30, cell_rows=0), gs.Sparse(m=30, power=0.5, cell_rows=0), gs.Sparse(m=10, cell_rows=25)
+SPARSE = gs.Sparse(m=30, block_rows=0), gs.Sparse(m=30, power=0.5, block_rows=0), gs.Sparse(m=10, block_rows=25)
 each_inference = pytest.mark.parametrize("inference", ["exact", *SPARSE], ids=str)
 
 
@@ -97,7 +97,7 @@ LIKELIHOODS = {
 @pytest.mark.parametrize("name", LIKELIHOODS)
 @pytest.mark.parametrize("measure", [gs.KL(), gs.KL(delta=1e-4), gs.KL(latent=True), gs.VAR()], ids=lambda m: m.label)
 def test_sparse_models_of_classes_and_counts_are_those_of_numpy(name, measure, monkeypatch):
-    monkeypatch.setattr("gpsift.inference.variational.AVERAGED_BYTES", 8 * 17)
+    monkeypatch.setattr("gpsift.sparse.variational.AVERAGED_BYTES", 8 * 17)
     likelihood, y, sizes, params = LIKELIHOODS[name]
     hyper = gs.Fixed(lengthscale=1.0, signal_var=1.3, constant_var=0.2, **params)
     here, there = (

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import expit, ndtr
 
 import gpsift as gs
-from gpsift.gp.hyper import MAP, ML2, Fixed
+from gpsift.hyper.choices import MAP, ML2, Fixed
 from gpsift.inference import ep
 from gpsift.kernels import Constant, Linear, SquaredExponential
 from gpsift.likelihoods import Gamma, Gaussian, Logit, NegativeBinomial, Poisson, StudentT

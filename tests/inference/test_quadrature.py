@@ -17,11 +17,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr
 
 from gpsift.inference.engine import EPEngine, LaplaceEngine
-from gpsift.inference.rows import Rows
-from gpsift.inference.sparse_engine import Sparse, local_rows
-from gpsift.inference.variational_engine import VariationalEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Likelihood, Logit, NegativeBinomial, Poisson, Probit, StudentT
+from gpsift.sparse import Sparse, local_rows
+from gpsift.sparse.rows import Rows
+from gpsift.sparse.variational_engine import VariationalEngine
 
 X = np.array([[0.0], [0.8], [1.9]])
 X_NEW = np.array([[1.2]])

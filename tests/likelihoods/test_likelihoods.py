@@ -11,12 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 from scipy.special import expit, ndtr
 
-from gpsift.gp.optimise import LIMITS
+from gpsift.hyper.optimise import LIMITS
 from gpsift.likelihoods import (
     Binomial,
     Gamma,
     Gaussian,
-    KnownNoise,
     Logit,
     NegativeBinomial,
     Poisson,
@@ -76,7 +75,7 @@ def test_derivatives_match_differences(likelihood, y, size, scipy_of):  # noqa: 
     assert_allclose(third, difference(lambda f: likelihood.derivatives(y, f, size).second, F), rtol=1e-7, atol=1e-8)
 
 
-@each({name: case for name, case in CASES.items() if case[0].PARAMS})
+@each({name: case for name, case in CASES.items() if case[0].params})
 def test_log_param_derivatives_match_differences(likelihood, y, size, scipy_of):  # noqa: ARG001
     theta = likelihood.log_params
     found = likelihood.log_param_derivatives(y, F, size)
@@ -97,7 +96,7 @@ def test_log_param_derivatives_match_differences(likelihood, y, size, scipy_of):
 
 @each(CASES)
 def test_likelihoods_without_parameters_have_no_parameter_derivatives(likelihood, y, size, scipy_of):  # noqa: ARG001
-    assert len(likelihood.log_param_derivatives(y, F, size)) == len(likelihood.PARAMS) == likelihood.log_params.size
+    assert len(likelihood.log_param_derivatives(y, F, size)) == len(likelihood.params) == likelihood.log_params.size
 
 
 @pytest.mark.parametrize("concentration", [1e6, LIMITS["concentration"][1]])
@@ -271,7 +270,7 @@ def test_expected_log_density_and_its_slopes_match_sums(name, sd):
     assert_allclose(found.first, derivatives[0], rtol=1e-8, atol=1e-8)
     assert_allclose(found.bend, -derivatives[1], rtol=1e-8, atol=1e-8)
     slopes = likelihood.expected_param_slopes(y, F, np.full(5, sd**2), size)
-    assert len(slopes) == len(likelihood.PARAMS)
+    assert len(slopes) == len(likelihood.params)
     for k, slope in enumerate(slopes):
         expected = normal_average(
             lambda f, k=k: likelihood.log_param_derivatives(column, f, sizes)[k].log_density, F, sd
@@ -405,11 +404,39 @@ def test_in_units_is_the_density_of_a_rescaled_target(likelihood):
 
 def test_known_noise_is_gaussian_with_the_mean_variance_for_new_points():
     variances = np.array([0.1, 0.2, 0.3, 0.4, 1.0])
-    known, average = KnownNoise(variances), Gaussian(0.4)
+    known, average = Gaussian(variances), Gaussian(0.4)
     assert_allclose(known.log_density(REALS, F, ONE), average.log_density(REALS, F, ONE))
     assert_allclose(known.conditional_cdf(REALS, F, ONE), average.conditional_cdf(REALS, F, ONE))
     assert_allclose(known.training_predictive(F, ONE, ONE).var, 1.0 + variances)
     assert_allclose(known.predictive(F, ONE, ONE).var, 1.4)
+
+
+def test_known_noise_is_not_searched():
+    known = Gaussian(np.array([0.1, 0.2]))
+    assert known.knows_noise
+    assert known.params == ()
+    assert known.log_params.size == 0
+    assert known.log_param_derivatives(REALS, F, ONE) == known.expected_param_slopes(REALS, F, ONE, ONE) == []
+    assert Gaussian(0.1).params == ("noise_var",)
+
+
+def test_gaussian_noise_is_equal_by_its_variances():
+    assert Gaussian(0.1) == Gaussian(0.1) != Gaussian(np.array([0.1]))
+    assert Gaussian(np.array([0.1, 0.2])) == Gaussian(np.array([0.1, 0.2])) != Gaussian(np.array([0.1, 0.3]))
+    assert hash(Gaussian(np.array([0.1, 0.2]))) == hash(Gaussian(np.array([0.1, 0.2])))
+
+
+@pytest.mark.parametrize("noise_var", [0.0, np.inf, np.array([0.1, -1.0])])
+def test_gaussian_rejects_noise_that_is_not_positive(noise_var):
+    with pytest.raises(ValueError, match="`noise_var` of Gaussian must be positive and finite"):
+        Gaussian(noise_var)
+
+
+def test_only_gaussian_noise_has_a_noise_variance():
+    with pytest.raises(AttributeError, match="a Poisson likelihood has no noise variance"):
+        _ = Poisson().noise_var
+    with pytest.raises(ValueError, match="a Poisson likelihood has no such noise"):
+        Poisson().with_noise_var(1.0)
 
 
 @pytest.mark.parametrize("y", [[0.0, 1, 2], [-1.0, 1, 1], [0.0, 0.5, 1]])

@@ -35,8 +35,8 @@ def fitted():
 
 
 @cache
-def fitted_in_cells():
-    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, cell_rows=9)).fit(*data())
+def fitted_in_blocks():
+    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, block_rows=9)).fit(*data())
 
 
 @cache
@@ -104,9 +104,9 @@ def cases():
         gp.posterior,
         gp.posterior.factors[0],
         classes.posterior,
-        fitted_in_cells(),
-        fitted_in_cells().posterior,
-        fitted_in_cells().posterior.cells,
+        fitted_in_blocks(),
+        fitted_in_blocks().posterior,
+        fitted_in_blocks().posterior.blocks,
         gp.inferred,
         gp.scaling,
         gp.report,
@@ -117,7 +117,7 @@ def cases():
         *(kernels.SquaredExponential(), kernels.Matern32(2.0, shared=True), kernels.Matern52(np.array([1.0, 2.0]))),
         *(kernels.RationalQuadratic(shape=0.5), kernels.Linear(), kernels.Constant(2.0)),
         kernels.Linear() + kernels.Constant(),
-        *(likelihoods.Gaussian(0.2), likelihoods.KnownNoise(var), likelihoods.Probit(), likelihoods.Logit()),
+        *(likelihoods.Gaussian(0.2), likelihoods.Gaussian(var), likelihoods.Probit(), likelihoods.Logit()),
         *(likelihoods.Softmax(3), likelihoods.Binomial(), likelihoods.Poisson(), likelihoods.NegativeBinomial(2.0)),
         *(likelihoods.Gamma(2.0), likelihoods.StudentT(5.0, 0.1)),
         *(gs.ML2(starts=2), gs.MAP(), gs.NUTS(draws=10), gs.Fixed(lengthscale=[1.0, 2.0], noise_var=0.1)),

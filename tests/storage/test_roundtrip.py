@@ -14,8 +14,8 @@ from storage_cases import assert_same, cases, data, drawn, fitted, fitted_classe
 
 import gpsift as gs
 from gpsift.gp import FittedMulticlass
-from gpsift.gp.hyper import Hyper
-from gpsift.gp.priors import Prior
+from gpsift.hyper.choices import Hyper
+from gpsift.hyper.priors import Prior
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.posterior import Factor

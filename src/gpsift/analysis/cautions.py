@@ -8,11 +8,14 @@ import numpy as np
 
 from gpsift.analysis.record import Caution
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.gp.nuts import advice
+from gpsift.hyper.nuts import advice
 from gpsift.tabular import Prepared
+from gpsift.words import listed
 
 CORRELATED = 0.9
 PAIRS_SHOWN = 5
+# Names of columns in a caution.
+SHOWN = 6
 # Fewer rows than this for each column make any ranking shaky.
 ROWS_PER_COLUMN = 5
 
@@ -56,7 +59,7 @@ def _trouble_of_the_fit(model: FittedGP | DrawnGP, table: Prepared) -> list[Caut
             Caution(
                 "Several fits describe the data equally well",
                 "Starts of the search ended at different optima; they disagree on the length-scales of "
-                f"{_listed(_owners(report.moving_features, owner))}. KL and VAR suffer less from this than ARD.",
+                f"{listed(_owners(report.moving_features, owner), SHOWN)}. KL and VAR suffer less from this than ARD.",
             )
         )
     if report.at_limit:
@@ -66,15 +69,15 @@ def _trouble_of_the_fit(model: FittedGP | DrawnGP, table: Prepared) -> list[Caut
         found.append(
             Caution(
                 "Few values, taken for levels",
-                f"{_listed(stepped)}: the length-scale is far shorter than the gaps between the values, and slopes "
-                "miss the jumps. Say that it is a category (--categorical), or keep the default --hyper map.",
+                f"{listed(stepped, SHOWN)}: the length-scale is far shorter than the gaps between the values, and "
+                "slopes miss the jumps. Say that it is a category (--categorical), or keep the default --hyper map.",
             )
         )
     # A level that no row has is no news; a column without any variation is.
     varying = {name for column, name in owner.items() if column not in report.constant_columns}
     constant = [name for name in _owners(report.constant_columns, owner) if name not in varying]
     if constant:
-        found.append(Caution("Constant columns", f"{_listed(constant)}: always the same, relevance 0."))
+        found.append(Caution("Constant columns", f"{listed(constant, SHOWN)}: always the same, relevance 0."))
     if isinstance(model, DrawnGP):
         found += [Caution("The sampler is in trouble", trouble) for trouble in advice(model.diagnostics)]
     return found
@@ -122,7 +125,3 @@ def _few_rows(table: Prepared) -> list[Caution]:
 def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> list[str]:
     """The user's columns that these stand for, each once."""
     return list(dict.fromkeys(owner[column] for column in columns))
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

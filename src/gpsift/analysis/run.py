@@ -17,8 +17,7 @@ from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.record import Analysis
 from gpsift.counted import counted
 from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
-from gpsift.gp.hyper import Hyper
-from gpsift.inference import Sparse
+from gpsift.hyper.choices import Hyper
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.results import Path, Ranking, Stability
@@ -27,6 +26,7 @@ from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.stability import stability
 from gpsift.selection.units import Units
+from gpsift.sparse import Sparse
 from gpsift.tabular import Prepared, prepare, read_file
 from gpsift.tabular.prepare import Missing, Task
 from gpsift.work import FitBar, ShareBar, WaitingBar

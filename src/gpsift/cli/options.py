@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gpsift.gp import MAP, ML2, NUTS
-from gpsift.gp.hyper import Hyper
+from gpsift.hyper.choices import Hyper
 from gpsift.relevance.named import MeasureName
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.cluster.passes import Pass, dask_module
-from gpsift.cluster.rows import Block, ClusterRows, Reading
+from gpsift.cluster.rows import ClusterRows, Partition, Reading
 from gpsift.tables import is_dask, read_target
 
 
@@ -51,12 +51,12 @@ def read_collections(
         name: _partitions(values if lengths[name] == lengths["X"] else _divided(values, lengths[name], lengths["X"]))
         for name, values in given.items()
     }
-    blocks = [
-        Block(n, tuple(tables[name][k] if name in tables else numbers.get(name) for name in fields))
+    partitions = [
+        Partition(n, tuple(tables[name][k] if name in tables else numbers.get(name) for name in fields))
         for k, n in enumerate(lengths["X"])
         if n > 0
     ]
-    return ClusterRows(blocks, names, Reading(n_features, size_name=size_name), held=given)
+    return ClusterRows(partitions, names, Reading(n_features, size_name=size_name), held=given)
 
 
 def _number(value: Any, name: str) -> float | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from gpsift.work.bars import TaskBar, is_shown
 
-# So many sums are added by one task.
+# Sums that are added by one task.
 FAN_IN = 8
 # How a client announces itself in dask's settings.
 CLUSTER = "dask.distributed"

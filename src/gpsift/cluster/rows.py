@@ -12,14 +12,14 @@ import numpy as np
 
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.cluster.passes import Pass
-from gpsift.inference.rows import Rows, Totals
+from gpsift.sparse.rows import Rows, Totals
 from gpsift.tables import feature_values, target_values
 
 T = TypeVar("T", bound=Totals)
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class Partition:
     """A partition of at least one row: how many it has, and the delayed tables of which Rows are made.
 
     A number in place of a table is that of all rows.
@@ -76,7 +76,7 @@ class ClusterRows:
 
     Parameters
     ----------
-    blocks : sequence of Block
+    partitions : sequence of Partition
     names : tuple of str or None
         Of the columns, where they have any.
     reading : Reading
@@ -88,15 +88,15 @@ class ClusterRows:
 
     def __init__(
         self,
-        blocks: Sequence[Block],
+        partitions: Sequence[Partition],
         names: tuple[str, ...] | None,
         reading: Reading,
         held: Any = None,
         extremes: Sequence[int] = (),
     ):
-        self.blocks, self.names, self.reading = tuple(blocks), names, reading
+        self.partitions, self.names, self.reading = tuple(partitions), names, reading
         self.held, self.extremes = held, np.array(extremes, dtype=int)
-        self._starts = np.cumsum([0, *(block.n for block in self.blocks)])
+        self._starts = np.cumsum([0, *(partition.n for partition in self.partitions)])
 
     @property
     def n(self) -> int:
@@ -104,19 +104,22 @@ class ClusterRows:
 
     def read_as(self, *, extremes: Sequence[int] = (), **changes: Any) -> Self:
         """The same rows, read in another way: the fields of `Reading`."""
-        return type(self)(self.blocks, self.names, replace(self.reading, **changes), self.held, extremes)
+        return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.held, extremes)
 
     def total(self, visit: Callable[[Rows], T]) -> T:
         one_pass = Pass(_name(visit), (visit, self.reading))
-        for block in self.blocks:
-            one_pass.add(_total_of_block, *block.tables)
+        for partition in self.partitions:
+            one_pass.add(_total_of_partition, *partition.tables)
         return one_pass.total()
 
     def joined(self, visit: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
         one_pass = Pass(_name(visit), (visit, self.reading))
-        for block in self.blocks:
-            one_pass.add(_joined_in_block, *block.tables)
+        for partition in self.partitions:
+            one_pass.add(_joined_in_partition, *partition.tables)
         return tuple(np.concatenate(pieces) for pieces in zip(*one_pass.results(), strict=True))
+
+    def undivided(self) -> Self:
+        return self  # a partition is visited in chunks, which have to fit into the memory of whoever has it
 
     def sample(self, size: int, seed: int) -> Rows:
         # The rows that `LocalRows` would draw: a model is the same wherever its rows are.
@@ -129,9 +132,9 @@ class ClusterRows:
         """The rows with these ascending numbers, in this process."""
         one_pass = Pass("rows", self.reading)
         edges = np.searchsorted(which, self._starts)
-        for block, start, first, last in zip(self.blocks, self._starts, edges, edges[1:], strict=False):
+        for partition, start, first, last in zip(self.partitions, self._starts, edges, edges[1:], strict=False):
             if last > first:
-                one_pass.add(_rows_of_block, which[first:last] - start, *block.tables)
+                one_pass.add(_rows_of_partition, which[first:last] - start, *partition.tables)
         return _stacked(one_pass.results())
 
 
@@ -141,12 +144,12 @@ def _column(values: Any, n: int, name: str) -> np.ndarray | None:
     return np.full(n, values) if isinstance(values, float) else target_values(values, name)
 
 
-def _total_of_block(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
+def _total_of_partition(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
     visit, reading = carried
     return functools.reduce(operator.add, map(visit, reading.chunks(*tables)))
 
 
-def _joined_in_block(
+def _joined_in_partition(
     carried: tuple[Callable[[Rows], tuple[Any, ...]], Reading], *tables: Any
 ) -> tuple[np.ndarray, ...]:
     visit, reading = carried
@@ -154,7 +157,7 @@ def _joined_in_block(
     return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
 
-def _rows_of_block(reading: Reading, which: np.ndarray, *tables: Any) -> Rows:
+def _rows_of_partition(reading: Reading, which: np.ndarray, *tables: Any) -> Rows:
     return reading.made(reading.read(*tables).take(which))
 
 

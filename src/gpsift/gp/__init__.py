@@ -9,11 +9,11 @@ models, `quality.py` the leave-one-out sheet. The mathematics of posteriors is i
 from gpsift.gp.distributed import DistributedGP
 from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.hyper import MAP, ML2, Fixed
 from gpsift.gp.model import GP
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.gp.nuts import NUTS
-from gpsift.gp.priors import GammaPrior, HalfT, InverseGamma
+from gpsift.hyper.choices import MAP, ML2, Fixed
+from gpsift.hyper.nuts import NUTS
+from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma
 
 __all__ = [
     "GP",

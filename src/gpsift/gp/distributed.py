@@ -15,21 +15,20 @@ import numpy as np
 
 from gpsift.chunks import CHUNK_BYTES
 from gpsift.cluster import NOWHERE, ClusterRows, Spread, Summary, read_collections, summarise
-from gpsift.gp.closing import Closing, empty_of
 from gpsift.gp.fitreport import FEW_VALUES, FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.nuts import NUTS
-from gpsift.gp.problem import Problem
-from gpsift.gp.related import informed
-from gpsift.gp.rounds import estimate_in_rounds
+from gpsift.gp.last_pass import LastPass, without_inputs
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import Sparse, SparseEngine, sparse_engine_for
-from gpsift.inference.rows import Rows
+from gpsift.hyper.nuts import NUTS
+from gpsift.hyper.problem import Problem
+from gpsift.hyper.related import informed
 from gpsift.inputs import Inputs
 from gpsift.likelihoods import Likelihood, given_size
 from gpsift.notices import notice
 from gpsift.results import Quality, SampledQuality
 from gpsift.savable import Savable
+from gpsift.sparse import Sparse, search_for
+from gpsift.sparse.rows import Rows
 from gpsift.tables import default_names, refuse_extreme, refuse_missing, refuse_not_finite
 
 if TYPE_CHECKING:
@@ -100,29 +99,30 @@ def fit_distributed(
         extremes=(int(summary.bounds.lowest[p]), int(summary.bounds.highest[p])),
         transform=partial(standardised, scaling),
     )
+    search = search_for(likelihood)
     problem = Problem(
         kernel=kernel,
         likelihood=likelihood,
         X=scaling.inputs(_two_rows(spread.mean[:p], sd)),
         y=scaling.target(_two_rows(spread.mean[p], spread.sd[p])),
-        engine=sparse_engine_for(likelihood).picking(source, kernel, choice),
+        engine=search.engine.picking(source, kernel, choice),
         names=names,
     )
-    estimate, problem = estimate_in_rounds(gp.hyper, informed(problem, start, ceiling))
+    known = start.hyperparameters if isinstance(start, FittedGP) else start
+    estimate, problem = search(gp.hyper, informed(problem, known, ceiling)).run()
     kernel, likelihood = problem.split(estimate.log_params)
     engine = problem.engine
-    assert isinstance(engine, SparseEngine)
     inferred, left_out = engine.solved(kernel, likelihood)
     inert = tuple(name for name, is_constant in zip(names, constant, strict=True) if is_constant)
     stepped = stepped_features(scaling.inputs(summary.values.table), kernel, names)
     report = FitReport.of(estimate, inferred, inert, stepped)
     report.warn()
-    empty = empty_of(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), choice.seed)
-    closing = Closing(left_out, likelihood, scaling, spread.mean[:p], sd, empty)
+    level = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), choice.seed)
+    last = LastPass(left_out, likelihood, scaling, spread.mean[:p], sd, level)
     log_evidence = max(inferred.log_evidence, report.evidence_bound)
-    sheet, inputs = closing.sheet(source, choice.seed, log_evidence, report.n_searched)
+    sheet, inputs = last.sheet(source, choice.seed, log_evidence, report.n_searched)
     return DistributedGP(
-        posterior=inferred.posterior,  # type: ignore[arg-type]
+        posterior=inferred.posterior,
         likelihood=likelihood,
         inferred=inferred,
         inference=engine.name,

@@ -13,7 +13,7 @@ from gpsift.drawn import Drawn, without_caches
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.nuts import advice
+from gpsift.hyper.nuts import advice
 from gpsift.notices import notice
 from gpsift.results import Prediction, Quality
 from gpsift.savable import Savable

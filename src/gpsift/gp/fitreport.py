@@ -8,13 +8,14 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.gp.optimise import Estimate
+from gpsift.hyper.optimise import Estimate
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
 from gpsift.notices import notice
 
-# A feature of at most so many values, so many length-scales apart (the squared exponential is then below 0.012).
+# A feature of few values has at most this many.
 FEW_VALUES = 10
+# Length-scales between values that the model takes for unrelated: the squared exponential is then below 0.012.
 UNRELATED = 3.0
 
 
@@ -50,8 +51,8 @@ class FitReport:
         How many hyperparameters of the kernel were estimated.
     n_inducing : int
         How many inducing points stand for the rows in sparse inference; 0 in any other.
-    n_cells : int
-        In how many cells of neighbouring rows what these points leave is followed exactly; 0 where it is not.
+    n_blocks : int
+        In how many blocks of neighbouring rows what these points leave is followed exactly; 0 where it is not.
     n_rows_searched : int
         On how many rows the hyperparameters of a sparse model were found, by exact inference on up to 2000 or by the
         bound on 20,000; 0 where it was on all.
@@ -74,7 +75,7 @@ class FitReport:
     n_iterations: int = 0
     n_searched: int = 0
     n_inducing: int = 0
-    n_cells: int = 0
+    n_blocks: int = 0
     n_rows_searched: int = 0
     evidence_bound: float = -np.inf
 
@@ -100,7 +101,7 @@ class FitReport:
             n_iterations=inferred.n_iterations,
             n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
             n_inducing=inferred.n_inducing,
-            n_cells=inferred.n_cells,
+            n_blocks=inferred.n_blocks,
             n_rows_searched=estimate.n_rows,
             evidence_bound=estimate.evidence_bound,
             constant_columns=constant_columns,

@@ -11,13 +11,13 @@ import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.problem import parameter_names
 from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.problem import parameter_names
 from gpsift.inference import Inferred
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, read_size
+from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
 from gpsift.reference import Reference
 from gpsift.response import GPResponse
@@ -42,11 +42,11 @@ class FittedGP(Savable, Reference):
         Leave-one-out sheet.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
-    posterior : Posterior or LocalPosterior
+    posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
     """
 
-    posterior: Posterior  # or, with cells, a LocalPosterior, which answers in the same way
+    posterior: Posterior  # or, with blocks, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
     inferred: Inferred
     inference: str
@@ -79,17 +79,12 @@ class FittedGP(Savable, Reference):
     @property
     def noise_var(self) -> np.ndarray | float:
         """Noise variance in squared units of the target: one number, or one for each point where that was given."""
-        scaled = self._likelihood_in_units
-        if isinstance(scaled, KnownNoise):
-            return scaled.variances
-        if isinstance(scaled, Gaussian):
-            return scaled.noise_var
-        raise AttributeError(f"a {type(scaled).__name__} likelihood has no noise variance")
+        return self._likelihood_in_units.noise_var
 
     @property
     def hyperparameters(self) -> Mapping[str, float]:
         """All hyperparameters by name, in the units of the model."""
-        labels = [*self.kernel.param_labels(self.inputs.names), *((name, None) for name in self.likelihood.PARAMS)]
+        labels = [*self.kernel.param_labels(self.inputs.names), *((name, None) for name in self.likelihood.params)]
         values = np.exp(np.concatenate([self.kernel.log_params, self.likelihood.log_params]))
         return dict(zip(parameter_names(labels), values.tolist(), strict=True))
 
@@ -163,7 +158,7 @@ class FittedGP(Savable, Reference):
             scaling.x_scale,
             scaling.y_center,
             scaling.y_scale,
-            stays=isinstance(self.likelihood, Gaussian | KnownNoise),
+            stays=self.likelihood.has_closed_form,
         )
 
     def blocks(self, n: int) -> list[slice]:
@@ -198,8 +193,8 @@ class FittedGP(Savable, Reference):
             return ""
         searched = self.report.n_rows_searched
         exactly = f", hyperparameters found on {searched} rows" if searched else ""
-        cells = f", the rest followed in {self.inferred.n_cells} cells of rows" if self.inferred.n_cells else ""
-        return f", sparse with {self.inferred.n_inducing} inducing points{cells}{exactly}"
+        blocks = f", the rest followed in {self.inferred.n_blocks} blocks of rows" if self.inferred.n_blocks else ""
+        return f", sparse with {self.inferred.n_inducing} inducing points{blocks}{exactly}"
 
     def _read(self, X_new: Any) -> Points:
         values, names = read_features(X_new, name="X_new")

@@ -12,14 +12,13 @@ from gpsift.arrays import Array, like, lives_on_device, on_device
 from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.hyper import ML2, Hyper
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.gp.nuts import NUTS
-from gpsift.gp.optimise import Draws
-from gpsift.gp.problem import Problem
-from gpsift.gp.related import informed
-from gpsift.gp.rounds import estimate_in_rounds
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.choices import ML2, Hyper
+from gpsift.hyper.nuts import NUTS
+from gpsift.hyper.optimise import Draws
+from gpsift.hyper.problem import Problem
+from gpsift.hyper.related import informed
 from gpsift.inference import (
     Engine,
     EPEngine,
@@ -27,48 +26,22 @@ from gpsift.inference import (
     Inferred,
     LaplaceEngine,
     MulticlassEngine,
-    Sparse,
-    sparse_engine_for,
 )
 from gpsift.inference.memory import refuse_too_large
-from gpsift.inference.rows import Rows
-from gpsift.inference.sparse_engine import local_rows
 from gpsift.inputs import Inputs
 from gpsift.kernels import Constant, Kernel, SquaredExponential
-from gpsift.likelihoods import (
-    Binomial,
-    Gamma,
-    Gaussian,
-    KnownNoise,
-    Likelihood,
-    Logit,
-    NegativeBinomial,
-    Poisson,
-    Probit,
-    Softmax,
-    StudentT,
-    read_size,
-)
+from gpsift.likelihoods import Likelihood, read_likelihood, read_size
 from gpsift.notices import notice
+from gpsift.sparse import Sparse, local_rows, search_for
+from gpsift.sparse.rows import Rows
 from gpsift.tables import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
 from gpsift.threads import blas_threads_for, one_blas_thread
+from gpsift.words import listed
 
-LIKELIHOODS: dict[str, type[Likelihood]] = {
-    "gaussian": Gaussian,
-    "bernoulli": Probit,
-    "probit": Probit,
-    "logit": Logit,
-    "softmax": Softmax,
-    "binomial": Binomial,
-    "poisson": Poisson,
-    "negative-binomial": NegativeBinomial,
-    "gamma": Gamma,
-    "student-t": StudentT,
-}
 Inference = Literal["auto", "exact", "sparse", "ep", "laplace"] | Sparse
 INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
 INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
-# Up to so many rows "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
+# Rows up to which "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
 LARGEST_EXACT = 4000
 LARGEST_EXACT_ON_DEVICE = 20_000
 # The same for expectation propagation and Laplace's method: there an evaluation takes ten and three seconds.
@@ -129,7 +102,7 @@ class GP:
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
         if not isinstance(self.hyper, Hyper):
             raise TypeError(f"`hyper` must be ML2(), MAP() or Fixed(...), got {self.hyper!r}.")
-        _read_likelihood(self.likelihood)
+        read_likelihood(self.likelihood)
         if not isinstance(self.inference, Sparse) and self.inference not in INFERENCES:
             raise ValueError(
                 '`inference` must be "auto", "exact", "sparse", "ep", "laplace" or Sparse(m=...), got '
@@ -181,11 +154,10 @@ class GP:
             )
         values, names = read_features(X)
         target = read_target(y, values.shape[0])
-        likelihood = _read_likelihood(self.likelihood)
+        likelihood = read_likelihood(self.likelihood)
         size = read_size(likelihood, values.shape[0], exposure=exposure, trials=trials)
         likelihood.check_target(target, size)
-        if isinstance(likelihood, Softmax):
-            likelihood = likelihood.for_target(target)
+        likelihood = likelihood.for_target(target)
         constant = check_data(values, target, names, likelihood)
         scaling = _choose_scaling(values, target, likelihood, standardize=self.standardize)
         labels = default_names(values.shape[1]) if names is None else names
@@ -206,16 +178,21 @@ class GP:
             ),
             names=labels,
         )
+        known = start.hyperparameters if isinstance(start, FittedGP) else start
         # Visits of rows have threads of their own.
         with one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(values.shape[0]):
-            estimate, problem = estimate_in_rounds(self.hyper, informed(problem, start, ceiling))
+            problem = informed(problem, known, ceiling)
+            if isinstance(inference, Sparse):
+                estimate, problem = search_for(likelihood)(self.hyper, problem).run()
+            else:
+                estimate = self.hyper.estimate(problem)
             kernel, likelihood = problem.split(estimate.log_params)
             inferred = problem.engine.infer(kernel, likelihood)
             drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)
         inert = tuple(name for name, is_constant in zip(labels, constant, strict=True) if is_constant)
         report = FitReport.of(estimate, inferred, inert, stepped_features(inputs, kernel, labels))
         report.warn()
-        form: type[FittedGP] = FittedMulticlass if isinstance(likelihood, Softmax) else FittedGP
+        form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
         fitted = form(
             posterior=inferred.posterior,  # type: ignore[arg-type]  # of the kind that goes with the form
             likelihood=likelihood,
@@ -241,7 +218,7 @@ class GP:
     def _fit_distributed(self, X: Any, y: Any, **options: Any) -> FittedGP:
         from gpsift.gp.distributed import fit_distributed  # which imports this file
 
-        return fit_distributed(self, X, y, likelihood=_read_likelihood(self.likelihood), **options)
+        return fit_distributed(self, X, y, likelihood=read_likelihood(self.likelihood), **options)
 
 
 def _infer_all(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
@@ -273,8 +250,7 @@ def choose_inference(
     inference: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
 ) -> Inference:
     """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit."""
-    is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
-    has_sparse_form = likelihood.is_log_concave and not isinstance(likelihood, Softmax)
+    is_gaussian, has_sparse_form = likelihood.has_closed_form, likelihood.has_sparse_form
     on_host = isinstance(beside, np.ndarray)
     if samples and not on_host:
         raise ValueError(
@@ -293,10 +269,10 @@ def choose_inference(
                 f"A {type(likelihood).__name__} likelihood has the variational bound only, `Sparse(power=0)`, got "
                 f"power {chosen.power:g}."
             )
-        if chosen.cell_rows and not is_gaussian:
+        if chosen.block_rows and not is_gaussian:
             raise ValueError(
-                f"Cells need Gaussian noise, not {type(likelihood).__name__}; leave `cell_rows` out, got "
-                f"{chosen.cell_rows}."
+                f"Blocks need Gaussian noise, not {type(likelihood).__name__}; leave `block_rows` out, got "
+                f"{chosen.block_rows}."
             )
         if samples:
             raise ValueError(
@@ -304,7 +280,7 @@ def choose_inference(
             )
         return chosen
     if inference == "auto":
-        inference = "exact" if is_gaussian else "ep" if isinstance(likelihood, Probit) else "laplace"
+        inference = likelihood.default_inference
         largest = LARGEST_DENSE if not is_gaussian else LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
         if has_sparse_form and n > largest and not samples:
             notice(
@@ -328,36 +304,27 @@ def make_engine(
 ) -> Engine:
     """The engine of a chosen inference."""
     if isinstance(inference, Sparse):
-        is_gaussian = isinstance(likelihood, Gaussian | KnownNoise)
-        known = like(y, likelihood.variances) if isinstance(likelihood, KnownNoise) else None
-        rows = Rows(X, y, known, None if is_gaussian else size)
-        return sparse_engine_for(likelihood).picking(local_rows(rows, inference), kernel, inference)
+        known = like(y, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
+        rows = Rows(X, y, known, None if likelihood.has_closed_form else size)
+        return search_for(likelihood).engine.picking(local_rows(rows, inference), kernel, inference)
     if inference == "exact":
-        if not isinstance(likelihood, Gaussian | KnownNoise):
+        if not likelihood.has_closed_form:
             raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
         return ExactEngine(X, y)
-    if isinstance(likelihood, Softmax):
+    if likelihood.n_latent > 1:
         if inference == "ep":
             raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
         return MulticlassEngine(X, y, likelihood)
-    if isinstance(likelihood, KnownNoise):
+    if likelihood.knows_noise:
         raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
     if inference == "ep":
-        if likelihood.PARAMS or not likelihood.is_log_concave:
+        if likelihood.params or not likelihood.is_log_concave:
             raise ValueError(
                 f"Expectation propagation is offered for likelihoods without parameters of their own, not for "
                 f'{type(likelihood).__name__}; use "auto".'
             )
         return EPEngine(X, y, size)
     return LaplaceEngine(X, y, size)
-
-
-def _read_likelihood(likelihood: Any) -> Likelihood:
-    if isinstance(likelihood, Likelihood):
-        return likelihood
-    if isinstance(likelihood, str) and likelihood in LIKELIHOODS:
-        return LIKELIHOODS[likelihood]()
-    raise ValueError(f"`likelihood` must be one of {', '.join(LIKELIHOODS)}, or a Likelihood, got {likelihood!r}.")
 
 
 def _choose_scaling(X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, standardize: bool) -> Scaling:
@@ -389,8 +356,8 @@ def check_data(
     if constant.any():
         labels = np.array(default_names(X.shape[1]) if names is None else names)[constant]
         notice(
-            f"Constant column(s) have no effect and get relevance 0: {', '.join(labels[:8])}"
-            f"{', ...' if labels.size > 8 else ''}. (An intercept is the kernel Constant().)"
+            f"Constant column(s) have no effect and get relevance 0: {listed(labels)}. (An intercept is the kernel "
+            "Constant().)"
         )
     return constant
 
@@ -399,14 +366,14 @@ def with_known_noise(likelihood: Likelihood, noise_var: Any, n: int, scaling: Sc
     """The likelihood, with the noise of each observation where that was given."""
     if noise_var is None:
         return likelihood
-    if not isinstance(likelihood, Gaussian):
+    if not likelihood.has_closed_form:
         raise ValueError(f"`noise_var` was given, but a {type(likelihood).__name__} likelihood has no such noise.")
     if np.ndim(noise_var) == 0:
         noise_var = np.full(n, noise_var)
     values = read_target(noise_var, n, name="noise_var")
     if np.any(values <= 0):
         refuse_noise(values.min(), int(values.argmin()))
-    return KnownNoise(values / scaling.y_scale**2)
+    return likelihood.with_noise_var(values / scaling.y_scale**2)
 
 
 def refuse_noise(least: float, row: int) -> NoReturn:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from gpsift.inference.rows import Totals
 from gpsift.likelihoods import Likelihood, Softmax
 from gpsift.results import Quality
+from gpsift.sparse.rows import Totals
 
-# A likelihood and the one latent value of all observations.
-Empty = tuple[Likelihood, float]
+# The model without inputs: a likelihood and the one latent value of all observations.
+WithoutInputs = tuple[Likelihood, float]
 # For a level that is right to eight digits wherever the search starts.
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
 
@@ -34,25 +34,25 @@ def quality_sheet(
     *,
     log_evidence: float = np.inf,
     n_searched: int = 0,
-    empty: Empty | None = None,
+    without_inputs: WithoutInputs | None = None,
 ) -> Quality:
     """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
 
-    Like the model, the empty one keeps what was estimated from all rows, so a model that found nothing scores the same.
-    It is `empty_model(y, ...)` unless these are only some of the rows.
+    Like the model, the one without inputs keeps what was estimated from all rows, so a model that found nothing scores
+    the same. It is `model_without_inputs(y, ...)` unless these are only some of the rows.
     """
     loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
-    empty_likelihood, level = empty_model(y, size, likelihood) if empty is None else empty
+    level_likelihood, level = without_inputs or model_without_inputs(y, size, likelihood)
     f = np.full(y.shape, level)
-    lpd_empty = empty_likelihood.log_density(y, f, size)
-    empty_mean, _ = empty_likelihood.conditional_moments(f, size)
+    lpd_empty = level_likelihood.log_density(y, f, size)
+    level_mean, _ = level_likelihood.conditional_moments(f, size)
     below = loo.cdf(y)
     if likelihood.is_discrete:
         below = 0.5 * (below + loo.cdf(y - 1.0))  # the middle of the jump
     return Quality(
         loo_mean=loo.mean,
         loo_var=loo.var,
-        loo_r2=float(1.0 - np.sum((y - loo.mean) ** 2) / np.sum((y - empty_mean) ** 2)),
+        loo_r2=float(1.0 - np.sum((y - loo.mean) ** 2) / np.sum((y - level_mean) ** 2)),
         lpd=loo.log_density(y),
         lpd_empty=lpd_empty,
         pit=below,
@@ -91,22 +91,22 @@ def class_quality_sheet(
     )
 
 
-def empty_model(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> Empty:
+def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
     """The likelihood's parameters and the one latent value that fit all observations best."""
-    known = likelihood.empty_fit(y, size)
+    known = likelihood.level_fit(y, size)
     if known is not None:
         return known
-    return best_level(likelihood, likelihood.empty_start(y, size), lambda *empty: level_sums(y, size, *empty))
+    return best_level(likelihood, likelihood.level_start(y, size), lambda *model: level_sums(y, size, *model))
 
 
-def best_level(likelihood: Likelihood, start: float, sums: Callable[[Likelihood, float], LevelSums]) -> Empty:
+def best_level(likelihood: Likelihood, start: float, sums: Callable[[Likelihood, float], LevelSums]) -> WithoutInputs:
     """The same by what `level_sums` finds in all observations, wherever they are."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
         found = sums(likelihood.with_log_params(theta[1:]), float(theta[0]))
         return -found.log_density / found.n, -found.gradient / found.n
 
-    bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.PARAMS)]
+    bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.params)]
     first = np.array([start, *likelihood.log_params])
     result = minimize(negative, first, jac=True, method="L-BFGS-B", bounds=bounds, options=LEVEL_TOLERANCE)
     return likelihood.with_log_params(result.x[1:]), float(result.x[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from gpsift.inference.ep import EPResult, Sites, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
-from gpsift.inference.local_posterior import LocalPosterior
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood, Softmax
+from gpsift.likelihoods import Likelihood
 from gpsift.linalg import inverse_from_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 
@@ -32,13 +31,28 @@ EP_TOLERANCE = 1e-9
 SAMPLING_TOLERANCE = 1e-4
 
 
+class LatentPosterior(Protocol):
+    """What all posteriors of latent functions have in common: `gpsift.posterior.Posterior` and those of its kind."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+
+    def at(self, X: Array) -> Any:
+        """Moments at the rows of X, and their derivatives."""
+        ...
+
+    def covariance(self, X: Array) -> Array:
+        """Latent covariance between the rows of X."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Inferred:
     """A posterior, and what leaving each observation out makes of it.
 
     Attributes
     ----------
-    posterior : Posterior, LocalPosterior or CoupledPosterior
+    posterior : LatentPosterior
     log_evidence : float
     cavity_mean, cavity_var : array (n,)
         Latent moments at each point given all other observations; (n, C) and covariances (n, C, C) for C classes.
@@ -47,11 +61,11 @@ class Inferred:
     jitter : float
     n_inducing : int
         How many inducing points stand for the rows; 0 where none do.
-    n_cells : int
-        In how many cells of rows the rest is followed; 0 where it is not.
+    n_blocks : int
+        In how many blocks of rows the rest is followed; 0 where it is not.
     """
 
-    posterior: Posterior | LocalPosterior | CoupledPosterior
+    posterior: LatentPosterior
     log_evidence: float
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
@@ -59,7 +73,7 @@ class Inferred:
     n_iterations: int = 0
     jitter: float = 0.0
     n_inducing: int = 0
-    n_cells: int = 0
+    n_blocks: int = 0
 
 
 class Engine(ABC):
@@ -96,7 +110,7 @@ class ExactEngine(Engine):
             evidence = self._twin(kernel, noise_var)
         else:
             evidence = exact_evidence(kernel, self.X, self.y, noise_var)
-        if likelihood.PARAMS:
+        if likelihood.params:
             return evidence
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
 
@@ -118,10 +132,8 @@ class ExactEngine(Engine):
         return type(self)(self.X, self.y)
 
     def _noise_var(self, likelihood: Likelihood) -> Array | float:
-        if isinstance(likelihood, KnownNoise):
-            return like(self.y, likelihood.variances)
-        assert isinstance(likelihood, Gaussian)
-        return float(likelihood.noise_var)
+        noise_var = likelihood.noise_var
+        return like(self.y, np.asarray(noise_var)) if likelihood.knows_noise else float(noise_var)
 
 
 class EPEngine(Engine):
@@ -234,9 +246,9 @@ class MulticlassEngine(Engine):
 
     name = "laplace"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Softmax, *, warm: bool = True):
+    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, warm: bool = True):
         self.X, self.y, self.likelihood, self.warm = X, y, likelihood, warm
-        self._indicators = likelihood.indicators(y)
+        self._indicators = (y[:, None] == np.arange(likelihood.n_latent)).astype(float)
         self._weights: np.ndarray | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar, NamedTuple, NoReturn, Self
+from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -47,32 +47,69 @@ class Likelihood(ABC):
     """p(y | f), how an observation depends on the latent value at its point.
 
     `size` is what each observation brings along besides y: the number of trials of a binomial, the exposure of a
-    Poisson observation; 1 everywhere for the others. Parameters are positive, named in `PARAMS`, and estimated on the
-    log scale.
+    Poisson observation; 1 everywhere for the others. Parameters are positive and estimated on the log scale.
+
+    What a likelihood can is said by its members. Nobody outside of this room asks for its class.
     """
 
-    PARAMS: ClassVar[tuple[str, ...]] = ()
+    PARAMS: ClassVar[tuple[str, ...]] = ()  # the fields that are parameters; see `params`
     kind: ClassVar[str]  # what messages call the distribution,
     target_rule: ClassVar[str]  # what its observations have to be, where they cannot be any number,
     size_rule: ClassVar[str] = "positive"  # and its sizes
     standardises_target: ClassVar[bool] = False  # whether y may be shifted and scaled
     size_name: ClassVar[str | None] = None  # what `size` is called where users give it
     is_discrete: ClassVar[bool] = False
+    takes_negative: ClassVar[bool] = True  # whether y may be below 0
     predicts_classes: ClassVar[bool] = False  # whether y is the code of a class
     is_log_concave: ClassVar[bool] = True  # one mode of the latent posterior, and d2 log p / df2 <= 0
+    has_closed_form: ClassVar[bool] = False  # whether posterior and evidence have one: Gaussian noise
+    default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # of as many rows as fit into memory
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """Names of the parameters that a search for hyperparameters moves."""
+        return self.PARAMS
+
+    @property
+    def n_latent(self) -> int:
+        """How many latent functions an observation depends on."""
+        return 1
+
+    @property
+    def has_sparse_form(self) -> bool:
+        """Whether inducing points can stand for its observations."""
+        return self.is_log_concave
+
+    @property
+    def noise_var(self) -> float | np.ndarray:
+        """Variance of Gaussian noise: one for all observations, or a known one for each."""
+        raise AttributeError(f"a {type(self).__name__} likelihood has no noise variance")
+
+    @property
+    def knows_noise(self) -> bool:
+        """Whether the noise variance of each observation is known."""
+        return False
+
+    def with_noise_var(self, noise_var: float | np.ndarray) -> Likelihood:
+        """The likelihood with this noise variance, where it has one."""
+        raise ValueError(f"`noise_var` was given, but a {type(self).__name__} likelihood has no such noise.")
+
+    def for_target(self, y: np.ndarray) -> Self:
+        """The likelihood with what it takes from the observations, such as the number of classes."""
+        return self
 
     @property
     def log_params(self) -> np.ndarray:
-        return np.log([getattr(self, name) for name in self.PARAMS]) if self.PARAMS else np.empty(0)
+        return np.log([getattr(self, name) for name in self.params]) if self.params else np.empty(0)
 
     def with_log_params(self, log_params: np.ndarray) -> Self:
-        values = zip(self.PARAMS, np.exp(log_params), strict=True)
+        values = zip(self.params, np.exp(log_params), strict=True)
         return replace(self, **{name: float(value) for name, value in values})
 
     def __post_init__(self) -> None:
         for name in self.PARAMS:
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
+            if not np.all(np.isfinite(value) & (np.asarray(value) > 0)):
                 raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -99,7 +136,7 @@ class Likelihood(ABC):
             self.refuse_size(row, size[row])
 
     def refuse_target(self, count: int, row: int, y: float) -> NoReturn:
-        """Refuse so many observations, of which this is the first."""
+        """Refuse `count` observations, of which this is the first."""
         raise ValueError(
             f"A {self.kind} likelihood needs {self.target_rule}, but `y` is {y:g} in row {row} ({count} such row(s))."
         )
@@ -121,7 +158,7 @@ class Likelihood(ABC):
         return np.maximum(-self.derivatives(y, f, size).second, 0.0)
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
-        """One for each of `PARAMS`."""
+        """One for each of `params`."""
         return []
 
     @abstractmethod
@@ -152,11 +189,11 @@ class Likelihood(ABC):
         """The same for the observations that the model was fitted to."""
         return self.predictive(mean, var, size)
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         """A latent value from which a search for the one that fits all observations can start."""
         return 0.0
 
-    def empty_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float] | None:
+    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float] | None:
         """The best parameters and latent value for all observations alike, where they have a closed form."""
         return None
 
@@ -196,9 +233,9 @@ class Likelihood(ABC):
     def expected_param_slopes(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
     ) -> list[np.ndarray]:
-        """Average of d log p(y | f) over f ~ N(mean, var), by the logarithm of each of `PARAMS`, (n,) each."""
-        sd, found = np.sqrt(var), [np.empty(mean.shape) for _ in self.PARAMS]
-        if not self.PARAMS:
+        """Average of d log p(y | f) over f ~ N(mean, var), by the logarithm of each of `params`, (n,) each."""
+        sd, found = np.sqrt(var), [np.empty(mean.shape) for _ in self.params]
+        if not self.params:
             return found
         for rows, t, weights in latent_nodes(sd):
             f = mean[rows, None] + sd[rows, None] * t

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import betainc, expit, gammaln, log_ndtr, ndtr
@@ -58,6 +58,8 @@ class TwoClasses(Likelihood, ABC):
 @dataclass(frozen=True)
 class Probit(TwoClasses):
     """P(y = 1) = Phi(f), the standard normal distribution function."""
+
+    default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "ep"
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return log_ndtr(np.where(y > 0.5, f, -f))

@@ -12,12 +12,14 @@ from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, g
 from gpsift.likelihoods.expectations import Expected
 from gpsift.likelihoods.scalemixture import StudentTMixture
 
+# Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
 PANEL = 256
 TAIL = 7.0
 # Nodes of y for Student-t noise. Against nodes four times as dense, the information is right to 3e-9 for df from 0.5 to
 # 1e3 and latent standard deviations from 1e-3 to 1e3 of the noise scale.
 BEND = 3.0
 SPACING = 0.1
+# Degrees of freedom from which on a limit stands in for differences of large logarithms.
 NEARLY_NORMAL = 1e7
 
 
@@ -36,11 +38,12 @@ class Gamma(Likelihood):
     PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
     kind: ClassVar[str] = "gamma"
     target_rule: ClassVar[str] = "positive observations"
+    takes_negative: ClassVar[bool] = False
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
         return y <= 0
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.log(y.mean()))
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -128,7 +131,7 @@ class StudentT(Likelihood):
     standardises_target: ClassVar[bool] = True
     is_log_concave: ClassVar[bool] = False
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.median(y))
 
     def in_units(self, y_scale: float) -> StudentT:

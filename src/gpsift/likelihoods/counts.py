@@ -12,10 +12,12 @@ from scipy.special import betainc, digamma, expit, gammaincc, gammainccinv, gamm
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, no_count
 from gpsift.likelihoods.expectations import Expected
 
+# Counts below this one are summed one by one, larger ones by a Gauss-Legendre rule with this many nodes.
 SINGLE = 256
 PANEL = 160
-# Latent values beyond so many standard deviations are left out of sums over counts.
+# Latent values this many standard deviations away and more are left out of sums over counts.
 TAIL = 7.0
+# A concentration from which on a limit stands in for differences of large logarithms.
 NEARLY_POISSON = 1e7
 
 
@@ -48,6 +50,7 @@ class Counts(Likelihood, ABC):
 
     target_rule: ClassVar[str] = "whole counts of at least 0"
     size_name: ClassVar[str | None] = "exposure"
+    takes_negative: ClassVar[bool] = False
     is_discrete: ClassVar[bool] = True
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -56,7 +59,7 @@ class Counts(Likelihood, ABC):
     def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
         return size <= 0
 
-    def empty_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
         # Half an observation more, for counts that are all zero.
         return float(np.log((y.sum() + 0.5) / size.sum()))
 

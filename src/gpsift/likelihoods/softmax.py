@@ -19,10 +19,13 @@ from gpsift.families import log1p_excess
 from gpsift.families.categorical import SeveralClasses
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.cubature import nodes_for
+from gpsift.words import listed
 
+# A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14
 # Changes up to this size are taken without a subtraction; the logarithms of larger ones have digits to spare.
 SMALL_MOVE = 0.5
+# Logarithms above this one are cut: exp() of more would overflow.
 LARGEST_LOG_RATIO = 600.0
 # Points are taken in blocks, so that a (point, class, node) array stays below this many numbers.
 BLOCK = 100_000
@@ -67,11 +70,19 @@ class Softmax(Likelihood):
                 raise ValueError(f"`y` is {y[row]:g} in row {row}, but there are {self.n_classes} classes, from 0.")
         elif codes[-1] >= codes.size:
             missing = np.setdiff1d(np.arange(codes[-1] + 1), codes)
-            listed = ", ".join(map(str, missing[:8])) + (", ..." if missing.size > 8 else "")
             raise ValueError(
-                f"`y` has classes up to {codes[-1]}, but none of code {listed}. Count them from 0 without gaps, or "
-                f"give their number: Softmax(n_classes={codes[-1] + 1})."
+                f"`y` has classes up to {codes[-1]}, but none of code {listed(missing)}. Count them from 0 without "
+                f"gaps, or give their number: Softmax(n_classes={codes[-1] + 1})."
             )
+
+    @property
+    def n_latent(self) -> int:
+        assert self.n_classes is not None
+        return self.n_classes
+
+    @property
+    def has_sparse_form(self) -> bool:
+        return False
 
     def for_target(self, y: np.ndarray) -> Self:
         """The likelihood with its number of classes known."""
@@ -79,8 +90,7 @@ class Softmax(Likelihood):
 
     def indicators(self, y: np.ndarray) -> np.ndarray:
         """1 for the class of each observation, 0 for the others, (n, C)."""
-        assert self.n_classes is not None
-        return (y[..., None] == np.arange(self.n_classes)).astype(float)
+        return (y[..., None] == np.arange(self.n_latent)).astype(float)
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         """log P(y), with latent values f (n, C)."""

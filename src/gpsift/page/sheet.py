@@ -24,7 +24,6 @@ KERNELS = {
 }
 LIKELIHOODS = {
     "Gaussian": "normal noise",
-    "KnownNoise": "normal noise of known variance",
     "StudentT": "Student-t noise",
     "Gamma": "gamma",
     "Probit": "Bernoulli, probit link",
@@ -66,7 +65,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
         Line("Columns", str(len(analysis.leading.names)), _categories(analysis)),
         Line("Target", tag(analysis.target), _target(analysis)),
         Line("Kernel", kernel_words(one.kernel)),
-        Line("Likelihood", LIKELIHOODS.get(type(one.likelihood).__name__, type(one.likelihood).__name__)),
+        Line("Likelihood", _likelihood_words(one.likelihood)),
         Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
     ]
     if members:
@@ -137,6 +136,11 @@ def kernel_words(kernel: Any) -> str:
     return " + ".join(KERNELS.get(type(term).__name__, type(term).__name__) for term in terms)
 
 
+def _likelihood_words(likelihood: Any) -> str:
+    name = type(likelihood).__name__
+    return LIKELIHOODS.get(name, name) + (" of known variance" if likelihood.knows_noise else "")
+
+
 def _categories(analysis: Analysis) -> Markup:
     if not analysis.groups:
         return Markup("")
@@ -148,8 +152,8 @@ def _inducing(model: Any) -> str:
     if not report.n_inducing:
         return ""
     exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
-    cells = f", the rest in {count(report.n_cells, 'cell')} of rows" if report.n_cells else ""
-    return f"{count(report.n_inducing, 'point')} for all rows{cells}{exactly}"
+    blocks = f", the rest in {count(report.n_blocks, 'block')} of rows" if report.n_blocks else ""
+    return f"{count(report.n_inducing, 'point')} for all rows{blocks}{exactly}"
 
 
 def _target(analysis: Analysis) -> str | Markup:

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.cluster import ClusterRows
-from gpsift.inference.rows import Rows, Totals
 from gpsift.reference import Reference
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import ScoredUnits, relevance_of
+from gpsift.sparse.rows import Rows, Totals
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from scipy import stats
 
 from gpsift.reproduce.datasplits import Tables
 from gpsift.reproduce.statistics import Interval, corrected_interval, plain_interval, relative_entropy
+from gpsift.words import listed
 
 FIRST_SIZES = (1, 2, 3, 4)
 REGRESSIONS = ("concrete", "housing", "automobile", "crime")
@@ -145,7 +146,7 @@ def curve_claims(name: str, tables: Tables) -> list[Verdict]:
                 "sizes 1 to 4 with a gain": better,
                 "sizes with a loss": worse,
                 "largest gain": f"{gain.mean:.3g} [{gain.low:.3g}, {gain.high:.3g}] at size {best}",
-                "by uncorrected intervals": f"gain at {_listed(plain[0])}, loss at {_listed(plain[1])}",
+                "by uncorrected intervals": f"gain at {_sizes(plain[0])}, loss at {_sizes(plain[1])}",
             }
             holds = holds and bool(better) and not worse
             holds_uncorrected = holds_uncorrected and bool(plain[0])
@@ -168,8 +169,8 @@ def _better_and_worse(intervals: Mapping[int, Interval]) -> tuple[list[int], lis
     return better, [size for size, interval in intervals.items() if interval.below_zero]
 
 
-def _listed(sizes: Sequence[int]) -> str:
-    return ", ".join(map(str, sizes)) or "none"
+def _sizes(sizes: Sequence[int]) -> str:
+    return listed(sizes, None) or "none"
 
 
 def variability_claims(everything: Mapping[str, Tables]) -> list[Verdict]:

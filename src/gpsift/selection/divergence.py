@@ -32,7 +32,7 @@ import numpy as np
 from gpsift.families.gaussian import gaussian_kl
 from gpsift.gp import FittedGP
 from gpsift.kernels.profiles import exponential_excess
-from gpsift.likelihoods import Gaussian, KnownNoise, Likelihood
+from gpsift.likelihoods import Likelihood
 from gpsift.linalg import add_diagonal, cholesky, cholesky_solve, inverse_from_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 from gpsift.reference import MissingCapability
@@ -58,10 +58,10 @@ class Sites:
     def of(cls, reference: FittedGP) -> Sites:
         """The sites of a fitted model; with Gaussian noise they are the observations."""
         likelihood, D = reference.likelihood, _site_var(reference)
-        if isinstance(likelihood, Gaussian | KnownNoise):
+        if likelihood.has_closed_form:
             y = reference.scaling.target(reference.y_train)
-            if isinstance(likelihood, KnownNoise):
-                return cls(y, D, likelihood.variances)
+            if likelihood.knows_noise:
+                return cls(y, D, np.asarray(likelihood.noise_var))
             return cls(y, D - likelihood.noise_var, np.zeros(y.size))  # what is left is jitter, most often none
         mean = reference.posterior.at_support().mean
         return cls(mean + D * reference.posterior.weights, D, np.zeros(mean.size))
@@ -135,7 +135,7 @@ class Divergence(Protocol):
 
 def divergence_from(mean: np.ndarray, var: np.ndarray, likelihood: Likelihood, size: np.ndarray) -> Divergence:
     """The divergence from predictions with these moments."""
-    if isinstance(likelihood, Gaussian | KnownNoise):
+    if likelihood.has_closed_form:
         return NormalDivergence(mean, var)
     return MixtureDivergence(mean, var, likelihood, size)
 

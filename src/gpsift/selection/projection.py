@@ -11,11 +11,11 @@ import numpy as np
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.inference import Inferred
 from gpsift.inference.exact import exact_posterior, log_evidence_of
-from gpsift.likelihoods import Gaussian, KnownNoise
 from gpsift.reference import MissingCapability, Reference
 from gpsift.results.projection import Projection, ProjectionPath
 from gpsift.selection.projector import Projector, Submodel
 from gpsift.threads import blas_threads_for
+from gpsift.words import listed
 
 
 def project(
@@ -100,9 +100,9 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
     posterior, jitter = exact_posterior(kernel, projector.X[:, columns], t, projector.sites.var + noise_var)
     q = np.diagonal(posterior.M)
     likelihood = reference.likelihood
-    if isinstance(likelihood, Gaussian):
-        likelihood = replace(likelihood, noise_var=noise_var)
-    has_evidence = isinstance(likelihood, Gaussian | KnownNoise)  # sites made for another kernel have none
+    has_evidence = likelihood.has_closed_form  # sites made for another kernel have none
+    if has_evidence and not likelihood.knows_noise:
+        likelihood = likelihood.with_noise_var(noise_var)
     names = tuple(reference.inputs.names[j] for j in columns)
     return replace(
         reference,
@@ -164,8 +164,9 @@ def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
         column = list(names).index(item) if isinstance(item, str) and item in names else item
         is_index = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if not is_index or column not in range(len(names)):
-            known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-            raise ValueError(f"`features` names {item!r}, but the {len(names)} features of the model are {known}.")
+            raise ValueError(
+                f"`features` names {item!r}, but the {len(names)} features of the model are {listed(names)}."
+            )
         if column in chosen:
             raise ValueError(f"`features` names {names[column]!r} twice.")
         chosen.append(int(column))

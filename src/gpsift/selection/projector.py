@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gpsift.gp import FittedGP
-from gpsift.gp.optimise import limits
-from gpsift.gp.problem import Problem, parameter_names
+from gpsift.hyper.optimise import limits
+from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.inference import ExactEngine
 from gpsift.kernels import Constant, Kernel, Linear, Sum
 from gpsift.kernels.radial import Radial

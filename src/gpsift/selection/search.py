@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp import GP, DrawnGP, FittedGP
-from gpsift.gp.model import LIKELIHOODS
 from gpsift.inputs import same_rows
+from gpsift.likelihoods import read_likelihood
 from gpsift.notices import notice
 from gpsift.relevance import Measure
 from gpsift.relevance.rank import versions
@@ -126,8 +126,7 @@ def search(
     if refit and measure == PROJECTION:
         raise ValueError('`refit=True` re-ranks by a measure; "projection" already fits anew at every step.')
     units = Units.read(data.names, groups, force, categorical)
-    likelihood = LIKELIHOODS[model.likelihood] if isinstance(model.likelihood, str) else model.likelihood
-    classes = likelihood.predicts_classes
+    classes = read_likelihood(model.likelihood).predicts_classes
     plan = Plan(
         data=data,
         scheme=read_cv(cv, data, tuple(data.extras), classes=classes, seed=seed),

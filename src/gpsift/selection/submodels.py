@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
-from gpsift.gp.hyper import PER_FEATURE, Hyper
+from gpsift.hyper.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
 from gpsift.selection.data import Data
 

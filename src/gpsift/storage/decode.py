@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from gpsift.storage.archive import Damage
 from gpsift.storage.encode import SCALARS
 from gpsift.storage.registry import CLASSES
+from gpsift.words import listed
 
 NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 # Values within values; Python's own limit is no help, because some libraries raise it.
@@ -54,10 +55,10 @@ class Decoder:
         if unknown:
             raise Damage(
                 f"object {number}, a {name}, has fields that this gpsift does not know (a newer one may): "
-                f"{_listed(unknown)}"
+                f"{listed(sorted(unknown), None)}"
             )
         if lacking:
-            raise Damage(f"object {number}, a {name}, lacks the fields {_listed(lacking)}")
+            raise Damage(f"object {number}, a {name}, lacks the fields {listed(sorted(lacking), None)}")
         try:
             made = CLASSES[name](**{field: self.decode(value) for field, value in coded.items()})
         except Damage:
@@ -120,10 +121,6 @@ def _of_type(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise Damage(f"{_shown(value)} stands where a {kind.__name__} is expected")
     return value
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 def _shown(coded: Any) -> str:

@@ -12,14 +12,15 @@ from gpsift import families, gp, kernels, likelihoods, results
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import CoupledPosterior, Inferred, LocalPosterior, Sparse
-from gpsift.inference.cells import Cells
+from gpsift.inference import CoupledPosterior, Inferred
 from gpsift.input_moments import InputMoments
 from gpsift.inputs import Inputs
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
+from gpsift.sparse import BlockPosterior, Sparse
+from gpsift.sparse.blocks import Blocks
 from gpsift.storage.trace import Group, Trace, Variable
 
 CLASSES: Mapping[str, type] = {
@@ -43,8 +44,8 @@ CLASSES: Mapping[str, type] = {
     # what models consist of
     "Posterior": Posterior,
     "CoupledPosterior": CoupledPosterior,
-    "LocalPosterior": LocalPosterior,
-    "Cells": Cells,
+    "BlockPosterior": BlockPosterior,
+    "Blocks": Blocks,
     "TriangularFactor": TriangularFactor,
     "DenseFactor": DenseFactor,
     "Inferred": Inferred,
@@ -63,7 +64,6 @@ CLASSES: Mapping[str, type] = {
     "kernel.Linear": kernels.Linear,
     "kernel.Constant": kernels.Constant,
     "likelihood.Gaussian": likelihoods.Gaussian,
-    "likelihood.KnownNoise": likelihoods.KnownNoise,
     "likelihood.Probit": likelihoods.Probit,
     "likelihood.Logit": likelihoods.Logit,
     "likelihood.Softmax": likelihoods.Softmax,

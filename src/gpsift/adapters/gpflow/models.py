@@ -180,7 +180,7 @@ def _noise(likelihood: Any, noise: float | None) -> Noise:
     ours = _likelihood(likelihood)
     if noise is not None:
         raise ValueError(f"`noise` is for normal noise; the likelihood of this model is {type(likelihood).__name__}.")
-    mean_of = "the target" if isinstance(ours, likelihoods.StudentT) else "the latent function"
+    mean_of = "the target" if ours.standardises_target else "the latent function"
     return Noise(lambda white: Observed(ours, white), mean_of)
 
 

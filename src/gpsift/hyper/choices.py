@@ -1,0 +1,229 @@
+"""How hyperparameters are found: by maximum likelihood, by maximum a posteriori, or given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from gpsift.hyper.optimise import Estimate, maximise
+from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, Prior
+from gpsift.hyper.problem import Problem
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
+
+# Of each start of a search, unless the user says otherwise.
+MAX_ITERATIONS = 1000
+# Hyperparameters that may have a value for each feature.
+PER_FEATURE = ("lengthscale", "linear_var")
+
+
+class Hyper(ABC):
+    """A way to find hyperparameters."""
+
+    searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
+
+    def with_one_start(self) -> Self:
+        """The same for a search that goes on from a known place, if it searches."""
+        return self
+
+    def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
+        """Kernel and likelihood with what is known beforehand."""
+        return kernel, likelihood
+
+    @abstractmethod
+    def estimate(self, problem: Problem) -> Estimate:
+        """The hyperparameters of the problem's model."""
+
+
+@dataclass(frozen=True)
+class ML2(Hyper):
+    """Type-II maximum likelihood: the hyperparameters of largest marginal likelihood.
+
+    Parameters
+    ----------
+    starts : int
+        How often the search is started: the first two from fixed places, the others at random. The likelihood often
+        has several optima; whether the starts agree is in the fit's report.
+    seed : int
+        For the random starts.
+    max_iterations : int
+        Of each start.
+    """
+
+    starts: int = 3
+    seed: int = 0
+    max_iterations: int = MAX_ITERATIONS
+
+    searches: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_starts(self.starts, self.max_iterations)
+
+    def with_one_start(self) -> Self:
+        return replace(self, starts=1)
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return maximise(
+            problem,
+            _no_prior,
+            n_starts=self.starts,
+            seed=self.seed,
+            max_iterations=self.max_iterations,
+            ceiling=problem.ceiling,
+        )
+
+
+@dataclass(frozen=True)
+class MAP(Hyper):
+    """Maximum a posteriori: the marginal likelihood times a prior of the hyperparameters.
+
+    Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
+    inputs and target, whether or not the model itself is fitted in them. The defaults:
+
+    - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
+      standard deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree.
+    - Length-scales: inverse gamma with shape 1 and scale 10. Its mode is 5 standard deviations, almost linear, so
+      that a feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise;
+      its right tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
+      InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
+
+    Parameters
+    ----------
+    lengthscale, signal, noise, constant, linear, shape : Prior
+    df, concentration, gamma_shape : Prior
+        Of the parameters of the Student-t, negative binomial and gamma likelihoods: weak, and away from the limits
+        where the likelihood says nothing.
+    starts, seed, max_iterations
+        As in `ML2`.
+    """
+
+    lengthscale: Prior = InverseGamma(1.0, 10.0)
+    signal: Prior = HalfT(4.0, 1.0)
+    noise: Prior = HalfT(4.0, 1.0)
+    constant: Prior = HalfT(4.0, 1.0)
+    linear: Prior = HalfT(4.0, 1.0)
+    shape: Prior = InverseGamma(2.0, 2.0)
+    df: Prior = GammaPrior(2.0, 0.1)
+    concentration: Prior = InverseGamma(0.4, 0.3)
+    gamma_shape: Prior = InverseGamma(0.4, 0.3)
+    starts: int = 3
+    seed: int = 0
+    max_iterations: int = MAX_ITERATIONS
+
+    searches: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_starts(self.starts, self.max_iterations)
+        for name in (f.name for f in fields(self) if f.name not in ("starts", "seed", "max_iterations")):
+            if not isinstance(getattr(self, name), Prior):
+                raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
+
+    def with_one_start(self) -> Self:
+        return replace(self, starts=1)
+
+    def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log prior density of all parameters, and its gradient with respect to their logarithms."""
+        value, gradient = 0.0, np.zeros_like(log_params)
+        for kind, (prior, power) in self._by_kind.items():
+            where = kinds == kind
+            if where.any():
+                density, slope = prior.log_density(np.exp(power * log_params[where]))
+                value += float(density.sum())
+                gradient[where] = power * slope
+        return value, gradient
+
+    def log_jacobian(self, kinds: np.ndarray) -> np.ndarray:
+        """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""
+        return np.array([self._by_kind[kind][1] for kind in kinds])
+
+    @property
+    def _by_kind(self) -> Mapping[str, tuple[Prior, float]]:
+        """The prior of each kind of parameter, and the power of the parameter that it is a prior of."""
+        return {
+            "lengthscale": (self.lengthscale, 1.0),
+            "shape": (self.shape, 1.0),
+            "signal_var": (self.signal, 0.5),  # a prior of the standard deviation: half the logarithm
+            "noise_var": (self.noise, 0.5),
+            "constant_var": (self.constant, 0.5),
+            "linear_var": (self.linear, 0.5),
+            "noise_scale": (self.noise, 1.0),
+            "df": (self.df, 1.0),
+            "concentration": (self.concentration, 1.0),
+            "gamma_shape": (self.gamma_shape, 1.0),
+        }
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return maximise(
+            problem, self.log_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations
+        )
+
+
+@dataclass(frozen=True)
+class Fixed(Hyper):
+    """Given hyperparameters, in the units of the model: standardised, or the user's with ``GP(standardize=False)``.
+
+    What is left None keeps the kernel's own value; `noise_var` is needed unless the noise of each point is known.
+
+    Parameters
+    ----------
+    lengthscale : float or array (p,)
+    signal_var, noise_var, constant_var, shape : float
+    linear_var : float or array (p,)
+    noise_scale, df, concentration, gamma_shape : float
+        Parameters of the Student-t, negative binomial and gamma likelihoods.
+    """
+
+    lengthscale: Any = None
+    signal_var: float | None = None
+    noise_var: float | None = None
+    constant_var: float | None = None
+    linear_var: Any = None
+    shape: float | None = None
+    noise_scale: float | None = None
+    df: float | None = None
+    concentration: float | None = None
+    gamma_shape: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.values.items():
+            try:
+                array = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                array = np.full(1, np.nan)
+            if not np.all(np.isfinite(array) & (array > 0)):
+                raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
+            if array.ndim > (1 if name in PER_FEATURE else 0):
+                kind = "one number, or one for each feature" if name in PER_FEATURE else "one number"
+                raise ValueError(f"`{name}` must be {kind}, got shape {array.shape}.")
+
+    def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
+        own = {name: float(self.values[name]) for name in likelihood.params if name in self.values}
+        return kernel.with_values(self.values), replace(likelihood, **own)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The given values by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+
+    def estimate(self, problem: Problem) -> Estimate:
+        kinds = set(problem.kinds)
+        for name in self.values:
+            if name not in kinds:
+                raise ValueError(f"The model has no `{name}` to fix; it has {', '.join(sorted(kinds))}.")
+        if "noise_var" in kinds and self.noise_var is None:
+            raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
+        return Estimate(problem.log_params)
+
+
+def _no_prior(_kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+    return 0.0, np.zeros_like(log_params)
+
+
+def _check_starts(starts: int, max_iterations: int) -> None:
+    for name, value in (("starts", starts), ("max_iterations", max_iterations)):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")

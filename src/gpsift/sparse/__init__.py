@@ -1,0 +1,30 @@
+"""Many rows: inducing points stand for them, and whatever is asked of all of them is a sum over chunks.
+
+`rows.py` says what rows are and how they are visited, `choice.py` is the choice `Sparse`. `inducing.py` picks the
+points and `placing.py` moves them. `bound.py` is the objective for Gaussian noise, `variational.py` that for other
+likelihoods (with `natural.py`, the steps towards its optimum); `blocks.py`, `block_posterior.py` and
+`block_inference.py` follow what the points leave. `engine.py`, `bound_engine.py` and `variational_engine.py` are the
+engines, `search.py` and `bound_search.py` find the hyperparameters. Read `rows.py` and `bound.py` first.
+"""
+
+from gpsift.sparse.block_posterior import BlockPosterior
+from gpsift.sparse.bound_engine import BoundEngine
+from gpsift.sparse.bound_search import search_for
+from gpsift.sparse.choice import Sparse
+from gpsift.sparse.engine import SparseEngine, local_rows
+from gpsift.sparse.rows import LocalRows, Rows, RowSource, Totals
+from gpsift.sparse.variational_engine import VariationalEngine
+
+__all__ = [
+    "BlockPosterior",
+    "BoundEngine",
+    "LocalRows",
+    "RowSource",
+    "Rows",
+    "Sparse",
+    "SparseEngine",
+    "Totals",
+    "VariationalEngine",
+    "local_rows",
+    "search_for",
+]

@@ -1,0 +1,218 @@
+"""Search for the hyperparameters of a sparse model.
+
+It begins with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's method for
+other likelihoods): that finds the right region at little cost. From there the bound on all rows is maximised, again and
+again, each time from where the last search ended and with inducing points picked for it, until the objective no longer
+grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). This sees effects that are too weak for the sample. Where
+there are many rows, a larger sample of them is searched before all are.
+
+Gaussian noise has another way besides (`gpsift.sparse.bound_search`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from gpsift.arrays import to_numpy
+from gpsift.hyper import Estimate, Hyper, Problem, Start
+from gpsift.inference import LaplaceEngine
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
+from gpsift.sparse.engine import SparseEngine
+from gpsift.sparse.rows import Rows
+from gpsift.sparse.variational_engine import VariationalEngine
+from gpsift.threads import outer_blas_threads_for
+
+# Rows of the first sample for Laplace's method, whose every evaluation takes some twenty factorisations.
+LAPLACE_ROWS = 500
+# Rows of the larger sample, which is searched before all rows where there are at least this many times more.
+SAMPLE_ROWS = 20_000
+LEAST_SHARE = 2
+# A search on that sample ends where an iteration gains less than this share of the objective.
+SAMPLE_TOLERANCE = 1e-5
+# With more rows than this, all of them are searched with the tolerance that follows.
+MANY_ROWS = 5000
+MANY_ROWS_TOLERANCE = 1e-6
+# How often inducing points are picked again, at most.
+MAX_PICKS = 5
+# In units of the length-scale at which all searches begin, a feature with a longer one than the first of these is
+# switched off. It is brought back to the second, where it hardly acts, yet the gradient sees it.
+OFF = 10.0
+BACK = 3.0
+# Nats that a search has to gain for points to be picked again: for each row, and at least.
+GAIN_PER_ROW = 1e-4
+LEAST_GAIN = 0.5
+
+S = TypeVar("S", bound=SparseEngine)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Generic[S]):
+    """Hyperparameters, the problem with the inducing points that go with them, and the evaluations that it took."""
+
+    estimate: Estimate
+    problem: Problem[S]
+    n_evaluations: int
+
+    @property
+    def objective(self) -> float:
+        best = self.estimate.best
+        assert best is not None
+        return best.objective
+
+    @property
+    def model(self) -> tuple[Kernel, Likelihood]:
+        return self.problem.split(self.estimate.log_params)
+
+
+class Decision(NamedTuple, Generic[S]):
+    """The best answer, the problem as its model is to be inferred, and a log evidence that was seen elsewhere."""
+
+    answer: Answer[S]
+    problem: Problem[S]
+    evidence_bound: float
+
+
+class SparseSearch(ABC, Generic[S]):
+    """The hyperparameters of a sparse model.
+
+    Parameters
+    ----------
+    hyper : Hyper
+    problem : Problem
+    """
+
+    engine: ClassVar[type[Any]]  # with which problems are posed
+
+    def __init__(self, hyper: Hyper, problem: Problem[S]):
+        self.hyper, self.once, self.problem = hyper, hyper.with_one_start(), problem
+
+    def run(self) -> tuple[Estimate, Problem[S]]:
+        """The hyperparameters, and the problem with the inducing points that go with them."""
+        if not self.hyper.searches:
+            estimate = self.hyper.estimate(self.problem)
+            return estimate, self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)]).problem
+        first = densely_searched(self.hyper, self.dense_problem()).estimate
+        answers = self.answers(first)
+        best, problem, evidence_bound = self.decided(answers)
+        starts = _all_starts(first, best.estimate, sum(answer.n_evaluations for answer in answers))
+        moving = first.moving_features
+        estimate = replace(best.estimate, starts=starts, moving_features=moving, evidence_bound=evidence_bound)
+        return estimate, problem
+
+    @abstractmethod
+    def dense_problem(self) -> Problem:
+        """Dense inference on a sample of the rows."""
+
+    @abstractmethod
+    def decided(self, answers: Sequence[Answer[S]]) -> Decision[S]:
+        """Which of the answers is the best."""
+
+    def answers(self, first: Estimate) -> list[Answer[S]]:
+        """What is found from the hyperparameters of dense inference."""
+        return self.by_bound(first)
+
+    def by_bound(self, first: Estimate) -> list[Answer[S]]:
+        """The bound maximised on all rows, and before on a sample where there are many."""
+        problem, engine = self.problem, self.problem.engine
+        if engine.source.n > MANY_ROWS:
+            problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
+        if engine.source.n <= LEAST_SHARE * SAMPLE_ROWS:
+            return [self.with_all_features(problem, first.log_params)]
+        rows = self.larger_sample()
+        on_sample = replace(problem, tolerance=SAMPLE_TOLERANCE, engine=engine.on(rows))
+        return self.on_all_rows(problem, self.with_all_features(on_sample, first.log_params), rows)
+
+    def larger_sample(self) -> Rows:
+        """Rows that are searched before all are, or on which inducing points are placed."""
+        engine = self.problem.engine
+        return engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
+
+    def on_all_rows(self, problem: Problem[S], on_sample: Answer[S], rows: Rows) -> list[Answer[S]]:
+        """The search on all rows that goes on from one on a sample, these rows."""
+        found = self.repeated(problem, on_sample.estimate.log_params)
+        return [replace(found, n_evaluations=found.n_evaluations + on_sample.n_evaluations)]
+
+    def with_all_features(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
+        """The better of two searches: the second starts where the first ended, with features that are off brought back.
+
+        Few rows switch off what is too weak for them. The objective is flat there, so that more rows alone would not
+        switch it on again.
+        """
+        first = self.repeated(problem, log_params)
+        in_units = first.estimate.log_params - problem.log_params - problem.log_units
+        is_off = (problem.kinds == "lengthscale") & (in_units > np.log(OFF))
+        if problem.engine.source.n <= MANY_ROWS or not is_off.any():
+            return first
+        back = first.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)
+        return best_of([first, self.repeated(problem, back)])
+
+    def repeated(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
+        """The best of some searches, each with points picked where the last one ended, with the evaluations of all."""
+        enough = max(LEAST_GAIN, GAIN_PER_ROW * problem.engine.source.n)
+        found: list[Answer[S]] = []
+        for _ in range(MAX_PICKS):
+            found.append(self.searched(picked(problem, log_params)))
+            log_params = found[-1].estimate.log_params
+            if len(found) > 1 and found[-1].objective < found[-2].objective + enough:
+                break
+        return best_of(found)
+
+    def searched(self, problem: Problem[S]) -> Answer[S]:
+        """A search from one place, with these inducing points."""
+        estimate = self.once.estimate(problem)
+        return Answer(estimate, problem, estimate.n_evaluations)
+
+
+class VariationalSearch(SparseSearch[VariationalEngine]):
+    """For likelihoods other than Gaussian noise: by the bound alone, with points that are rows."""
+
+    engine = VariationalEngine
+
+    def dense_problem(self) -> Problem[LaplaceEngine]:
+        engine = self.problem.engine
+        rows = engine.source.sample(LAPLACE_ROWS, engine.choice.seed)
+        X, (y, size) = to_numpy(rows.X), rows.observed()
+        return self.problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
+
+    def decided(self, answers: Sequence[Answer[VariationalEngine]]) -> Decision[VariationalEngine]:
+        (answer,) = answers
+        return Decision(answer, answer.problem, -np.inf)
+
+
+def densely_searched(hyper: Hyper, problem: Problem) -> Answer[Any]:
+    """A search by dense inference, which has the threads of BLAS; rows of a sparse model are visited by our own."""
+    with outer_blas_threads_for(len(problem.y)):
+        estimate = hyper.estimate(problem)
+    return Answer(estimate, problem, estimate.n_evaluations)
+
+
+def picked(problem: Problem[S], log_params: np.ndarray) -> Problem[S]:
+    """The problem with inducing points picked for these hyperparameters, from which its search starts."""
+    kernel, _ = problem.split(log_params)
+    return replace(problem, engine=problem.engine.picked_for(kernel), start=log_params)
+
+
+def best_of(found: Sequence[Answer[S]]) -> Answer[S]:
+    """The one of largest objective, with the evaluations of all."""
+    best = max(found, key=lambda answer: answer.objective)
+    return replace(best, n_evaluations=sum(answer.n_evaluations for answer in found))
+
+
+def _all_starts(first: Estimate, final: Estimate, n_evaluations: int) -> tuple[Start, ...]:
+    """What each start reached: the best one in the end, the others as far below it as they were on the sample."""
+    best, reached = first.best, final.best
+    assert best is not None
+    assert reached is not None
+    shift = reached.objective - best.objective
+    return tuple(
+        replace(reached, n_evaluations=start.n_evaluations + n_evaluations)
+        if start is best
+        else replace(start, objective=start.objective + shift)
+        for start in first.starts
+    )
