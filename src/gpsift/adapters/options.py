@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
 from gpsift.adapters.terms import NoClosedForm
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is to be read; each library's `reference_of` takes some of these."""
+
+    output: Any = None
+    noise: Any = None
+    derivatives: str = "auto"
+    X_train: Any = None
+    feature_names: Sequence[str] | None = None
+    likelihood: Any = None
+    output_names: Sequence[str] | None = None
+
+    def checked(self, ways: Any, *noise_words: str) -> Self:
+        """Refuse derivatives that are not among `ways`, a `Literal`, and noise that is none; returns itself."""
+        check_derivatives(self.derivatives, ways)
+        if self.noise is not None:
+            check_noise(self.noise, *noise_words)
+        return self
+
+    @property
+    def are_defaults(self) -> bool:
+        """Whether nothing was asked for."""
+        return all(getattr(self, field.name) is field.default for field in fields(self))
 
 
 def output_index(model: Any, output: Any, n_outputs: int) -> int:

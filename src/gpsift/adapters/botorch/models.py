@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, pri
 from gpsift.adapters.known_inputs import known_inputs
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget
-from gpsift.adapters.options import closed_form_or_none
+from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array
@@ -38,14 +38,6 @@ from gpsift.drawn import Drawn
 from gpsift.inputs import Inputs
 from gpsift.reference import Reference
 from gpsift.tables import default_names
-
-
-@dataclass(frozen=True)
-class Options(gpytorch_models.Options):
-    """How a model is to be read; see `reference_of`."""
-
-    output: Any = None
-    output_names: Sequence[str] | None = None
 
 
 def reference_of(
@@ -82,15 +74,8 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(
-        noise=noise,
-        derivatives=derivatives,
-        X_train=X_train,
-        feature_names=feature_names,
-        output=output,
-        output_names=output_names,
-    )
-    return _read(model, options)
+    options = Options(output, noise, derivatives, X_train, feature_names, output_names=output_names)
+    return _read(model, options.checked(Derivatives))
 
 
 def _read(model: Any, options: Options) -> Reference:

@@ -34,7 +34,7 @@ from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
+from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
@@ -49,22 +49,6 @@ ADVICE = (
     "pass a function, such as `as_reference(lambda X: tuple(part.numpy()[:, 0] for part in model.predict_y(X)), "
     'family="gaussian", X_train=X)`.'
 )
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a model is to be read; see `reference_of`."""
-
-    output: int | None = None
-    noise: float | None = None
-    derivatives: Derivatives = "auto"
-    X_train: Any = None
-    feature_names: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        check_derivatives(self.derivatives, Derivatives)
-        if self.noise is not None:
-            check_noise(self.noise)
 
 
 def reference_of(
@@ -99,7 +83,7 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, X_train, feature_names)
+    options = Options(output, noise, derivatives, X_train, feature_names).checked(Derivatives)
     if not isinstance(model, gm.GPModel) or isinstance(model, gm.BayesianGPLVM):
         raise TypeError(f"{type(model).__name__} of GPflow is no model of observed inputs that is known here: {ADVICE}")
     shared = _shared(model, options)

@@ -24,7 +24,7 @@ from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
+from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
@@ -40,21 +40,6 @@ EXACT_JITTER = 1e-8
 # The library's gradients are used if they agree with differences of its predictions at a few points: to this share.
 AGREEMENT = 1e-4
 N_CHECKED = 5
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a model is to be read; see `reference_of`."""
-
-    output: int | None = None
-    noise: float | None = None
-    derivatives: Derivatives = "auto"
-    feature_names: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        check_derivatives(self.derivatives, Derivatives)
-        if self.noise is not None:
-            check_noise(self.noise)
 
 
 def reference_of(
@@ -86,7 +71,7 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, feature_names)
+    options = Options(output, noise, derivatives, feature_names=feature_names).checked(Derivatives)
     _refuse_other_models(model)
     parts = _parts(model, options)
     closed = closed_form_or_none(

@@ -8,7 +8,6 @@ gradient of the user's own changes. If the prior is made of a kernel that we hav
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import gpytorch
@@ -27,7 +26,7 @@ from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_cop
 from gpsift.adapters.known_inputs import known_inputs
 from gpsift.adapters.latent import NormalNoise
 from gpsift.adapters.observed import Observed
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
+from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
 from gpsift.inputs import Inputs
@@ -36,26 +35,7 @@ from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference import Reference
 from gpsift.response import Predictive
 
-__all__ = ["LIKELIHOODS", "Derivatives", "Options", "reference_of"]
-
 Derivatives = Literal["auto", "closed", "autograd"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a model is to be read; see `reference_of`."""
-
-    likelihood: Any = None
-    noise: float | None = None
-    derivatives: Derivatives = "auto"
-    X_train: Any = None
-    feature_names: Sequence[str] | None = None
-    output: int | None = None
-
-    def __post_init__(self) -> None:
-        check_derivatives(self.derivatives, Derivatives)
-        if self.noise is not None:
-            check_noise(self.noise)
 
 
 def reference_of(
@@ -93,7 +73,7 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(likelihood, noise, derivatives, X_train, feature_names, output)
+    options = Options(output, noise, derivatives, X_train, feature_names, likelihood).checked(Derivatives)
     if isinstance(model, gpytorch.models.IndependentModelList):
         model = _one_of(model, output)
     elif output is not None:

@@ -23,7 +23,7 @@ from gpsift.adapters.latent import LatentGP, NormalNoise
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget, Transformed
 from gpsift.adapters.observed import Observed
 from gpsift.adapters.onevsrest import OneVsRest
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
+from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
 from gpsift.adapters.sklearn.kernels import converted, white_of
 from gpsift.inference.engine import LEAST_PRECISION
@@ -35,28 +35,6 @@ from gpsift.posterior import Posterior, TriangularFactor
 from gpsift.reference import Reference
 
 Derivatives = Literal["auto", "closed", "numeric"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a model is to be read; see `reference_of`."""
-
-    output: Any = None
-    noise: str | float | None = None
-    derivatives: Derivatives = "auto"
-    X_train: Any = None
-    feature_names: Sequence[str] | None = None
-
-    def __post_init__(self) -> None:
-        check_derivatives(self.derivatives, Derivatives)
-        if self.noise is not None:
-            check_noise(self.noise, "predict", "alpha")
-
-    @property
-    def are_defaults(self) -> bool:
-        """Whether nothing was asked for."""
-        asked = (self.output, self.noise, self.X_train, self.feature_names)
-        return self.derivatives == "auto" and all(option is None for option in asked)
 
 
 def reference_of(
@@ -91,7 +69,9 @@ def reference_of(
     -------
     Reference
     """
-    return _read(model, Options(output, noise, derivatives, X_train, feature_names))
+    return _read(
+        model, Options(output, noise, derivatives, X_train, feature_names).checked(Derivatives, "predict", "alpha")
+    )
 
 
 def _read(model: Any, options: Options) -> Reference:
