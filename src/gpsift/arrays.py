@@ -72,6 +72,14 @@ def rows_of(a: Array, which: np.ndarray) -> Array:
     return xp.take(a, xp.asarray(which, device=array_api_compat.device(a)), axis=0)
 
 
+def columns_of(a: Array, which: Sequence[int]) -> Array:
+    """Some columns of a matrix, by their numbers."""
+    if isinstance(a, np.ndarray):
+        return np.ascontiguousarray(a[:, list(which)])
+    xp = namespace(a)
+    return xp.take(a, xp.asarray(np.array(which, dtype=int), device=array_api_compat.device(a)), axis=1)
+
+
 def lives_on_device(a: Any) -> bool:
     """Whether this is an array in the memory of a device, such as a CUDA tensor."""
     if array_api_compat.is_torch_array(a):

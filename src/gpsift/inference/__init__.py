@@ -7,7 +7,7 @@ room `sparse`.
 """
 
 from gpsift.inference.coupled import CoupledAt, CoupledPosterior
-from gpsift.inference.engine import (
+from gpsift.inference.engine import DenseEngine, Slope, (
     Engine,
     EPEngine,
     ExactEngine,
@@ -22,7 +22,9 @@ __all__ = [
     "CoupledAt",
     "CoupledPosterior",
     "EPEngine",
+    "DenseEngine",
     "Engine",
+    "Slope",
     "Evidence",
     "ExactEngine",
     "Inferred",

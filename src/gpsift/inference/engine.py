@@ -7,12 +7,13 @@ may use for the next (workspaces, sites, modes).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace, to_numpy
+from gpsift.arrays import Array, columns_of, like, namespace, to_numpy
 from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, Sites, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
@@ -21,7 +22,7 @@ from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import inverse_from_cholesky
+from gpsift.linalg import add_diagonal, cholesky_solve, inverse_from_cholesky, jittered_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -94,7 +95,31 @@ class Engine(ABC):
         """An engine on the same data whose answers do not depend on what it was asked before."""
 
 
-class ExactEngine(Engine):
+class Slope(NamedTuple):
+    """Derivative G of the log evidence by the covariance matrix, dL = sum_ij G_ij dK_ij, and weights of the mean.
+
+    Weights are (n,), or (n, C) for C classes.
+    """
+
+    G: np.ndarray
+    weights: np.ndarray
+
+
+class DenseEngine(Engine):
+    """A way of inference that has the covariance matrix of all rows."""
+
+    X: Array
+
+    @abstractmethod
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        """How the evidence reacts to the covariance matrix."""
+
+    @abstractmethod
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        """An engine on the same rows that sees some of the columns."""
+
+
+class ExactEngine(DenseEngine):
     """Closed form, for Gaussian noise."""
 
     name = "exact"
@@ -128,6 +153,14 @@ class ExactEngine(Engine):
             jitter=jitter,
         )
 
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        L, _ = jittered_cholesky(add_diagonal(kernel.between(self.X, self.X).K, self._noise_var(likelihood)))
+        alpha = cholesky_solve(L, self.y)
+        return Slope(to_numpy(0.5 * (alpha[:, None] * alpha - inverse_from_cholesky(L))), to_numpy(alpha))
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        return type(self)(columns_of(self.X, columns), self.y)
+
     def fresh(self) -> Self:
         return type(self)(self.X, self.y)
 
@@ -136,7 +169,7 @@ class ExactEngine(Engine):
         return like(self.y, np.asarray(noise_var)) if likelihood.knows_noise else float(noise_var)
 
 
-class EPEngine(Engine):
+class EPEngine(DenseEngine):
     """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
 
     name = "ep"
@@ -157,11 +190,15 @@ class EPEngine(Engine):
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
         result = self._run(pairs.K, likelihood)
-        # At the fixed point only the explicit dependence on K is left (Rasmussen & Williams 2006, equation 5.27).
-        root = np.sqrt(result.sites.tau)
-        M = root[:, None] * inverse_from_cholesky(result.L) * root
-        G = 0.5 * (np.multiply.outer(result.weights, result.weights) - M)
-        return Evidence(result.log_evidence, pairs.log_gradient(G), 0.0)
+        return Evidence(result.log_evidence, pairs.log_gradient(_ep_gradient(result)), 0.0)
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, likelihood)
+        return Slope(_ep_gradient(result), result.weights)
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        X = columns_of(self.X, columns)
+        return type(self)(X, self.y, self.size, warm=self.warm, start=self._sites, tolerance=self.tolerance)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -190,7 +227,7 @@ class EPEngine(Engine):
         return result
 
 
-class LaplaceEngine(Engine):
+class LaplaceEngine(DenseEngine):
     """Laplace's method; each answer starts from the mode of the last one if `warm`."""
 
     name = "laplace"
@@ -204,6 +241,13 @@ class LaplaceEngine(Engine):
         result = self._run(pairs.K, likelihood)
         G, by_param = laplace_gradient(result, self.y, self.size, likelihood)
         return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, likelihood)
+        return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        return type(self)(columns_of(self.X, columns), self.y, self.size, warm=self.warm)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -241,7 +285,7 @@ class LaplaceEngine(Engine):
         return best
 
 
-class MulticlassEngine(Engine):
+class MulticlassEngine(DenseEngine):
     """Laplace's method for a softmax; each answer starts from the mode of the last one if `warm`."""
 
     name = "laplace"
@@ -255,6 +299,13 @@ class MulticlassEngine(Engine):
         pairs = kernel.between(self.X, self.X)
         result = self._run(pairs.K)
         return Evidence(result.log_evidence, pairs.log_gradient(multiclass_gradient(result)), 0.0)
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K)
+        return Slope(multiclass_gradient(result), result.weights)
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        return type(self)(columns_of(self.X, columns), self.y, self.likelihood, warm=self.warm)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         result = self._run(kernel.between(self.X, self.X).K)
@@ -276,6 +327,13 @@ class MulticlassEngine(Engine):
         result = multiclass_laplace(K, self._indicators, start=self._weights)
         self._weights = result.weights if self.warm and result.converged else None
         return result
+
+
+def _ep_gradient(result: EPResult) -> np.ndarray:
+    """At the fixed point only the explicit dependence on K is left (Rasmussen & Williams 2006, equation 5.27)."""
+    root = np.sqrt(result.sites.tau)
+    M = root[:, None] * inverse_from_cholesky(result.L) * root
+    return 0.5 * (np.multiply.outer(result.weights, result.weights) - M)
 
 
 def _site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:
