@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
-from gpsift.gp import GP, MAP, ML2, NUTS, DistributedGP, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
+from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
@@ -50,7 +50,6 @@ __all__ = [
     "Analysis",
     "Constant",
     "Derivative",
-    "DistributedGP",
     "DrawnGP",
     "FittedGP",
     "Fixed",

@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state, validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpsift.gp.model import GP, Inference, default_kernel
+from gpsift.gp.choosing import Inference
+from gpsift.gp.model import GP, default_kernel
 from gpsift.hyper.choices import MAP, ML2, Hyper
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax, read_regression

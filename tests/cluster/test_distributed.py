@@ -10,7 +10,7 @@ from optional import need
 
 import gpsift as gs
 from gpsift.cluster import read_collections
-from gpsift.gp.distributed import standardised
+from gpsift.gp.cluster_data import standardised
 from gpsift.relevance import points as points_module
 from gpsift.sparse.bound import bound_evidence, bound_model, row_sums
 from gpsift.sparse.rows import LocalRows, Rows

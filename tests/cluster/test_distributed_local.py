@@ -155,7 +155,7 @@ def test_too_many_levels_are_refused(both):
 
 def test_a_fitted_model_says_what_it_is(both, table):
     _, there = both
-    assert repr(there).startswith("DistributedGP on 400 rows and 4 features")
+    assert repr(there).startswith("FittedGP on 400 rows and 4 features")
     assert there.inputs.X is None
     assert there.inputs.source is not None
     assert there.sample(table[0][:3], 2).shape == (2, 3)

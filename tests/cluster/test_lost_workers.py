@@ -71,7 +71,7 @@ def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
         ranking = gs.rank(gp)
         assert client.run(os.getpid) == before  # none was restarted for its memory
     assert gp.n_rows == rows * n_blocks
-    assert_allclose(gp.inputs.center, 0.5, atol=0.01)
+    assert_allclose(gp.inputs.moments.center, 0.5, atol=0.01)
     assert_allclose(gp.inputs.sd, 12.0**-0.5, atol=0.01)
     assert ranking.names[ranking.order[0]] == "x1"
     assert ranking.details["n_points"] == gp.n_rows

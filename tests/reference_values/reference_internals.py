@@ -11,16 +11,18 @@ import numpy as np
 
 import gpsift as gs
 from gpsift.cluster import read_collections
-from gpsift.gp import closing, rounds
-from gpsift.gp.distributed import standardised
-from gpsift.gp.model import choose_inference, make_engine
-from gpsift.inference import sparse_engine_for
+from gpsift.gp import last_pass
+from gpsift.gp.choosing import choose_inference, dense_engine
+from gpsift.gp.cluster_data import standardised
 from gpsift.relevance import points
+from gpsift.sparse import Rows, Sparse, bound_search, local_rows, search_for
+from gpsift.sparse import search as sparse_search
 from gpsift.threads import blas_threads_for
 
 SMALL = (
-    (rounds, {"PILOT_ROWS": 60, "LAPLACE_PILOT_ROWS": 50, "EXACT_ROWS": 90, "SAMPLE_ROWS": 120, "MANY_ROWS": 100}),
-    (closing, {"KEPT_ROWS": 25}),
+    (bound_search, {"FIRST_ROWS": 60, "EXACT_ROWS": 90}),
+    (sparse_search, {"LAPLACE_ROWS": 50, "SAMPLE_ROWS": 120, "MANY_ROWS": 100}),
+    (last_pass, {"KEPT_ROWS": 25}),
     (points, {"KEPT_ROWS": 20}),
 )
 
@@ -39,13 +41,17 @@ def evidence(model, fitted, X, y, size):
 
     Asked anew at the hyperparameters of `fitted`. A sparse model has the inducing points that suit its kernel.
     """
-    scaling = fitted.scaling
+    scaling, likelihood = fitted.scaling, fitted.likelihood
     inputs, target = scaling.inputs(X), scaling.target(np.asarray(y, dtype=float))
-    beside = np.empty(0)
-    inference = choose_inference(model.inference, fitted.likelihood, len(target), samples=False, beside=beside)
+    inference = choose_inference(model.inference, likelihood, len(target), samples=False, beside=np.empty(0))
+    known = np.asarray(likelihood.noise_var) if likelihood.knows_noise else None
+    rows = Rows(inputs, target, known, None if likelihood.has_closed_form else size)
     with blas_threads_for(len(target)):
-        engine = make_engine(inference, fitted.kernel, fitted.likelihood, inputs, target, size)
-        found = engine.evidence(fitted.kernel, fitted.likelihood)
+        if isinstance(inference, Sparse):
+            engine = search_for(likelihood).engine.picking(local_rows(rows, inference), fitted.kernel, inference)
+        else:
+            engine = dense_engine(inference, likelihood, rows)
+        found = engine.evidence(fitted.kernel, likelihood)
     return found.value, found.gradient
 
 
@@ -56,7 +62,7 @@ def distributed_evidence(model, fitted, X, y, noise_var=None, size=None):
         chunk_bytes=2**20,
         transform=partial(standardised, fitted.scaling),
     )
-    engine = sparse_engine_for(fitted.likelihood).picking(rows, fitted.kernel, model.inference)
+    engine = search_for(fitted.likelihood).engine.picking(rows, fitted.kernel, model.inference)
     found = engine.evidence(fitted.kernel, fitted.likelihood)
     return found.value, found.gradient
 
@@ -71,11 +77,6 @@ def predicted(reference, X):
     for k, gradient in enumerate(response.gradients()):
         found[f"gradient {k}"] = gradient
     return found
-
-
-def latent_function(reference, X):
-    """What `VAR` varies: the latent mean."""
-    return reference.at(reference.inputs.points(X)).latent_mean
 
 
 def search(X, y, measure=None, **options):

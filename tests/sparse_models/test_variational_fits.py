@@ -9,7 +9,7 @@ from scipy.special import expit, ndtr
 
 import gpsift as gs
 from gpsift.estimators import GPClassifier
-from gpsift.gp import model as model_module
+from gpsift.gp import choosing
 from gpsift.inference import LaplaceEngine
 from gpsift.sparse import search
 from gpsift.sparse.rows import LocalRows
@@ -143,7 +143,7 @@ def test_a_search_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
 
 @pytest.mark.parametrize(("name", "dense"), [("probit", "ep"), ("poisson", "laplace")])
 def test_many_rows_are_sparse_by_default_and_that_is_said(monkeypatch, name, dense):
-    monkeypatch.setattr(model_module, "LARGEST_DENSE", 100)
+    monkeypatch.setattr(choosing, "LARGEST_DENSE", 100)
     words = rf"With 160 rows, more than 100, inference is sparse: 256 inducing .*inference=\"{dense}\"\)` takes all"
     with pytest.warns(gs.GPSiftWarning, match=words) as seen:
         assert fitted(name, inference="auto").inference == "sparse"
@@ -153,7 +153,7 @@ def test_many_rows_are_sparse_by_default_and_that_is_said(monkeypatch, name, den
 
 
 def test_student_t_and_softmax_stay_dense_by_default(monkeypatch):
-    monkeypatch.setattr(model_module, "LARGEST_DENSE", 20)
+    monkeypatch.setattr(choosing, "LARGEST_DENSE", 20)
     rows = slice(30)
     hyper = gs.Fixed(**FIXED)
     assert gs.GP(likelihood="softmax", hyper=hyper).fit(X[rows], CLASSES[rows]).inference == "laplace"
@@ -161,7 +161,7 @@ def test_student_t_and_softmax_stay_dense_by_default(monkeypatch):
 
 
 def test_a_classifier_of_many_rows_is_sparse(monkeypatch):
-    monkeypatch.setattr(model_module, "LARGEST_DENSE", 100)
+    monkeypatch.setattr(choosing, "LARGEST_DENSE", 100)
     labels = np.where(CLASSES > 0, "yes", "no")
     with pytest.warns(gs.GPSiftWarning, match="inference is sparse"):
         classifier = GPClassifier(hyper=gs.Fixed(**FIXED)).fit(X, labels)

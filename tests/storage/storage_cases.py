@@ -12,7 +12,7 @@ import numpy as np
 import gpsift as gs
 from gpsift import families, kernels, likelihoods
 from gpsift.families.pool import Pool
-from gpsift.gp import DistributedGP, DrawnGP
+from gpsift.gp import DrawnGP
 from gpsift.input_moments import InputMoments
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
@@ -61,7 +61,7 @@ def distributed():
     totals = {"total_elpd": -1.0, "total_elpd_empty": -2.0, "total_diff_se": 0.5}
     sheet = SampledQuality(**vars_of(gp.quality), **totals, rows=np.arange(len(y)), n_rows=900)
     inputs = gs.Inputs(gp.inputs.names, summary=InputMoments.of(X))
-    return DistributedGP(**{**vars_of(gp), "inputs": inputs}, sheet=sheet)
+    return replace(gp, inputs=inputs, sheet=sheet)
 
 
 def vars_of(thing):

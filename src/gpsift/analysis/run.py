@@ -17,6 +17,7 @@ from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.record import Analysis
 from gpsift.counted import counted
 from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
+from gpsift.gp.choosing import LARGEST_QUICK as MOST_ROWS_OF_A_RANKING
 from gpsift.hyper.choices import Hyper
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
@@ -31,8 +32,7 @@ from gpsift.tabular import Prepared, prepare, read_file
 from gpsift.tabular.prepare import Missing, Task
 from gpsift.work import FitBar, ShareBar, WaitingBar
 
-# Exact inference takes a third power of the rows, and a search as many fits as sizes.
-MOST_ROWS_OF_A_RANKING = 2000
+# A search takes as many fits as sizes.
 MOST_ROWS_OF_A_SEARCH = 1000
 # Sparse inference takes about a minute on so many.
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000

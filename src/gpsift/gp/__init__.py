@@ -1,12 +1,12 @@
 """Our models: data in, a fitted Gaussian process out.
 
-`model.py` is the front (`GP`), `fitted.py` what its `fit` returns, `multiclass.py` the same for several classes,
-`distributed.py` for rows in dask collections. Behind them: `problem.py` states what is optimised, `hyper.py` holds
-the choices `ML2`, `MAP` and `Fixed`, `optimise.py` the search from several starts, `rounds.py` the search of sparse
-models, `quality.py` the leave-one-out sheet. The mathematics of posteriors is in the room `inference`.
+`model.py` is the front (`GP`) and the recipe of a fit, `fitted.py` what it returns, `multiclass.py` the same for
+several classes, `drawn.py` for drawn hyperparameters. The recipe asks the rows through `data.py`, or `cluster_data.py`
+if they are in dask collections (with `last_pass.py`); `checks.py` refuses what cannot be fitted, `choosing.py` chooses
+the inference, `scaling.py` the units. `quality.py` is the leave-one-out sheet, `fitreport.py` how a fit went. How
+hyperparameters are found is in the room `hyper`, the mathematics of posteriors in `inference` and `sparse`.
 """
 
-from gpsift.gp.distributed import DistributedGP
 from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.model import GP
@@ -20,7 +20,6 @@ __all__ = [
     "MAP",
     "ML2",
     "NUTS",
-    "DistributedGP",
     "DrawnGP",
     "FittedGP",
     "FittedMulticlass",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from gpsift.drawn import Drawn, without_caches
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
+from gpsift.hyper import Draws, Problem
 from gpsift.hyper.nuts import advice
+from gpsift.inference import Inferred
+from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
 from gpsift.results import Prediction, Quality
 from gpsift.savable import Savable
@@ -40,6 +43,17 @@ class DrawnGP(Savable, Drawn):
     trace: Any
     diagnostics: Mapping[str, float]
     report: FitReport
+
+    @classmethod
+    def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, Inferred]], draws: Draws) -> Self:
+        """From the model with the best hyperparameters and what was inferred with each of the draws."""
+        members = tuple(
+            replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
+            for likelihood, inferred in drawn
+        )
+        pooled = cls(members=members, trace=draws.trace, diagnostics=draws.diagnostics, report=best.report)
+        pooled.warn()
+        return pooled
 
     @cached_property
     def quality(self) -> Quality:
@@ -75,3 +89,13 @@ class DrawnGP(Savable, Drawn):
             f"effective sample size {self.diagnostics['ess']:.0f}, {self.diagnostics['divergences']:.0f} divergences\n"
             f"  {self.quality!r}"
         )
+
+
+def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
+    """Likelihood and posterior of every draw; matrices that can be made again are not kept."""
+    found = []
+    for log_params in draws.log_params:
+        kernel, likelihood = problem.split(log_params)
+        inferred = problem.engine.infer(kernel, likelihood)
+        found.append((likelihood, replace(inferred, posterior=replace(inferred.posterior))))
+    return tuple(found)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
 from gpsift.reference import Reference
 from gpsift.response import GPResponse
-from gpsift.results import Prediction, Quality
+from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.savable import Savable
 from gpsift.tables import read_features
 from gpsift.threads import blas_threads_for
@@ -31,10 +32,15 @@ from gpsift.threads import blas_threads_for
 class FittedGP(Savable, Reference):
     """A Gaussian process after `GP.fit`.
 
+    After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
+    in `inputs.source`, and `rank` visits them there. The numbers of `quality` are then those of all rows, its arrays
+    those of a sample of 10,000, named by ``quality.rows``. Where the noise of each row was given, `noise_var` is its
+    mean.
+
     Attributes
     ----------
     inputs : Inputs
-        Names of the features and the training inputs.
+        Names of the features, and the training inputs or where they are.
     log_marginal_likelihood : float
         Of the data as standardised, or as given with ``standardize=False``.
     report : FitReport
@@ -55,11 +61,12 @@ class FittedGP(Savable, Reference):
     y_train: np.ndarray
     size_train: np.ndarray
     report: FitReport
+    sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
 
     @property
     def n_rows(self) -> int:
         """Number of training points."""
-        return self.y_train.size
+        return self.inputs.n_rows
 
     @property
     def log_marginal_likelihood(self) -> float:
@@ -90,6 +97,8 @@ class FittedGP(Savable, Reference):
 
     @cached_property
     def quality(self) -> Quality:
+        if self.sheet is not None:
+            return self.sheet
         y_center, y_scale = self.scaling.y_center, self.scaling.y_scale
         return quality_sheet(
             self.y_train,
@@ -112,6 +121,12 @@ class FittedGP(Savable, Reference):
     @property
     def mean_of(self) -> str:
         return "the target" if self.likelihood.standardises_target else "the latent function"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
+        points.
+        """
+        Savable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points.

@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NoReturn
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from gpsift.arrays import Array, like, lives_on_device, on_device
-from gpsift.gp.drawn import DrawnGP
+from gpsift.gp.choosing import INFERENCES, Inference, dense_engine
+from gpsift.gp.cluster_data import ClusterData
+from gpsift.gp.data import LocalData, StandardRows, TrainingData
+from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.gp.scaling import Scaling
-from gpsift.hyper.choices import ML2, Hyper
-from gpsift.hyper.nuts import NUTS
-from gpsift.hyper.optimise import Draws
-from gpsift.hyper.problem import Problem
-from gpsift.hyper.related import informed
-from gpsift.inference import (
-    Engine,
-    EPEngine,
-    ExactEngine,
-    Inferred,
-    LaplaceEngine,
-    MulticlassEngine,
-)
-from gpsift.inference.memory import refuse_too_large
-from gpsift.inputs import Inputs
+from gpsift.hyper import ML2, Estimate, Hyper, Problem, informed
 from gpsift.kernels import Constant, Kernel, SquaredExponential
-from gpsift.likelihoods import Likelihood, read_likelihood, read_size
-from gpsift.notices import notice
-from gpsift.sparse import Sparse, local_rows, search_for
-from gpsift.sparse.rows import Rows
-from gpsift.tables import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
-from gpsift.threads import blas_threads_for, one_blas_thread
-from gpsift.words import listed
-
-Inference = Literal["auto", "exact", "sparse", "ep", "laplace"] | Sparse
-INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
-INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
-# Rows up to which "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
-LARGEST_EXACT = 4000
-LARGEST_EXACT_ON_DEVICE = 20_000
-# The same for expectation propagation and Laplace's method: there an evaluation takes ten and three seconds.
-LARGEST_DENSE = 2000
+from gpsift.likelihoods import Likelihood, read_likelihood
+from gpsift.sparse import Sparse, search_for
+from gpsift.tables import is_dask
 
 
 def default_kernel() -> Kernel:
@@ -63,7 +35,7 @@ class GP:
         Squared exponential with one length-scale for each feature plus a constant by default. Its values are where the
         search for hyperparameters starts, for inputs and target of unit scale.
     hyper : Hyper
-        `ML2()`, `MAP()` or `Fixed(...)`.
+        `ML2()`, `MAP()`, `Fixed(...)` or `NUTS()`.
     standardize : bool
         Fit on inputs of mean 0 and standard deviation 1, and the target likewise for Gaussian and Student-t noise.
         Predictions, gradients and scores are in the user's units either way.
@@ -145,52 +117,32 @@ class GP:
         Returns
         -------
         FittedGP
-            A `FittedMulticlass` with ``likelihood="softmax"``, a `DrawnGP` with ``hyper=NUTS()``, a `DistributedGP`
-            with dask collections.
+            A `FittedMulticlass` with ``likelihood="softmax"``, a `DrawnGP` with ``hyper=NUTS()``.
         """
-        if is_dask(X) or is_dask(y):
-            return self._fit_distributed(
-                X, y, noise_var=noise_var, exposure=exposure, trials=trials, start=start, ceiling=ceiling
-            )
-        values, names = read_features(X)
-        target = read_target(y, values.shape[0])
+        kind = ClusterData if is_dask(X) or is_dask(y) else LocalData
         likelihood = read_likelihood(self.likelihood)
-        size = read_size(likelihood, values.shape[0], exposure=exposure, trials=trials)
-        likelihood.check_target(target, size)
-        likelihood = likelihood.for_target(target)
-        constant = check_data(values, target, names, likelihood)
-        scaling = _choose_scaling(values, target, likelihood, standardize=self.standardize)
-        labels = default_names(values.shape[1]) if names is None else names
-        likelihood = with_known_noise(likelihood, noise_var, target.size, scaling)
-        inputs, standard_target = scaling.inputs(values), scaling.target(target)
-        beside = self._place(X)
-        kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
-        kernel = kernel.for_features(values.shape[1])
-        samples = isinstance(self.hyper, NUTS)
-        inference = choose_inference(self.inference, likelihood, target.size, samples=samples, beside=beside)
-        problem = Problem(
-            kernel=kernel,
-            likelihood=likelihood,
-            X=inputs,
-            y=standard_target,
-            engine=make_engine(
-                inference, kernel, likelihood, like(beside, inputs), like(beside, standard_target), size
-            ),
-            names=labels,
-        )
+        sizes = {"exposure": exposure, "trials": trials}
+        data: TrainingData = kind.read(X, y, likelihood, noise_var=noise_var, device=self.device, **sizes)
         known = start.hyperparameters if isinstance(start, FittedGP) else start
-        # Visits of rows have threads of their own.
-        with one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(values.shape[0]):
-            problem = informed(problem, known, ceiling)
-            if isinstance(inference, Sparse):
-                estimate, problem = search_for(likelihood)(self.hyper, problem).run()
-            else:
-                estimate = self.hyper.estimate(problem)
+        return self._fit(data, likelihood, known, ceiling)
+
+    def _fit(
+        self, data: TrainingData, likelihood: Likelihood, known: Mapping[str, float] | None, ceiling: float | None
+    ) -> FittedGP | DrawnGP:
+        """The recipe, wherever the rows are."""
+        inference = data.choose(self.inference, likelihood, samples=self.hyper.samples)
+        likelihood = data.checked(likelihood)
+        scaling = data.scaling(likelihood, standardize=self.standardize)
+        kernel, likelihood = self.hyper.prepare(self.kernel, data.with_noise(likelihood, scaling))
+        rows = data.standardised(scaling, likelihood, inference)
+        with data.threads(inference):
+            problem = _posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
+            estimate, problem = _estimated(self.hyper, informed(problem, known, ceiling), inference)
             kernel, likelihood = problem.split(estimate.log_params)
-            inferred = problem.engine.infer(kernel, likelihood)
-            drawn = () if estimate.draws is None else _infer_all(problem, estimate.draws)
-        inert = tuple(name for name, is_constant in zip(labels, constant, strict=True) if is_constant)
-        report = FitReport.of(estimate, inferred, inert, stepped_features(inputs, kernel, labels))
+            inferred, left_out = data.infer(problem.engine, kernel, likelihood)
+            drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
+        stepped = stepped_features(rows.levels, kernel, data.names)
+        report = FitReport.of(estimate, inferred, data.constant_names, stepped)
         report.warn()
         form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
         fitted = form(
@@ -199,186 +151,26 @@ class GP:
             inferred=inferred,
             inference=problem.engine.name,
             scaling=scaling,
-            inputs=Inputs(labels, names is not None, values),
-            y_train=target,
-            size_train=size,
             report=report,
+            **data.kept(scaling, likelihood, inference, inferred, left_out, report)._asdict(),
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
-        if estimate.draws is None:
-            return fitted
-        return _pool(fitted, drawn, estimate.draws)
-
-    def _place(self, X: Any) -> Array:
-        """An array beside which those of the fit are placed."""
-        if self.device is not None:
-            return on_device(self.device)
-        return X if lives_on_device(X) else np.empty(0)
-
-    def _fit_distributed(self, X: Any, y: Any, **options: Any) -> FittedGP:
-        from gpsift.gp.distributed import fit_distributed  # which imports this file
-
-        return fit_distributed(self, X, y, likelihood=read_likelihood(self.likelihood), **options)
+        return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
 
 
-def _infer_all(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
-    """Likelihood and posterior of every draw; matrices that can be made again are not kept."""
-    found = []
-    for log_params in draws.log_params:
-        kernel, likelihood = problem.split(log_params)
-        inferred = problem.engine.infer(kernel, likelihood)
-        found.append((likelihood, replace(inferred, posterior=replace(inferred.posterior))))
-    return tuple(found)
-
-
-def _pool(best: FittedGP, drawn: tuple[tuple[Likelihood, Inferred], ...], draws: Draws) -> DrawnGP:
-    members = tuple(
-        replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
-        for likelihood, inferred in drawn
-    )
-    pooled = DrawnGP(
-        members=members,
-        trace=draws.trace,
-        diagnostics=draws.diagnostics,
-        report=best.report,
-    )
-    pooled.warn()
-    return pooled
-
-
-def choose_inference(
-    inference: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
-) -> Inference:
-    """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit."""
-    is_gaussian, has_sparse_form = likelihood.has_closed_form, likelihood.has_sparse_form
-    on_host = isinstance(beside, np.ndarray)
-    if samples and not on_host:
-        raise ValueError(
-            "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
-            "CPU."
-        )
-    if isinstance(inference, Sparse) or inference == "sparse":
-        chosen = Sparse() if isinstance(inference, str) else inference
-        if not has_sparse_form:
-            raise ValueError(
-                "Sparse inference needs one latent function and a log-concave likelihood, which "
-                f'{type(likelihood).__name__} is not; use "auto" and fewer rows.'
-            )
-        if chosen.power > 0 and not is_gaussian:
-            raise ValueError(
-                f"A {type(likelihood).__name__} likelihood has the variational bound only, `Sparse(power=0)`, got "
-                f"power {chosen.power:g}."
-            )
-        if chosen.block_rows and not is_gaussian:
-            raise ValueError(
-                f"Blocks need Gaussian noise, not {type(likelihood).__name__}; leave `block_rows` out, got "
-                f"{chosen.block_rows}."
-            )
-        if samples:
-            raise ValueError(
-                'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'
-            )
-        return chosen
-    if inference == "auto":
-        inference = likelihood.default_inference
-        largest = LARGEST_DENSE if not is_gaussian else LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
-        if has_sparse_form and n > largest and not samples:
-            notice(
-                f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand for "
-                f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{inference}")` takes all rows.'
-            )
-            return Sparse()
-    if not on_host and not is_gaussian:
-        other = "take `inference=Sparse(m=...)`, " if has_sparse_form else ""
-        raise ValueError(
-            f"A device is used for exact and sparse inference, not for {INFERENCE_NAMES[inference]}, which "
-            f"{type(likelihood).__name__} has with {n} rows: {other}leave `device` out, or move X to the CPU."
-        )
-    remedy = "Use `GP(inference=Sparse(m=256))`." if has_sparse_form and not samples else "Fit fewer rows."
-    refuse_too_large(inference, n, remedy, beside)
-    return inference
-
-
-def make_engine(
-    inference: Inference, kernel: Kernel, likelihood: Likelihood, X: Array, y: Array, size: np.ndarray
-) -> Engine:
-    """The engine of a chosen inference."""
+def _posed(
+    kernel: Kernel, likelihood: Likelihood, rows: StandardRows, inference: Inference, names: tuple[str, ...]
+) -> Problem[Any]:
+    """What is maximised."""
     if isinstance(inference, Sparse):
-        known = like(y, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
-        rows = Rows(X, y, known, None if likelihood.has_closed_form else size)
-        return search_for(likelihood).engine.picking(local_rows(rows, inference), kernel, inference)
-    if inference == "exact":
-        if not likelihood.has_closed_form:
-            raise ValueError(f'Exact inference needs Gaussian noise, not {type(likelihood).__name__}; use "auto".')
-        return ExactEngine(X, y)
-    if likelihood.n_latent > 1:
-        if inference == "ep":
-            raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
-        return MulticlassEngine(X, y, likelihood)
-    if likelihood.knows_noise:
-        raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
-    if inference == "ep":
-        if likelihood.params or not likelihood.is_log_concave:
-            raise ValueError(
-                f"Expectation propagation is offered for likelihoods without parameters of their own, not for "
-                f'{type(likelihood).__name__}; use "auto".'
-            )
-        return EPEngine(X, y, size)
-    return LaplaceEngine(X, y, size)
+        engine = search_for(likelihood).engine.picking(rows.source, kernel, inference)
+    else:
+        engine = dense_engine(inference, likelihood, rows.source.sample(rows.source.n, seed=0))
+    return Problem(kernel, likelihood, rows.X, rows.y, engine, names)
 
 
-def _choose_scaling(X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, standardize: bool) -> Scaling:
-    if not standardize:
-        return Scaling.none(X)
-    return Scaling.standardising(X, y if likelihood.standardises_target else None)
-
-
-def check_data(
-    X: np.ndarray,
-    y: np.ndarray,
-    names: tuple[str, ...] | None,
-    likelihood: Likelihood,
-    n_rows: int | None = None,
-) -> np.ndarray:
-    """Refuse data that no model can be fitted to; returns which columns are constant.
-
-    Of `n_rows` rows elsewhere, X and y are two with the range of all.
-    """
-    n_rows = X.shape[0] if n_rows is None else n_rows
-    if n_rows < 2:
-        raise ValueError(f"At least 2 rows are needed to fit a model, got {n_rows}.")
-    if likelihood.size_name is None and np.ptp(y) <= 4.0 * np.finfo(float).eps * np.max(np.abs(y)):
-        raise ValueError(f"`y` is constant ({y[0]:g} in all {n_rows} rows), so there is nothing for inputs to explain.")
-    refuse_extreme(y, "y")
-    constant = constant_columns(X)
-    if constant.all():
-        raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
-    if constant.any():
-        labels = np.array(default_names(X.shape[1]) if names is None else names)[constant]
-        notice(
-            f"Constant column(s) have no effect and get relevance 0: {listed(labels)}. (An intercept is the kernel "
-            "Constant().)"
-        )
-    return constant
-
-
-def with_known_noise(likelihood: Likelihood, noise_var: Any, n: int, scaling: Scaling) -> Likelihood:
-    """The likelihood, with the noise of each observation where that was given."""
-    if noise_var is None:
-        return likelihood
-    if not likelihood.has_closed_form:
-        raise ValueError(f"`noise_var` was given, but a {type(likelihood).__name__} likelihood has no such noise.")
-    if np.ndim(noise_var) == 0:
-        noise_var = np.full(n, noise_var)
-    values = read_target(noise_var, n, name="noise_var")
-    if np.any(values <= 0):
-        refuse_noise(values.min(), int(values.argmin()))
-    return likelihood.with_noise_var(values / scaling.y_scale**2)
-
-
-def refuse_noise(least: float, row: int) -> NoReturn:
-    """Refuse known noise that is not positive."""
-    raise ValueError(
-        f"`noise_var` must be positive, got {least:g} in row {row}. It is a variance; for noise-free data give a small "
-        "number, such as 1e-8 times the variance of y."
-    )
+def _estimated(hyper: Hyper, problem: Problem[Any], inference: Inference) -> tuple[Estimate, Problem[Any]]:
+    """The hyperparameters, and the problem with the inducing points that go with them, if there are any."""
+    if isinstance(inference, Sparse):
+        return search_for(problem.likelihood)(hyper, problem).run()
+    return hyper.estimate(problem), problem

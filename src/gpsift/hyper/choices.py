@@ -25,6 +25,7 @@ class Hyper(ABC):
     """A way to find hyperparameters."""
 
     searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
+    samples: ClassVar[bool] = False  # whether it draws from their posterior
 
     def with_one_start(self) -> Self:
         """The same for a search that goes on from a known place, if it searches."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -71,6 +71,8 @@ class NUTS(Hyper):
     target_accept: float = 0.8
     progress: bool = True
     cores: int | None = None
+
+    samples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("draws", "tune", "chains", "keep", "cores"):

@@ -29,7 +29,6 @@ CLASSES: Mapping[str, type] = {
     "FittedGP": gp.FittedGP,
     "FittedMulticlass": gp.FittedMulticlass,
     "DrawnGP": gp.DrawnGP,
-    "DistributedGP": gp.DistributedGP,
     # answers
     "Ranking": results.Ranking,
     "Path": results.Path,

@@ -1,0 +1,117 @@
+"""The choice of inference: what was asked for, or what suits the likelihood and the number of rows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from gpsift.arrays import Array
+from gpsift.inference import Engine, EPEngine, ExactEngine, LaplaceEngine, MulticlassEngine
+from gpsift.inference.memory import refuse_too_large
+from gpsift.likelihoods import Likelihood
+from gpsift.notices import notice
+from gpsift.sparse import Rows, Sparse
+
+Dense = Literal["exact", "ep", "laplace"]
+Inference = Literal["auto", "sparse"] | Dense | Sparse
+INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
+INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
+# Rows up to which "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
+LARGEST_EXACT = 4000
+LARGEST_EXACT_ON_DEVICE = 20_000
+# The same for expectation propagation and Laplace's method: there an evaluation takes ten and three seconds.
+LARGEST_DENSE = 2000
+# Rows up to which exact inference takes a user who waits seconds, with some fits to make.
+LARGEST_QUICK = 2000
+
+
+def choose_inference(
+    asked: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
+) -> Dense | Sparse:
+    """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit.
+
+    Matrices live beside an array. `samples` says whether hyperparameters are drawn.
+    """
+    if samples and not _on_host(beside):
+        raise ValueError(
+            "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
+            "CPU."
+        )
+    if isinstance(asked, Sparse) or asked == "sparse":
+        return sparse_choice(asked, likelihood, samples=samples)
+    chosen = likelihood.default_inference if asked == "auto" else asked
+    largest = _largest(likelihood, beside)
+    may_be_sparse = likelihood.has_sparse_form and not samples
+    if asked == "auto" and may_be_sparse and n > largest:
+        notice(
+            f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand for "
+            f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{chosen}")` takes all rows.'
+        )
+        return Sparse()
+    if not _on_host(beside) and not likelihood.has_closed_form:
+        other = "take `inference=Sparse(m=...)`, " if likelihood.has_sparse_form else ""
+        raise ValueError(
+            f"A device is used for exact and sparse inference, not for {INFERENCE_NAMES[chosen]}, which "
+            f"{type(likelihood).__name__} has with {n} rows: {other}leave `device` out, or move X to the CPU."
+        )
+    remedy = "Use `GP(inference=Sparse(m=256))`." if may_be_sparse else "Fit fewer rows."
+    refuse_too_large(chosen, n, remedy, beside)
+    return chosen
+
+
+def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) -> Sparse:
+    """Sparse inference as it was asked for, refused where there is none."""
+    chosen = asked if isinstance(asked, Sparse) else Sparse()
+    name = type(likelihood).__name__
+    if not likelihood.has_sparse_form:
+        raise ValueError(
+            f"Sparse inference needs one latent function and a log-concave likelihood, which {name} is not; use "
+            '"auto" and fewer rows.'
+        )
+    if chosen.power > 0 and not likelihood.has_closed_form:
+        raise ValueError(
+            f"A {name} likelihood has the variational bound only, `Sparse(power=0)`, got power {chosen.power:g}."
+        )
+    if chosen.block_rows and not likelihood.has_closed_form:
+        raise ValueError(f"Blocks need Gaussian noise, not {name}; leave `block_rows` out, got {chosen.block_rows}.")
+    if samples:
+        raise ValueError(
+            'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'
+        )
+    return chosen
+
+
+def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> Engine:
+    """The engine of a chosen inference with a matrix of all rows."""
+    name = type(likelihood).__name__
+    if inference == "exact":
+        if not likelihood.has_closed_form:
+            raise ValueError(f'Exact inference needs Gaussian noise, not {name}; use "auto".')
+        return ExactEngine(rows.X, rows.y)
+    y, size = rows.observed()
+    if likelihood.n_latent > 1:
+        if inference == "ep":
+            raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
+        return MulticlassEngine(rows.X, y, likelihood)
+    if likelihood.knows_noise:
+        raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
+    if inference == "ep":
+        if likelihood.params or not likelihood.is_log_concave:
+            raise ValueError(
+                f"Expectation propagation is offered for likelihoods without parameters of their own, not for {name}; "
+                'use "auto".'
+            )
+        return EPEngine(rows.X, y, size)
+    return LaplaceEngine(rows.X, y, size)
+
+
+def _largest(likelihood: Likelihood, beside: Array) -> int:
+    """Rows up to which inference is dense by default."""
+    if not likelihood.has_closed_form:
+        return LARGEST_DENSE
+    return LARGEST_EXACT if _on_host(beside) else LARGEST_EXACT_ON_DEVICE
+
+
+def _on_host(beside: Array) -> bool:
+    return isinstance(beside, np.ndarray)

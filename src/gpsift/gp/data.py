@@ -1,0 +1,203 @@
+"""The rows of a fit: what the recipe asks of them, and the answers of rows in this process or on a device."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from gpsift.arrays import Array, like, lives_on_device, on_device
+from gpsift.gp.checks import check_data, check_noise
+from gpsift.gp.choosing import Dense, Inference, choose_inference
+from gpsift.gp.fitreport import FitReport
+from gpsift.gp.scaling import Scaling
+from gpsift.inference import Inferred
+from gpsift.inputs import Inputs
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood, read_size
+from gpsift.results import SampledQuality
+from gpsift.sparse import LocalRows, Rows, RowSource, Sparse, local_rows
+from gpsift.sparse.engine import LeftOut
+from gpsift.tables import constant_columns, default_names, read_features, read_target
+from gpsift.threads import blas_threads_for, one_blas_thread
+
+
+class StandardRows(NamedTuple):
+    """Rows in the units of the model.
+
+    Attributes
+    ----------
+    X, y : arrays
+        From which a problem takes the units of its hyperparameters: all rows, or some with their moments.
+    source : RowSource
+        All rows, to be visited.
+    levels : array
+        A table with all values of the features that have few.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    source: RowSource
+    levels: np.ndarray
+
+
+class Kept(NamedTuple):
+    """What a fitted model keeps of its rows, by the names of its fields."""
+
+    inputs: Inputs
+    y_train: np.ndarray
+    size_train: np.ndarray
+    sheet: SampledQuality | None = None
+
+
+class TrainingData(ABC):
+    """The rows of a fit as they were read, in the user's units.
+
+    Attributes
+    ----------
+    n, n_features : int
+    given_names : tuple of str or None
+        Of the columns, where they have any.
+    """
+
+    n: int
+    n_features: int
+    given_names: tuple[str, ...] | None
+
+    @classmethod
+    @abstractmethod
+    def read(cls, X: Any, y: Any, likelihood: Likelihood, *, noise_var: Any, device: str | None, **sizes: Any) -> Self:
+        """From the arguments of `GP.fit`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, made up where there are none."""
+        return default_names(self.n_features) if self.given_names is None else self.given_names
+
+    @property
+    @abstractmethod
+    def constant(self) -> np.ndarray:
+        """Which columns never vary, (p,)."""
+
+    @property
+    def constant_names(self) -> tuple[str, ...]:
+        return tuple(name for name, is_constant in zip(self.names, self.constant, strict=True) if is_constant)
+
+    @abstractmethod
+    def choose(self, asked: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:
+        """The inference that these rows can have; `samples` says whether hyperparameters are drawn."""
+
+    @abstractmethod
+    def checked(self, likelihood: Likelihood) -> Likelihood:
+        """The likelihood with what it takes from the targets; rows that it cannot explain are refused."""
+
+    @abstractmethod
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+        """The units of the model."""
+
+    @abstractmethod
+    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+        """The likelihood with the noise of each observation, in the units of the model, where that was given."""
+
+    @abstractmethod
+    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+        """The rows in the units of the model."""
+
+    @abstractmethod
+    def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
+        """A context with the threads that inference on these rows needs."""
+
+    @abstractmethod
+    def infer(self, engine: Any, kernel: Kernel, likelihood: Likelihood) -> tuple[Inferred, LeftOut | None]:
+        """The posterior, and how rows are left out of it where that is still to be done."""
+
+    @abstractmethod
+    def kept(
+        self,
+        scaling: Scaling,
+        likelihood: Likelihood,
+        inference: Dense | Sparse,
+        inferred: Inferred,
+        left_out: LeftOut | None,
+        report: FitReport,
+    ) -> Kept:
+        """What the fitted model keeps."""
+
+
+class LocalData(TrainingData):
+    """Rows in this process; matrices are made beside an array, which may be on a device."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        size: np.ndarray,
+        noise_var: Any,
+        given_names: tuple[str, ...] | None,
+        beside: Array,
+    ):
+        self.X, self.y, self.size, self.noise_var, self.beside = X, y, size, noise_var, beside
+        self.given_names = given_names
+        self.n, self.n_features = X.shape
+
+    @classmethod
+    def read(cls, X: Any, y: Any, likelihood: Likelihood, *, noise_var: Any, device: str | None, **sizes: Any) -> Self:
+        values, names = read_features(X)
+        target = read_target(y, len(values))
+        size = read_size(likelihood, len(values), **sizes)
+        beside = X if lives_on_device(X) else np.empty(0)
+        return cls(values, target, size, noise_var, names, beside if device is None else on_device(device))
+
+    @cached_property
+    def constant(self) -> np.ndarray:
+        return constant_columns(self.X)
+
+    def choose(self, asked: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:
+        return choose_inference(asked, likelihood, self.n, samples=samples, beside=self.beside)
+
+    def checked(self, likelihood: Likelihood) -> Likelihood:
+        likelihood.check_target(self.y, self.size)
+        check_data(self.y, likelihood, self.n, self.constant, self.names)
+        return likelihood.for_target(self.y)
+
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+        if not standardize:
+            return Scaling.none(self.X)
+        return Scaling.standardising(self.X, self.y if likelihood.standardises_target else None)
+
+    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+        if self.noise_var is None:
+            return likelihood
+        noise_var = np.full(self.n, self.noise_var) if np.ndim(self.noise_var) == 0 else self.noise_var
+        values = read_target(noise_var, self.n, name="noise_var")
+        check_noise(values.min(), int(values.argmin()))
+        return likelihood.with_noise_var(values / scaling.y_scale**2)
+
+    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+        X, y = scaling.inputs(self.X), scaling.target(self.y)
+        placed = like(self.beside, y)
+        known = like(placed, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
+        rows = Rows(like(self.beside, X), placed, known, None if likelihood.has_closed_form else self.size)
+        source = local_rows(rows, inference) if isinstance(inference, Sparse) else LocalRows(rows)
+        return StandardRows(X, y, source, levels=X)
+
+    def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
+        # Visits of rows have threads of their own.
+        return one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(self.n)
+
+    def infer(self, engine: Any, kernel: Kernel, likelihood: Likelihood) -> tuple[Inferred, LeftOut | None]:
+        return engine.infer(kernel, likelihood), None
+
+    def kept(
+        self,
+        scaling: Scaling,
+        likelihood: Likelihood,
+        inference: Dense | Sparse,
+        inferred: Inferred,
+        left_out: LeftOut | None,
+        report: FitReport,
+    ) -> Kept:
+        return Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
