@@ -11,6 +11,7 @@ from gpsift.hyper.optimise import Draws, Estimate, Start
 from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma
 from gpsift.hyper.problem import Problem
 from gpsift.hyper.related import informed
+from gpsift.hyper.sift import Sift
 
 __all__ = [
     "MAP",
@@ -24,6 +25,7 @@ __all__ = [
     "Hyper",
     "InverseGamma",
     "Problem",
+    "Sift",
     "Start",
     "informed",
 ]

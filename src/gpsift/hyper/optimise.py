@@ -78,6 +78,34 @@ class Draws:
     diagnostics: Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class SwitchedOn:
+    """A step of a sift: features that were switched on, the nats that they brought and the toll that they owed."""
+
+    features: tuple[str, ...]
+    gain: float
+    toll: float
+
+
+@dataclass(frozen=True)
+class SiftReport:
+    """What a sift did.
+
+    Attributes
+    ----------
+    steps : tuple of SwitchedOn
+        In their order, those that left again among them.
+    active : tuple of str
+        The features that are switched on in the end.
+    close : tuple of (str, float)
+        The features that would be next, with the slope of the log evidence in standard deviations under noise.
+    """
+
+    steps: tuple[SwitchedOn, ...]
+    active: tuple[str, ...]
+    close: tuple[tuple[str, float], ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """The best of all starts: hyperparameters on the log scale and how they were found.
@@ -93,6 +121,7 @@ class Estimate:
     draws: Draws | None = None
     n_rows: int = 0
     evidence_bound: float = -np.inf
+    sift: SiftReport | None = None
 
     @property
     def best(self) -> Start | None:
@@ -119,7 +148,7 @@ def maximise(
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
     ended: list[Start] = []
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
-        ended.append(_searched_from(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
+        ended.append(searched_from(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
     best = max(ended, key=lambda start: start.objective)
@@ -148,9 +177,10 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return log_limits[:, 0] + problem.log_units, log_limits[:, 1] + problem.log_units
 
 
-def _searched_from(
+def searched_from(
     problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
 ) -> Start:
+    """Where the search from one place ends."""
     evaluations = count(1)
     steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
     lower, upper = limits(problem)

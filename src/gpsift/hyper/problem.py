@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from gpsift.inference import Engine, Evidence, ExactEngine
+from gpsift.inference import DenseEngine, Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
 
@@ -93,6 +93,17 @@ class Problem(Generic[E]):
     def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
         """The same problem by other inference, with these fields changed, too."""
         return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
+
+    def on_columns(self, columns: Sequence[int]) -> Problem[DenseEngine]:
+        """The same problem for some of the features, by dense inference."""
+        assert isinstance(self.engine, DenseEngine)
+        return self.with_engine(
+            self.engine.on_columns(columns),
+            kernel=self.kernel.for_columns(columns),
+            X=self.X[:, list(columns)],
+            names=tuple(self.names[j] for j in columns),
+            start=None,
+        )
 
     @cached_property
     def labels(self) -> list[Label]:

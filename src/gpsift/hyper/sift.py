@@ -2,7 +2,7 @@
 
 All length-scales at once are too many to be searched for when there are as many features as rows. The search begins
 with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log evidence
-(`gpsift.hyper.screening`) are tried, each with a search for the length-scales of all that are on; the best one stays on.
+(`gpsift.hyper.screening`) are tried, each with a search for the length-scales of all that are on; the best stays on.
 Features without an effect of their own are tried in pairs. The path goes on for a few steps that do not pay, and the
 place on it with the largest log evidence less a toll for each feature is taken, which features that no longer pay then
 leave. The toll is the price of having been chosen among p.
@@ -17,10 +17,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from gpsift.hyper.choices import MAP, Hyper
-from gpsift.hyper.optimise import Estimate, Step, searched_from
+from gpsift.hyper.optimise import Estimate, SiftReport, SwitchedOn, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs
-from gpsift.inference import DenseEngine
+from gpsift.inference import DenseEngine, Slope
+from gpsift.work.climbs import Step
 
 # Length-scales, in standard deviations, at which a feature enters: at later steps, and both at the first one.
 ENTERING_LENGTHSCALE = 1.5
@@ -36,34 +37,6 @@ N_LEAVING = 3
 MOST_PAIRED = 3000
 # Features that came close are named, this many of them.
 N_CLOSE = 5
-
-
-@dataclass(frozen=True)
-class SwitchedOn:
-    """A step of the sift: the features that were switched on, the nats that they brought and the toll that they owed."""
-
-    features: tuple[str, ...]
-    gain: float
-    toll: float
-
-
-@dataclass(frozen=True)
-class SiftReport:
-    """What a sift did.
-
-    Attributes
-    ----------
-    steps : tuple of SwitchedOn
-        In their order, those that left again among them.
-    active : tuple of str
-        The features that are switched on in the end.
-    close : mapping of str to float
-        The features that would be next, with the slope of the log evidence in standard deviations under noise.
-    """
-
-    steps: tuple[SwitchedOn, ...]
-    active: tuple[str, ...]
-    close: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -175,23 +148,28 @@ class _Sifting:
         """The place that the model with further features climbs to from here."""
         problem = self.problem.on_columns((*here.active, *new))
         lengths = (ENTERING_LENGTHSCALE,) if here.active else (ENTERING_LENGTHSCALE, LONG_LENGTHSCALE)
+        known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
         entering = {f"lengthscale[{self.problem.names[j]}]" for j in new}
         found = []
         for length in lengths if new else lengths[:1]:
             start = problem.log_params + problem.log_units
             for i, name in enumerate(parameter_names(problem.labels)):
-                if name in here.values:
-                    start[i] = np.log(here.values[name])
+                if name in known:
+                    start[i] = np.log(known[name])
                 elif name in entering:
                     start[i] = np.log(length) + problem.log_units[i]
             end = searched_from(
-                replace(problem, tolerance=TRIAL_TOLERANCE), self.choice.prior.log_prior, start, iterations, partial(Step, 1, 1)
+                replace(problem, tolerance=TRIAL_TOLERANCE),
+                self.choice.prior.log_prior,
+                start,
+                iterations,
+                partial(Step, 1, 1),
             )
             values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
             found.append(Place((*here.active, *new), values, problem.evidence(end.log_params).value))
         return max(found, key=lambda place: place.evidence)
 
-    def slope(self, place: Place):
+    def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
         """The radial part of the covariance, and how the evidence reacts to the whole."""
         problem = self.problem.on_columns(place.active)
         kernel, likelihood = problem.split(self.log_params(problem, place))
@@ -216,5 +194,6 @@ class _Sifting:
         K0, slope = self.slope(place)
         scores = entering_scores(slope.G, K0, self.features)
         scores[list(place.active)] = -np.inf
-        close = {self.problem.names[j]: float(scores[j]) for j in np.argsort(-scores)[:N_CLOSE] if np.isfinite(scores[j])}
+        next_ones = [int(j) for j in np.argsort(-scores)[:N_CLOSE] if np.isfinite(scores[j])]
+        close = tuple((self.problem.names[j], float(scores[j])) for j in next_ones)
         return SiftReport(steps, tuple(self.problem.names[j] for j in place.active), close)

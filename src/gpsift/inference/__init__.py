@@ -7,7 +7,8 @@ room `sparse`.
 """
 
 from gpsift.inference.coupled import CoupledAt, CoupledPosterior
-from gpsift.inference.engine import DenseEngine, Slope, (
+from gpsift.inference.engine import (
+    DenseEngine,
     Engine,
     EPEngine,
     ExactEngine,
@@ -15,20 +16,21 @@ from gpsift.inference.engine import DenseEngine, Slope, (
     LaplaceEngine,
     LatentPosterior,
     MulticlassEngine,
+    Slope,
 )
 from gpsift.inference.exact import Evidence
 
 __all__ = [
     "CoupledAt",
     "CoupledPosterior",
-    "EPEngine",
     "DenseEngine",
+    "EPEngine",
     "Engine",
-    "Slope",
     "Evidence",
     "ExactEngine",
     "Inferred",
     "LaplaceEngine",
     "LatentPosterior",
     "MulticlassEngine",
+    "Slope",
 ]

@@ -91,6 +91,11 @@ class Kernel(ABC):
         """The kernel for some of the features: of values given one for each, those of these columns."""
 
     @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """The terms that it is a sum of."""
+        return (self,)
+
+    @property
     @abstractmethod
     def lengthscales(self) -> list[np.ndarray]:
         """One vector of length-scales for every radial term."""
@@ -216,6 +221,10 @@ class Sum(Kernel):
         for term in self.terms:
             flat.extend(term.terms if isinstance(term, Sum) else (term,))
         object.__setattr__(self, "terms", tuple(flat))
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        return self.terms
 
     @property
     def title(self) -> str:

@@ -44,7 +44,9 @@ class ConstantPairs(Pairs):
     def __init__(self, kernel: Constant, X: Array, Z: Array):
         self.kernel, self.X, self.Z = kernel, X, Z
         xp = namespace(X, Z)
-        self.K = xp.broadcast_to(xp.full_like(X[:1, :1], kernel.constant_var), (X.shape[0], Z.shape[0]))
+        self.K = xp.broadcast_to(
+            xp.zeros_like(xp.sum(X[:1, :], axis=1, keepdims=True)) + kernel.constant_var, (X.shape[0], Z.shape[0])
+        )
 
     def log_gradient(self, G: Array) -> np.ndarray:
         return np.array([self.kernel.constant_var * float(self.xp.sum(G))])
