@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpsift.estimators import GPClassifier, GPRegressor, named, read_data
 from gpsift.notices import notice
-from gpsift.relevance import Measure, rank
-from gpsift.selection.orders import read_measure
+from gpsift.relevance import Measure, rank, read_measure
+from gpsift.selection.orders import read_order
 from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
 
@@ -101,7 +101,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         wanted = self._read_wanted(X.shape[1])
         model, target = estimator.model_for(y)
         table = named(X, getattr(self, "feature_names_in_", None))
-        measure = read_measure(self.measure)
+        measure = read_order(self.measure)
         self.path_: Path | None = None
         if wanted is None or isinstance(measure, str):
             sizes = None if wanted is None else wanted
@@ -191,10 +191,7 @@ def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
     >>> SelectFromModel(model, importance_getter=gs.importance("kl")).fit(X, y).get_support()
     array([ True, False, False])
     """
-    chosen = read_measure(measure)
-    if not isinstance(chosen, Measure):
-        raise ValueError(f"`importance` needs a measure that scores every feature, got {measure!r}.")
-    return _Importance(chosen)
+    return _Importance(read_measure(measure))
 
 
 class _Importance:

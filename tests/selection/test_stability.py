@@ -84,7 +84,7 @@ def test_the_record_shows_itself():
         ({"train_size": 1}, "at least 2"),
         ({"train_size": True}, "`train_size`"),
         ({"n_splits": 0}, "`n_splits`"),
-        ({"measure": "projection"}, "only orders"),
+        ({"measure": "projection"}, "which scores every feature"),
     ],
 )
 def test_bad_choices_are_refused(regression, options, message):

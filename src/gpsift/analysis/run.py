@@ -22,7 +22,7 @@ from gpsift.inference import Sparse
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.results import Path, Ranking, Stability
-from gpsift.selection.orders import read_measure, unit_ranking
+from gpsift.selection.orders import read_order, unit_ranking
 from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.stability import stability
@@ -118,7 +118,7 @@ def analyse(
     with WaitingBar("reading", progress):
         table = _read_table(data, target, drop=drop, categorical=categorical, task=task, missing=missing)
     notes = list(table.notes)
-    chosen = read_measure(measure)
+    chosen = read_order(measure)
     model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
     ranks_only = not (select or samples)
     table, model = _within_reach(table, model, most_rows, seed=seed, ranks_only=ranks_only, notes=notes)

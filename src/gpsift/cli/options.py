@@ -12,6 +12,7 @@ import typer
 
 from gpsift.gp import MAP, ML2, NUTS
 from gpsift.gp.hyper import Hyper
+from gpsift.relevance.named import MeasureName
 
 
 class TaskChoice(StrEnum):
@@ -29,16 +30,6 @@ class MissingChoice(StrEnum):
     REFUSE = "refuse"
     DROP = "drop"
     MEAN = "mean"
-
-
-class MeasureChoice(StrEnum):
-    """What decides the order."""
-
-    KL = "kl"
-    VAR = "var"
-    ARD = "ard"
-    RATE = "rate"
-    DERIVATIVE = "derivative"
 
 
 class HyperChoice(StrEnum):
@@ -76,7 +67,7 @@ MissingOption = Annotated[
     typer.Option(help="What to do with missing values: refuse and list them, drop the rows, or fill in means."),
 ]
 MeasureOption = Annotated[
-    MeasureChoice,
+    MeasureName,
     typer.Option(
         help="What decides the order: kl, how the prediction reacts; var, how its mean varies; derivative, its slope; "
         "rate, linear effects; ard, length-scales."

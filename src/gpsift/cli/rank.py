@@ -9,6 +9,7 @@ from gpsift.cli.errors import clear_errors
 from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
 from gpsift.cli.work import analysed, answered, check_writable, remarks
+from gpsift.relevance.named import MeasureName
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
 BESIDE_A_MODEL = ("file", "model", "measure", "json", "quiet")
@@ -22,7 +23,7 @@ def rank(
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
-    measure: o.MeasureOption = o.MeasureChoice.KL,
+    measure: o.MeasureOption = MeasureName.KL,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.MAP,
     rows: o.Rows = None,

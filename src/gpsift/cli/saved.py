@@ -13,8 +13,8 @@ from gpsift.cli.machine import ranking_as_json
 from gpsift.cli.shown import show_one_ranking
 from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
-from gpsift.relevance import Measure
-from gpsift.selection.orders import read_measure, unit_ranking
+from gpsift.relevance import read_measure
+from gpsift.selection.orders import unit_ranking
 from gpsift.selection.units import Units
 from gpsift.storage import load
 from gpsift.tabular import read_file
@@ -30,9 +30,7 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
     X = None if file is None else inputs_of(read_file(file), loaded.feature_names)
     groups = categories_of(loaded)
     units = Units.read(loaded.feature_names, groups, (), list(groups))
-    chosen = read_measure(measure)
-    assert isinstance(chosen, Measure)  # the command line offers no projection
-    ranking = unit_ranking(loaded, units, chosen, X)
+    ranking = unit_ranking(loaded, units, read_measure(measure), X)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:

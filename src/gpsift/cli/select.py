@@ -11,6 +11,7 @@ from gpsift.cli import options as o
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_selection
 from gpsift.cli.work import analysed, answered, check_writable, remarks
+from gpsift.relevance.named import MeasureName
 
 
 class RuleChoice(StrEnum):
@@ -28,7 +29,7 @@ def select(
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
-    measure: o.MeasureOption = o.MeasureChoice.KL,
+    measure: o.MeasureOption = MeasureName.KL,
     rule: Annotated[
         RuleChoice,
         typer.Option(

@@ -10,6 +10,7 @@ from gpsift.cli import options as o
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_stability
 from gpsift.cli.work import analysed, answered, check_writable, remarks
+from gpsift.relevance.named import MeasureName
 
 
 def stability(
@@ -20,7 +21,7 @@ def stability(
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
-    measure: o.MeasureOption = o.MeasureChoice.KL,
+    measure: o.MeasureOption = MeasureName.KL,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.MAP,
     rows: o.Rows = None,

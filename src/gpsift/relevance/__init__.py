@@ -2,15 +2,17 @@
 
 Each file is one measure: `kl.py` and `var.py` are the paper's two, `derivative.py` and `rate.py` are other people's,
 `ard.py` is the one that the paper argues against. `rank.py` is the verb that applies a measure and makes the record;
-`groups.py` is for features that are scored together. Read `measure.py` (the contract), then `kl.py`.
+`named.py` reads measures that are given by name, `groups.py` is for features that are scored together. Read
+`measure.py` (the contract), then `kl.py`.
 """
 
 from gpsift.relevance.ard import ARD
 from gpsift.relevance.derivative import Derivative
 from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure, Relevance
+from gpsift.relevance.named import read_measure
 from gpsift.relevance.rank import rank
 from gpsift.relevance.rate import RATE
 from gpsift.relevance.var import VAR
 
-__all__ = ["ARD", "KL", "RATE", "VAR", "Derivative", "Measure", "Relevance", "rank"]
+__all__ = ["ARD", "KL", "RATE", "VAR", "Derivative", "Measure", "Relevance", "rank", "read_measure"]

@@ -17,8 +17,8 @@ from gpsift.reference import Reference
 from gpsift.relevance.categories import own_categories, read_categories
 from gpsift.relevance.everywhere import scores_everywhere, training_levels
 from gpsift.relevance.groups import group_coordinates, read_groups
-from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure
+from gpsift.relevance.named import read_measure
 from gpsift.relevance.points import Points
 from gpsift.relevance.scored import relevance_of
 from gpsift.results import Ranking
@@ -29,7 +29,7 @@ from gpsift.version import __version__
 def rank(
     model: Any,
     X: Any = None,
-    measure: Measure | None = None,
+    measure: Measure | str | None = None,
     *,
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
@@ -46,7 +46,7 @@ def rank(
     X : array or data frame (n, p), optional
         The points at which to look; by default those that the model was fitted on. Rows of dask collections are visited
         where they are: scores are those of all rows, what is told point by point is that of a sample of 10,000.
-    measure : Measure, optional
+    measure : Measure or {"kl", "var", "ard", "rate", "derivative"}, optional
         `KL()` by default; `VAR()`, `Derivative()`, `RATE()`, `ARD()`.
     groups : mapping of str to sequence of names or indices, optional
         Features to score together, such as ``{"place": ["lat", "lon"]}``: the columns of a category, the powers of a
@@ -76,9 +76,8 @@ def rank(
     >>> [ranking.names[j] for j in ranking.order][0]
     'x1'
     """
-    measure = KL() if measure is None else measure
     model = as_reference(model)
-    _check_measure(measure)
+    measure = read_measure(measure)
     _check_aggregate(aggregate)
     looked = Points.read(model, X, points, seed, measure)
     values, rows = looked.values, looked.rows
@@ -151,14 +150,6 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
-
-
-def _check_measure(measure: Any) -> None:
-    if isinstance(measure, Measure):
-        return
-    if isinstance(measure, type) and issubclass(measure, Measure):
-        raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
-    raise TypeError(f"`measure` must be a measure such as KL(), VAR() or ARD(), got {measure!r}.")
 
 
 def _check_aggregate(aggregate: Any) -> None:

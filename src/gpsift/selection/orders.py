@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.notices import Notices, messages
 from gpsift.reference import MissingCapability, Reference
-from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
+from gpsift.relevance import Measure, rank, read_measure
 from gpsift.results import Ranking
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.submodels import Parent, Result, as_parent, fit_submodel, score
 from gpsift.selection.units import Units
 
-MEASURES: Mapping[str, type[Measure]] = {"kl": KL, "var": VAR, "ard": ARD, "rate": RATE, "derivative": Derivative}
 PROJECTION = "projection"
 
 
-def read_measure(measure: Any) -> Measure | str:
+def read_order(measure: Any) -> Measure | str:
     """A measure, or "projection", as users ask for it."""
-    if measure is None:
-        return KL()
-    if isinstance(measure, Measure) or measure == PROJECTION:
-        return measure
-    if isinstance(measure, str) and measure in MEASURES:
-        return MEASURES[measure]()
-    if isinstance(measure, type) and issubclass(measure, Measure):
-        raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
-    known = ", ".join(f'"{name}"' for name in (*MEASURES, PROJECTION))
-    raise ValueError(f"`measure` must be a measure such as KL(), or one of {known}, got {measure!r}.")
+    return PROJECTION if measure == PROJECTION else read_measure(measure, PROJECTION)
 
 
 def label_of(measure: Measure | str) -> str:

@@ -20,7 +20,7 @@ from gpsift.results.path import Path
 from gpsift.selection.data import Data
 from gpsift.selection.folds import Fold, Scheme, read_cv
 from gpsift.selection.metrics import prediction_metrics
-from gpsift.selection.orders import PROJECTION, descend, follow, label_of, lead, read_measure
+from gpsift.selection.orders import PROJECTION, descend, follow, label_of, lead, read_order
 from gpsift.selection.sizes import suggest_size
 from gpsift.selection.submodels import Result, choices
 from gpsift.selection.units import Units
@@ -120,7 +120,7 @@ def search(
     """
     extras = {"noise_var": noise_var, "exposure": exposure, "trials": trials}
     data = Data.read(X, y, extras)
-    measure = read_measure(measure)
+    measure = read_order(measure)
     model = GP() if model is None else model
     if refit and measure == PROJECTION:
         raise ValueError('`refit=True` re-ranks by a measure; "projection" already fits anew at every step.')

@@ -11,11 +11,11 @@ import numpy as np
 
 from gpsift.gp import GP
 from gpsift.notices import Notices, messages
-from gpsift.relevance import Measure
+from gpsift.relevance import Measure, read_measure
 from gpsift.relevance.rank import versions
 from gpsift.results.stability import Stability
 from gpsift.selection.data import Data
-from gpsift.selection.orders import PROJECTION, label_of, read_measure, unit_scores
+from gpsift.selection.orders import label_of, unit_scores
 from gpsift.selection.submodels import Result, choices, fit_submodel
 from gpsift.selection.units import Units
 from gpsift.version import __version__
@@ -83,9 +83,6 @@ def stability(
     """
     data = Data.read(X, y, {"noise_var": noise_var, "exposure": exposure, "trials": trials})
     measure = read_measure(measure)
-    if measure == PROJECTION:
-        raise ValueError('`stability` needs a measure that scores every feature; "projection" only orders them.')
-    assert isinstance(measure, Measure)
     model = GP() if model is None else model
     units = Units.read(data.names, groups, (), categorical)
     n_rows = _read_train_size(train_size, data.y.size)
