@@ -121,7 +121,9 @@ def test_the_full_model_is_fitted_once(monkeypatch, frame):
     fits = []
     fit = gs.GP.fit
     monkeypatch.setattr(
-        gs.GP, "fit", lambda self, X, *args, **options: fits.append(list(X)) or fit(self, X, *args, **options)
+        gs.GP,
+        "fit",
+        lambda self, X, *args, **options: fits.append(list(getattr(X, "names", X))) or fit(self, X, *args, **options),
     )
     answer = gs.analyse(frame, "y")
     assert fits.count(list(answer.X)) == 1
@@ -129,7 +131,10 @@ def test_the_full_model_is_fitted_once(monkeypatch, frame):
     assert_allclose(
         answer.path.reference_lpd,
         gs.search(
-            answer.X, answer.y, model=gs.GP(hyper=gs.MAP()), groups=answer.groups, categorical=list(answer.groups)
+            answer.X,
+            answer.y,
+            model=gs.GP(hyper=gs.MAP()),
+            features=gs.Features(groups=answer.groups, categorical=list(answer.groups)),
         ).reference_lpd,
     )
 
@@ -148,7 +153,7 @@ def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monke
     said = " ".join(caution.detail for caution in ranked.cautions)
     assert "50 of 60 rows were used, drawn with seed 0" in said
     assert "256 inducing points stand for them" in said
-    assert rows_and_inference(gs.analyse(frame, "y", select=False, most_rows=40)) == (40, "exact")
+    assert rows_and_inference(gs.analyse(frame, "y", select=False, reading=gs.Reading(most_rows=40))) == (40, "exact")
     assert rows_and_inference(gs.analyse(frame, "y")) == (30, "exact")
     assert rows_and_inference(gs.analyse(frame, "sex", select=False, hyper=gs.MAP(starts=1))) == (40, "ep")
     assert rows_and_inference(gs.analyse(frame, "y", select=False, likelihood="student-t")) == (40, "laplace")
@@ -174,11 +179,11 @@ def test_a_measure_of_groups_but_not_of_categories_takes_indicators_as_a_group(f
 def test_a_checkpoint_must_be_a_folder(frame, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="must be a folder"):
-        gs.analyse(frame, "y", checkpoint=tmp_path / "file")
+        gs.analyse(frame, "y", work=gs.Work(checkpoint=tmp_path / "file"))
 
 
 def test_the_same_seed_gives_the_same_answer(frame):
-    once, again = (gs.analyse(frame, "y", most_rows=40, seed=3, select=False) for _ in range(2))
+    once, again = (gs.analyse(frame, "y", reading=gs.Reading(most_rows=40), seed=3, select=False) for _ in range(2))
     assert_allclose(once.leading.scores, again.leading.scores, rtol=1e-9)
     assert list(once.rows.index) == list(again.rows.index)
     assert len(once.y) == 40

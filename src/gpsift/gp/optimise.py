@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from gpsift.gp.problem import Problem
 from gpsift.linalg import NotPositiveDefinite
-from gpsift.work.climbs import Step, tell
+from gpsift.progress import SearchProgress
 
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -117,8 +117,9 @@ def maximise(
 ) -> Estimate:
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
     climbs: list[Start] = []
+    progress = SearchProgress(n_starts)
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
-        climbs.append(_climb(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
+        climbs.append(_climb(problem, log_prior, start, max_iterations, partial(progress.evaluated, number)))
         if climbs[-1].objective > ceiling - AGREEMENT:
             break
     best = max(climbs, key=lambda climb: climb.objective)
@@ -148,14 +149,14 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _climb(
-    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
+    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, tell: Callable[[int], float]
 ) -> Start:
     evaluations = count(1)
     steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
     lower, upper = limits(problem)
 
     def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        tell(step(next(evaluations)))
+        tell(next(evaluations))
         free = scaled * steps
         log_params = np.clip(free, lower, upper)
         try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpsift.atomic import written_whole
 from gpsift.page.answer import answer
 from gpsift.page.embed import bokeh_script, own, policy, script_data
 from gpsift.page.local import shown_rows
@@ -40,18 +40,10 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
     Path
         Where the page is.
     """
-    path = Path(path)
     text = page_text(analysis)
-    # Opened like any other file, so that it has the permissions that the user's files have.
-    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.part")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 
 from gpsift.adapters import as_reference
-from gpsift.counted import counted
 from gpsift.notices import notice
+from gpsift.progress import counted
 from gpsift.reference import Reference
 from gpsift.relevance.categories import own_categories, read_categories
 from gpsift.relevance.everywhere import scores_everywhere, training_levels
