@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.analysis import Caution
 from gpsift.analysis import analyse as module_level_analyse
 from gpsift.analysis.cautions import cautions_of
-from gpsift.analysis.local import explain
+from gpsift.analysis.explained import explain
+from gpsift.findings import Finding, FindingKind, told
 from gpsift.tabular import prepare
 
 analysis_run = importlib.import_module("gpsift.analysis.run")
@@ -49,11 +49,11 @@ def test_the_answer_speaks_of_the_users_columns(answer):
 
 
 def test_the_answer_shows_itself(answer):
-    words = repr(replace(answer, cautions=(Caution("Odd", "but true."),)))
+    words = repr(replace(answer, cautions=(Finding(FindingKind.AT_LIMIT, {"parameters": ("odd", "but true")}),)))
     assert words.startswith("Analysis of y (regression): 60 rows, 4 columns, from a data frame")
     assert "most relevant by KL(): " in words
     assert f"enough: {', '.join(answer.selected)}" in words
-    assert "Odd: but true." in words
+    assert "A parameter ended at its limit: odd; but true." in words
     assert "enough" not in repr(replace(answer, path=None))
 
 
@@ -113,8 +113,8 @@ def test_many_columns_shorten_the_search(monkeypatch, frame):
     monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
     answer = gs.analyse(frame, "y")
     assert answer.path is None
-    assert answer.unsearched == "No submodels were searched: there are 4 columns, more than 3."
-    assert any(answer.unsearched in caution.detail for caution in answer.cautions)
+    assert answer.unsearched.detail == "No submodels were searched: there are 4 columns, more than 3."
+    assert any(answer.unsearched.detail in caution.detail for caution in answer.cautions)
 
 
 def test_the_full_model_is_fitted_once(monkeypatch, frame):
@@ -202,6 +202,12 @@ def test_local_relevances_average_to_the_ranking(answer):
 # -- cautions ----------------------------------------------------------------------------------------------------------
 
 
+NOTES = (
+    Finding(FindingKind.COLUMN_EMPTY, {"column": "this"}),
+    Finding(FindingKind.ROWS_DRAWN, {"used": 40, "n_rows": 60, "seed": 3}),
+)
+
+
 def titles(answer):
     return [caution.title for caution in answer.cautions]
 
@@ -235,13 +241,15 @@ def test_trouble_is_told_of_the_users_columns(answer):
     report = replace(
         answer.model.report, starts_agree=False, moving_features=moving, constant_columns=("colour=green",)
     )
-    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), ["This.", "That."])
-    assert [caution.title for caution in found] == [
+    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), NOTES)
+    assert [title for title, _ in told(found)] == [
         "Several fits describe the data equally well",
         "What was done with the table",
     ]
     assert "length-scales of colour, bend." in found[0].detail
-    assert found[1].detail == "This. That."
+    assert (
+        told(found)[1][1] == "The column 'this' is empty and was left out. 40 of 60 rows were used, drawn with seed 3."
+    )
 
 
 def test_trouble_of_inference_and_steps_is_told(answer):
@@ -255,4 +263,4 @@ def test_constant_columns_and_few_rows(frame):
     with pytest.warns(gs.GPSiftWarning, match="Constant column"):
         answer = gs.analyse(frame[:18].assign(always=1.0), "y", select=False)
     assert "Constant columns" in titles(answer)
-    assert "Few rows for so many columns" in titles(answer)
+    assert "Few rows for the number of columns" in titles(answer)

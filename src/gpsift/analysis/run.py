@@ -14,6 +14,7 @@ import numpy as np
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
+from gpsift.findings import Finding, FindingKind
 from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
 from gpsift.gp.hyper import Hyper
 from gpsift.inference import Sparse
@@ -146,7 +147,7 @@ def _likelihood(table: Prepared) -> str:
 
 
 def _within_reach(
-    table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[str]
+    table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[Prepared, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
     n = len(table.y)
@@ -156,15 +157,12 @@ def _within_reach(
     else:
         limit = most_rows or (MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else MOST_ROWS_OF_A_RANKING)
     if n > limit:
-        notes.append(f"{limit} of {n} rows were used, drawn with seed {seed}; --rows takes more, and longer.")
+        notes.append(Finding(FindingKind.ROWS_DRAWN, {"used": limit, "n_rows": n, "seed": seed}))
         table = table.take(np.sort(np.random.default_rng(seed).choice(n, limit, replace=False)))
     used = len(table.y)
     if may_be_sparse and used > MOST_ROWS_OF_A_RANKING:
         model = replace(model, inference=Sparse())
-        notes.append(
-            f"Inference is sparse, because there are {used} rows: {Sparse().m} inducing points stand for them. --rows "
-            f"{MOST_ROWS_OF_A_RANKING} takes a sample of the rows, and exact inference."
-        )
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used, "n_inducing": Sparse().m}))
     return table, model
 
 
@@ -186,21 +184,21 @@ class _Fits:
         return Features(groups=self.table.groups, categorical=list(self.table.groups))
 
     @property
-    def too_many_columns(self) -> str | None:
+    def too_many_columns(self) -> Finding | None:
         """Why no submodels are searched, where they are not."""
         n_columns = len(self.table.columns)
         if n_columns <= MOST_COLUMNS_OF_A_SEARCH:
             return None
-        return f"No submodels were searched: there are {n_columns} columns, more than {MOST_COLUMNS_OF_A_SEARCH}."
+        return Finding(FindingKind.NOT_SEARCHED, {"n_columns": n_columns, "most": MOST_COLUMNS_OF_A_SEARCH})
 
-    def rankings(self, notes: list[str]) -> tuple[dict[str, Ranking], Ordered | None]:
+    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
         """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
         if self.table.X.shape[1] <= MOST_COLUMNS_OF_VAR:
             beside.insert(0, VAR())
         elif not isinstance(first, VAR):
-            notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
+            notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
         units = self.features.units(self.fitted.feature_names)
         others = [each for each in beside if type(each) is not type(first)]
         turns = counted([first, *others], 1 + len(others))
@@ -217,12 +215,12 @@ class _Fits:
         scores = [float(value) for value in leading.scores]
         return found, Ordered(units.ordered(scores), scores, notices=tuple(messages(caught)))
 
-    def path(self, selection: Selection, known: Ordered | None, notes: list[str]) -> Path:
+    def path(self, selection: Selection, known: Ordered | None, notes: list[Finding]) -> Path:
         """Submodels of growing size, as far as that is feasible; where it ends is noted."""
         n_columns = len(self.table.columns)
         largest = min(LARGEST_PATH, n_columns)
         if largest < n_columns:
-            notes.append(f"Submodels were searched up to size {largest} of {n_columns}.")
+            notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
         plan = planned(

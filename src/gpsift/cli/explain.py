@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from gpsift.analysis import Reading
-from gpsift.analysis.local import explain as explain_rows
+from gpsift.analysis.explained import explain as explain_rows
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, remarks
 from gpsift.cli.errors import clear_errors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from gpsift.gp import FittedGP
-
+Model = TypeVar("Model")  # of the submodel, which lives in a room above
 NAMES_SHOWN = 8
 # A divergence in nats that is rounding error.
 NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(Savable):
+class Projection(Savable, Generic[Model]):
     """The projection of a model on some of its features.
 
     Attributes
@@ -53,7 +52,7 @@ class Projection(Savable):
         start from here.
     """
 
-    gp: FittedGP
+    gp: Model
     features: tuple[int, ...]
     names: tuple[str, ...]
     kl: float

@@ -34,6 +34,7 @@ CLASSES: Mapping[str, type] = {
     "Stability": results.Stability,
     "Suggestion": results.Suggestion,
     "Verdict": results.Verdict,
+    "Baseline": results.Baseline,
     "Projection": results.Projection,
     "ProjectionPath": results.ProjectionPath,
     "Prediction": results.Prediction,
