@@ -5,13 +5,14 @@ Whoever finds something records it as a `Finding`; the terminal, JSON and the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-NAMES_SHOWN = 6
+from gpsift.words import listed, ordinal
+
 PAIRS_SHOWN = 5
 
 
@@ -79,17 +80,6 @@ def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None =
         return finding.detail if more is None else f"{finding.detail} {more}"
 
     return [(title, " ".join(map(text, some))) for title, some in groupby(findings, key=lambda each: each.title)]
-
-
-def listed(names: Sequence[Any], most: int = NAMES_SHOWN) -> str:
-    """Such as "a, b, ..."."""
-    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
-
-
-def ordinal(n: int) -> str:
-    """Such as "1st", "12th"."""
-    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{suffix}"
 
 
 def _go_together(data: Mapping[str, Any]) -> str:

@@ -93,6 +93,7 @@ def cases():
         path,
         path.suggestion,
         path.suggestion.by_rule[path.suggestion.rule],
+        path.suggestion.by_rule[path.suggestion.rule].baseline,
         gs.stability(
             X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), n_splits=2, train_size=0.8, work=gs.Work(progress=False)
         ),

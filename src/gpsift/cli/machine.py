@@ -58,7 +58,7 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     ((title, detail),) = told([finding], ADVICE)
-    return {"kind": finding.kind, "title": title, "detail": detail, **finding.data}
+    return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
 
 
 def _head(analysis: Analysis) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -217,7 +217,9 @@ class Path(Savable):
     def _place(self, size: int) -> int:
         where = np.flatnonzero(self.sizes == size)
         if where.size == 0:
-            raise ValueError(f"The path has no submodel of size {size}; its sizes are {_listed(self.sizes)}.")
+            raise ValueError(
+                f"The path has no submodel of size {size}; its sizes are {', '.join(map(str, self.sizes))}."
+            )
         return int(where[0])
 
     def __repr__(self) -> str:
@@ -261,7 +263,3 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return values[:, np.argsort(which)]
     sums = np.array([np.bincount(which, weights=each, minlength=distinct.size) for each in values])
     return sums / counts
-
-
-def _listed(sizes: Sequence[int] | np.ndarray) -> str:
-    return ", ".join(str(size) for size in sizes)

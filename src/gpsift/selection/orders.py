@@ -61,7 +61,7 @@ class Order(ABC):
 
     @abstractmethod
     def of(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> Ordered:
-        """The units by what a fitted model says of them, for submodels of up to so many."""
+        """The units by what a fitted model says of them, for submodels of at most `largest` units."""
 
 
 @dataclass(frozen=True)

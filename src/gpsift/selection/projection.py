@@ -16,6 +16,7 @@ from gpsift.reference import MissingCapability, Reference
 from gpsift.results.projection import Projection, ProjectionPath
 from gpsift.selection.projector import Projector, Submodel
 from gpsift.threads import blas_threads_for
+from gpsift.words import listed
 
 
 def project(
@@ -165,8 +166,9 @@ def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
         column = list(names).index(item) if isinstance(item, str) and item in names else item
         is_index = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if not is_index or column not in range(len(names)):
-            known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-            raise ValueError(f"`features` names {item!r}, but the {len(names)} features of the model are {known}.")
+            raise ValueError(
+                f"`features` names {item!r}, but the {len(names)} features of the model are {listed(names)}."
+            )
         if column in chosen:
             raise ValueError(f"`features` names {names[column]!r} twice.")
         chosen.append(int(column))

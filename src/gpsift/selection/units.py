@@ -8,6 +8,7 @@ from typing import Any
 
 from gpsift.relevance.categories import read_categories
 from gpsift.relevance.groups import read_groups
+from gpsift.words import listed
 
 
 @dataclass(frozen=True)
@@ -98,5 +99,4 @@ def _find(item: Any, names: Sequence[str], unit_names: Sequence[str], columns: S
     for unit, members in enumerate(columns):
         if column in members and not isinstance(column, bool):
             return unit
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {listed}.")
+    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {listed(names)}.")

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpsift.words import listed
+
 COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -119,7 +121,7 @@ class _Evaluation:
         if name.startswith(PLACEHOLDER) and name.removeprefix(PLACEHOLDER).isdigit():
             name = self._quoted[int(name.removeprefix(PLACEHOLDER))]
         if name not in self._frame:
-            known = ", ".join(map(str, self._frame.columns[:12])) + (", ..." if self._frame.shape[1] > 12 else "")
+            known = listed(list(self._frame.columns), 12)
             raise ValueError(
                 f"The condition {self._condition!r} names the column {name!r}; there are {known}. {QUOTING}"
             )
