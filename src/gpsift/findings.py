@@ -14,6 +14,7 @@ from typing import Any
 from gpsift.words import listed, ordinal
 
 PAIRS_SHOWN = 5
+NAMES_SHOWN = 6
 
 
 class FindingKind(StrEnum):
@@ -64,11 +65,11 @@ class Finding:
 
     @property
     def title(self) -> str:
-        return TITLES.get(self.kind, TABLE)
+        return WORDS[self.kind][0]
 
     @property
     def detail(self) -> str:
-        words = DETAILS[self.kind]
+        words = WORDS[self.kind][1]
         return words.format_map(self.data) if isinstance(words, str) else words(self.data)
 
 
@@ -80,6 +81,10 @@ def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None =
         return finding.detail if more is None else f"{finding.detail} {more}"
 
     return [(title, " ".join(map(text, some))) for title, some in groupby(findings, key=lambda each: each.title)]
+
+
+def _columns(data: Mapping[str, Any]) -> str:
+    return listed(data["columns"], NAMES_SHOWN)
 
 
 def _go_together(data: Mapping[str, Any]) -> str:
@@ -100,52 +105,66 @@ def _ard_disagrees(data: Mapping[str, Any]) -> str:
 
 
 TABLE = "What was done with the table"
-TITLES: Mapping[FindingKind, str] = {
-    FindingKind.EXPLAINS_NOTHING: "The model explains nothing",
-    FindingKind.NOT_CONVERGED: "The fit did not converge",
-    FindingKind.INFERENCE_UNSETTLED: "Inference did not settle",
-    FindingKind.STARTS_DISAGREE: "Several fits describe the data equally well",
-    FindingKind.AT_LIMIT: "A parameter ended at its limit",
-    FindingKind.TAKEN_FOR_LEVELS: "Few values, taken for levels",
-    FindingKind.CONSTANT_COLUMNS: "Constant columns",
-    FindingKind.SAMPLER_TROUBLE: "The sampler is in trouble",
-    FindingKind.COLUMNS_GO_TOGETHER: "Columns that go together",
-    FindingKind.FEW_ROWS: "Few rows for the number of columns",
-    FindingKind.ARD_DISAGREES: "ARD disagrees",
-    FindingKind.MATTERS_FOR_FEW_ROWS: "few rows",
-}
-DETAILS: Mapping[FindingKind, str | Callable[[Mapping[str, Any]], str]] = {
-    FindingKind.EXPLAINS_NOTHING: "It predicts rows that were left out no better than a model without inputs, so the "
-    "order of the columns says little about the data.",
-    FindingKind.NOT_CONVERGED: "{message}",
-    FindingKind.INFERENCE_UNSETTLED: "After {n_iterations} iterations the posterior is approximate.",
-    FindingKind.STARTS_DISAGREE: lambda data: (
-        "Starts of the search ended at different optima; they disagree on the length-scales of "
-        f"{listed(data['columns'])}. KL and VAR suffer less from this than ARD."
+# Title, and a sentence with fields of the data or a function that makes one of them.
+WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]] = {
+    FindingKind.EXPLAINS_NOTHING: (
+        "The model explains nothing",
+        "It predicts rows that were left out no better than a model without inputs, so the order of the columns says "
+        "little about the data.",
     ),
-    FindingKind.AT_LIMIT: lambda data: f"{'; '.join(data['parameters'])}.",
-    FindingKind.TAKEN_FOR_LEVELS: lambda data: (
-        f"{listed(data['columns'])}: the length-scale is far shorter than the gaps between the values, and slopes miss "
-        "the jumps. Say that it is a category, or keep a prior on length-scales."
+    FindingKind.NOT_CONVERGED: ("The fit did not converge", "{message}"),
+    FindingKind.INFERENCE_UNSETTLED: (
+        "Inference did not settle",
+        "After {n_iterations} iterations the posterior is approximate.",
     ),
-    FindingKind.CONSTANT_COLUMNS: lambda data: f"{listed(data['columns'])}: always the same, relevance 0.",
-    FindingKind.SAMPLER_TROUBLE: "{trouble}",
-    FindingKind.COLUMNS_GO_TOGETHER: _go_together,
-    FindingKind.FEW_ROWS: "{n_rows} rows and {n_columns} columns: look at the stability of the order before acting on "
-    "it.",
-    FindingKind.COLUMN_EMPTY: "The column {column!r} is empty and was left out.",
-    FindingKind.COLUMN_NAMES_ROWS: "The column {column!r} was left out: its texts are all different, as names of rows "
-    "are.",
-    FindingKind.COLUMN_NUMBERS_ROWS: "The column {column!r} was left out: it numbers the rows.",
-    FindingKind.ROWS_LEFT_OUT: "{count} of {n_rows} rows with missing values were left out.",
-    FindingKind.FILLED_WITH_MEAN: "{count} missing values of {column!r} were replaced by its mean.",
-    FindingKind.FILLED_WITH_LEVEL: "{count} missing values of {column!r} became a level of their own.",
-    FindingKind.ROWS_DRAWN: "{used} of {n_rows} rows were used, drawn with seed {seed}.",
-    FindingKind.INFERENCE_SPARSE: "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points "
-    "stand for them.",
-    FindingKind.VAR_LEFT_OUT: "VAR was left out: there are more than {most} columns.",
-    FindingKind.PATH_SHORTENED: "Submodels were searched up to size {largest} of {n_columns}.",
-    FindingKind.NOT_SEARCHED: "No submodels were searched: there are {n_columns} columns, more than {most}.",
-    FindingKind.ARD_DISAGREES: _ard_disagrees,
-    FindingKind.MATTERS_FOR_FEW_ROWS: "it matters for few rows: its largest value is {ratio:.0f} times its mean.",
+    FindingKind.STARTS_DISAGREE: (
+        "Several fits describe the data equally well",
+        lambda data: (
+            "Starts of the search ended at different optima; they disagree on the length-scales of "
+            f"{_columns(data)}. KL and VAR suffer less from this than ARD."
+        ),
+    ),
+    FindingKind.AT_LIMIT: ("A parameter ended at its limit", lambda data: f"{'; '.join(data['parameters'])}."),
+    FindingKind.TAKEN_FOR_LEVELS: (
+        "Few values, taken for levels",
+        lambda data: (
+            f"{_columns(data)}: the length-scale is far shorter than the gaps between the values, "
+            "and slopes miss the jumps. Say that it is a category, or keep a prior on length-scales."
+        ),
+    ),
+    FindingKind.CONSTANT_COLUMNS: (
+        "Constant columns",
+        lambda data: f"{_columns(data)}: always the same, relevance 0.",
+    ),
+    FindingKind.SAMPLER_TROUBLE: ("The sampler is in trouble", "{trouble}"),
+    FindingKind.COLUMNS_GO_TOGETHER: ("Columns that go together", _go_together),
+    FindingKind.FEW_ROWS: (
+        "Few rows for the number of columns",
+        "{n_rows} rows and {n_columns} columns: look at the stability of the order before acting on it.",
+    ),
+    FindingKind.COLUMN_EMPTY: (TABLE, "The column {column!r} is empty and was left out."),
+    FindingKind.COLUMN_NAMES_ROWS: (
+        TABLE,
+        "The column {column!r} was left out: its texts are all different, as names of rows are.",
+    ),
+    FindingKind.COLUMN_NUMBERS_ROWS: (TABLE, "The column {column!r} was left out: it numbers the rows."),
+    FindingKind.ROWS_LEFT_OUT: (TABLE, "{count} of {n_rows} rows with missing values were left out."),
+    FindingKind.FILLED_WITH_MEAN: (TABLE, "{count} missing values of {column!r} were replaced by its mean."),
+    FindingKind.FILLED_WITH_LEVEL: (TABLE, "{count} missing values of {column!r} became a level of their own."),
+    FindingKind.ROWS_DRAWN: (TABLE, "{used} of {n_rows} rows were used, drawn with seed {seed}."),
+    FindingKind.INFERENCE_SPARSE: (
+        TABLE,
+        "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
+    ),
+    FindingKind.VAR_LEFT_OUT: (TABLE, "VAR was left out: there are more than {most} columns."),
+    FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns}."),
+    FindingKind.NOT_SEARCHED: (
+        TABLE,
+        "No submodels were searched: there are {n_columns} columns, more than {most}.",
+    ),
+    FindingKind.ARD_DISAGREES: ("ARD disagrees", _ard_disagrees),
+    FindingKind.MATTERS_FOR_FEW_ROWS: (
+        "few rows",
+        "it matters for few rows: its largest value is {ratio:.0f} times its mean.",
+    ),
 }
