@@ -2,7 +2,7 @@
 
 They hold what to fit in their parameters, and after `fit` the fitted model in `gp_`; all that is computed is computed
 there. scikit-learn reads and checks the data, so errors and warnings about them are worded as its users know them.
-Nothing below this room loads scikit-learn with the package; folds and metrics of classes load it when they are used.
+Importing this module loads scikit-learn; importing `gpsift` does not.
 """
 
 from __future__ import annotations

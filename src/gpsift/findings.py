@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from gpsift.words import listed, ordinal
+from gpsift.words import listed
 
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
@@ -81,6 +81,12 @@ def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None =
         return finding.detail if more is None else f"{finding.detail} {more}"
 
     return [(title, " ".join(map(text, some))) for title, some in groupby(findings, key=lambda each: each.title)]
+
+
+def ordinal(n: int) -> str:
+    """Such as "1st", "12th"."""
+    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"
 
 
 def _columns(data: Mapping[str, Any]) -> str:

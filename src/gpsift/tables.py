@@ -96,7 +96,7 @@ def is_dask(values: Any) -> bool:
 
 
 def refuse_not_finite(counts: np.ndarray, names: Sequence[str] | None, name: str) -> None:
-    """Refuse a table with missing or infinite values, counted by column, unless there are none."""
+    """Refuse a table by the number of missing or infinite values in each column, unless there are none."""
     if not counts.any():
         return
     labels = names if names is not None else default_names(counts.size)
@@ -108,7 +108,7 @@ def refuse_not_finite(counts: np.ndarray, names: Sequence[str] | None, name: str
 
 
 def refuse_missing(count: int, first: int, name: str) -> NoReturn:
-    """Refuse a target with missing or infinite values."""
+    """Refuse a target by the number of its missing or infinite values and the first row that has one."""
     raise ValueError(
         f"`{name}` has {count} missing or infinite value(s), the first in row {first}. Remove those rows or fill them "
         "in first."

@@ -1,21 +1,16 @@
-"""Names and numbers as they stand in a sentence."""
+"""Words that several messages are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 
-def listed(names: Sequence[Any], most: int = 8) -> str:
-    """Such as "a, b", or "a, b, ..." where there are more.
+def listed(names: Iterable[Any], most: int | None = 8) -> str:
+    """The first `most` of them, or all, separated by commas; dots where there are others.
 
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b, ...'
+    >>> listed(["age", "height", "weight"], most=2)
+    'age, height, ...'
     """
-    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
-
-
-def ordinal(n: int) -> str:
-    """Such as "1st", "12th"."""
-    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{suffix}"
+    shown = list(map(str, names))
+    return ", ".join(shown[:most]) + (", ..." if most is not None and len(shown) > most else "")

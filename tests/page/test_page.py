@@ -16,13 +16,12 @@ from optional import need
 
 from gpsift.analysis.columns import disagreements, leaders, matter_for_few
 from gpsift.analysis.rows import shade, thinned
-from gpsift.findings import Finding, FindingKind
+from gpsift.findings import Finding, FindingKind, ordinal
 from gpsift.page import page_text, write_page
 from gpsift.page.embed import script_data
 from gpsift.page.figures import ramp, swarm
 from gpsift.page.table import relevance_table
 from gpsift.page.words import aligned, number, percent, sentence, shortened, tag, value_text
-from gpsift.words import ordinal
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpsift.results import Path, ProjectionPath
 
 GREY = "#666666"
-# Names stand under at most this many sizes; more would run into one another.
+# The largest number of sizes with names below them; more would run into one another.
 MOST_NAMES = 40
 STATS = {"elpd": "elpd, sum of log predictive densities", "mlpd": "mlpd, mean log predictive density"}
 

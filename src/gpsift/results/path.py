@@ -12,6 +12,7 @@ import numpy as np
 
 from gpsift.results.suggestion import Suggestion
 from gpsift.savable import Savable
+from gpsift.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,9 +218,7 @@ class Path(Savable):
     def _place(self, size: int) -> int:
         where = np.flatnonzero(self.sizes == size)
         if where.size == 0:
-            raise ValueError(
-                f"The path has no submodel of size {size}; its sizes are {', '.join(map(str, self.sizes))}."
-            )
+            raise ValueError(f"The path has no submodel of size {size}; its sizes are {listed(self.sizes, None)}.")
         return int(where[0])
 
     def __repr__(self) -> str:

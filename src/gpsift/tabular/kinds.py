@@ -12,7 +12,7 @@ from pandas.api import types
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?")
 # Text whose values are all different is a name for each row, if there are enough rows to tell.
 LEAST_ROWS_OF_NAMES = 10
-# So many texts among numbers are remarks or slips; with more of them the column is taken for a category.
+# Texts among numbers are remarks or slips up to this share of a column; above it the column is taken for a category.
 MOST_TEXTS_AMONG_NUMBERS = 0.5
 
 

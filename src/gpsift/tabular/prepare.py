@@ -13,6 +13,7 @@ import pandas as pd
 from gpsift.findings import Finding, FindingKind
 from gpsift.tabular.errors import Choice, TableError
 from gpsift.tabular.kinds import Kind, counts_rows, kind_of, not_numbers
+from gpsift.words import listed
 
 Task = Literal["regression", "classification", "counts"]
 TASKS: tuple[str, ...] = get_args(Task)
@@ -21,6 +22,8 @@ MISSINGS: tuple[str, ...] = get_args(Missing)
 MOST_LEVELS = 30
 MOST_CLASSES = 20
 MISSING_LEVEL = "(missing)"
+# Names of columns in a message.
+SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +285,5 @@ def _meant(name: str, names: Sequence[Any]) -> str:
     """The column that was probably meant, and all of them."""
     plain = {str(each).casefold(): str(each) for each in names}
     near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.7)
-    return f"did you mean {plain[near[0]]!r}? There are {_listed(names)}" if near else f"there are {_listed(names)}"
-
-
-def _listed(names: Sequence[Any], most: int = 12) -> str:
-    return ", ".join(map(str, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    known = f"{listed(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
+    return f"did you mean {plain[near[0]]!r}? There are {known}" if near else f"there are {known}"

@@ -121,7 +121,7 @@ class _Evaluation:
         if name.startswith(PLACEHOLDER) and name.removeprefix(PLACEHOLDER).isdigit():
             name = self._quoted[int(name.removeprefix(PLACEHOLDER))]
         if name not in self._frame:
-            known = listed(list(self._frame.columns), 12)
+            known = listed(self._frame.columns, 12)
             raise ValueError(
                 f"The condition {self._condition!r} names the column {name!r}; there are {known}. {QUOTING}"
             )
