@@ -18,7 +18,7 @@ from gpsift.storage.registry import CLASSES
 
 META = """
 {"format": "gpsift", "version": 1, "gpsift": "0.1.0", "kind": "Ranking", "objects": [
-  {"class": "Verdict", "fields": {"size": null, "reason": "none"}},
+  {"class": "Baseline", "fields": {"size": null, "lead": 1.5, "se": 0.5}},
   {"class": "Ranking", "fields": {
     "measure": "KL()", "scores": {"array": "arrays/0.npy"}, "pointwise": null,
     "names": {"tuple": ["a", "b"]}, "units": "nats",
@@ -67,7 +67,7 @@ def test_a_file_of_version_1_is_read(tmp_path):
     assert_array_equal(ranking.rows, [5])
     assert ranking.pointwise is None
     assert ranking.details["list"] == [1, 1.5, True, -np.inf]
-    assert ranking.details[3].reason == "none"
+    assert ranking.details[3].name == "the reference"
     assert type(ranking.details["float"]) is np.float32
     assert_array_equal(ranking.details["text"], ["ab"])
     ranking.scores[0] = 1.0  # arrays are one's own

@@ -23,7 +23,7 @@ from gpsift.likelihoods import Likelihood, given_size
 from gpsift.notices import notice
 from gpsift.sparse import Rows, Sparse
 from gpsift.sparse.engine import LeftOut
-from gpsift.tables import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
 
 
 class ClusterData(TrainingData):

@@ -21,8 +21,8 @@ from gpsift.likelihoods import Likelihood, read_size
 from gpsift.results import SampledQuality
 from gpsift.sparse import LocalRows, Rows, RowSource, Sparse, local_rows
 from gpsift.sparse.engine import LeftOut
-from gpsift.tables import constant_columns, default_names, read_features, read_target
 from gpsift.threads import blas_threads_for, one_blas_thread
+from gpsift.user_arrays import constant_columns, default_names, read_features, read_target
 
 
 class StandardRows(NamedTuple):

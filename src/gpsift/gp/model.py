@@ -17,7 +17,7 @@ from gpsift.hyper import ML2, Estimate, Hyper, Problem, informed
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
 from gpsift.sparse import Sparse, search_for
-from gpsift.tables import is_dask
+from gpsift.user_arrays import is_dask
 
 
 def default_kernel() -> Kernel:

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from gpsift.hyper.problem import Problem
 from gpsift.linalg import NotPositiveDefinite
-from gpsift.work.climbs import Step, tell
+from gpsift.progress import SearchProgress
 
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -118,8 +118,9 @@ def maximise(
 ) -> Estimate:
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
     ended: list[Start] = []
+    progress = SearchProgress(n_starts)
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
-        ended.append(_searched_from(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
+        ended.append(_searched_from(problem, log_prior, start, max_iterations, partial(progress.evaluated, number)))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
     best = max(ended, key=lambda start: start.objective)
@@ -149,14 +150,14 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _searched_from(
-    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
+    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, tell: Callable[[int], float]
 ) -> Start:
     evaluations = count(1)
     steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
     lower, upper = limits(problem)
 
     def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        tell(step(next(evaluations)))
+        tell(next(evaluations))
         free = scaled * steps
         log_params = np.clip(free, lower, upper)
         try:

@@ -24,7 +24,7 @@ def project(
     *,
     start: Projection | ProjectionPath | None = None,
     left_out: bool = True,
-) -> Projection:
+) -> Projection[FittedGP]:
     r"""The submodel on some of the features whose predictions are nearest to those of a fitted model.
 
     It is conditioned on the same observations, its kernel sees the chosen features only, and its hyperparameters, the

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
-from gpsift.counted import hearing
-from gpsift.work.climbs import Estimated, Step, listening
+from gpsift.progress import hearing
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -90,20 +89,21 @@ class FitBar(PassingBar):
 
     def _show(self) -> None:
         progress, task = self._share()
-        estimated = Estimated()
+        searches, before = 1, 0.0
 
-        def heard(step: Step) -> None:
-            before = estimated.searches
-            done = estimated.heard(step)
-            if estimated.searches > max(before, 1):
-                progress.reset(task, description=f"fit, round {estimated.searches}")
-            progress.update(task, completed=done)
+        def heard(share: float) -> None:
+            nonlocal searches, before
+            if share < before:  # within a search it only grows
+                searches += 1
+                progress.reset(task, description=f"fit, round {searches}")
+            before = share
+            progress.update(task, completed=share)
 
-        self._stack.enter_context(listening(heard))
+        self._stack.enter_context(hearing(heard, "search"))
 
 
 class ShareBar(PassingBar):
-    """Of a computation whose loops are counted (`gpsift.counted`)."""
+    """Of a computation whose loops are counted (`gpsift.progress`)."""
 
     def _show(self) -> None:
         progress, task = self._share()

@@ -37,7 +37,7 @@ from gpsift.adapters.torch_autograd import Differentiated, as_array
 from gpsift.drawn import Drawn
 from gpsift.inputs import Inputs
 from gpsift.reference import Reference
-from gpsift.tables import default_names
+from gpsift.user_arrays import default_names
 
 
 def reference_of(

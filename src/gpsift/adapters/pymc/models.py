@@ -33,7 +33,7 @@ from gpsift.inference.exact import exact_posterior
 from gpsift.inputs import Inputs
 from gpsift.numeric import latent_var_of
 from gpsift.reference import Reference
-from gpsift.tables import read_features, read_target
+from gpsift.user_arrays import read_features, read_target
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 Point = Mapping[str, np.ndarray]

@@ -23,7 +23,7 @@ from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.tinygp.kernels import converted
 from gpsift.posterior import Posterior, TriangularFactor
 from gpsift.reference import Reference
-from gpsift.tables import read_target
+from gpsift.user_arrays import read_target
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 # Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.
