@@ -76,5 +76,5 @@ def without_caches(model: T) -> T:
     if not is_dataclass(model):
         return model
     parts: dict[str, Any] = {field.name: getattr(model, field.name) for field in fields(model)}
-    parts = {name: part for name, part in parts.items() if is_dataclass(part) and not isinstance(part, Inputs)}
-    return replace(model, **{name: without_caches(part) for name, part in parts.items()})  # type: ignore[type-var]
+    kept = {name: part for name, part in parts.items() if is_dataclass(part) and not isinstance(part, type | Inputs)}
+    return replace(model, **{name: without_caches(part) for name, part in kept.items()})  # type: ignore[type-var]

@@ -196,7 +196,7 @@ def test_a_task_is_ranked_without_its_column(data, stratified):
     outcome = StratifiedStandardize(stratification_idx=1, all_task_values=tasks) if stratified else Standardize(1)
     model = MultiTaskGP(full, y + 3 * task, task_feature=1, outcome_transform=outcome)
     reference = as_reference(model, output=1)
-    assert reference.n_features == P
+    assert reference.inputs.n_features == P
     assert_allclose(reference.inputs.X, X[1::2])
     whole = torch.cat([X[:, :1], torch.ones(N, 1), X[:, 1:]], dim=1).double()
     assert_predicts(reference, X, observed(model, whole))

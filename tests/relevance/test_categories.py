@@ -11,7 +11,7 @@ from waist import at
 import gpsift as gs
 from gpsift.reference import MissingCapability
 from gpsift.relevance.categories import read_categories
-from gpsift.relevance.everywhere import training_levels
+from gpsift.relevance.training_levels import training_levels
 
 SHARES = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2}
 

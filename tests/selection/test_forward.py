@@ -48,19 +48,19 @@ def assert_falls(path, n_features):
 @pytest.mark.parametrize("seed", range(20))
 def test_divergence_never_rises(seed):
     gp = random_reference(seed)
-    assert_falls(forward_projection(gp), gp.n_features)
+    assert_falls(forward_projection(gp), gp.inputs.n_features)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_divergence_never_rises_in_sample(seed):
     gp = random_reference(seed)
-    assert_falls(forward_projection(gp, left_out=False), gp.n_features)
+    assert_falls(forward_projection(gp, left_out=False), gp.inputs.n_features)
 
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_divergence_of_classes_never_rises(seed):
     gp = random_reference(seed, likelihood="bernoulli")
-    assert_falls(forward_projection(gp), gp.n_features)
+    assert_falls(forward_projection(gp), gp.inputs.n_features)
 
 
 @pytest.fixture(scope="module")

@@ -12,18 +12,24 @@ import scipy
 
 from gpsift.adapters import as_reference
 from gpsift.counted import counted
+from gpsift.inputs import Inputs
 from gpsift.notices import notice
 from gpsift.reference import Reference
-from gpsift.relevance.categories import own_categories, read_categories
-from gpsift.relevance.everywhere import scores_everywhere, training_levels
-from gpsift.relevance.groups import group_coordinates, read_groups
+from gpsift.relevance.everywhere import scores_everywhere
+from gpsift.relevance.groups import group_coordinates
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.named import read_measure
 from gpsift.relevance.points import RankedPoints
-from gpsift.relevance.scored import relevance_of
+from gpsift.relevance.scored import ScoredUnits, relevance_of
 from gpsift.results import Ranking
 from gpsift.threads import blas_threads_for
 from gpsift.version import __version__
+
+NOTHING_EXPLAINED = (
+    "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
+    "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See the "
+    "quality of the fit."
+)
 
 
 def rank(
@@ -81,54 +87,53 @@ def rank(
     _check_aggregate(aggregate)
     looked = RankedPoints.read(model.inputs, X, points, seed, measure)
     where, inputs = looked.points, looked.points.inputs
-    names, columns = read_groups(groups, inputs.names)
-    if categorical is None:
-        categories = own_categories(inputs.categorical, columns)
-    else:
-        categories = read_categories(categorical, names, columns, inputs.names)
+    units = ScoredUnits.read(groups, categorical, inputs)
     if model.explains is False:
-        notice(
-            "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
-            "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See "
-            "the quality of the fit."
-        )
+        notice(NOTHING_EXPLAINED)
     with blas_threads_for(len(where) if inputs.X is None else len(inputs.X)):
-        levels = {unit: training_levels(inputs, columns[unit], names[unit]) for unit in categories}
-        found = [relevance_of(measure, each, where, columns, levels) for each in _members(model)]
+        found = [relevance_of(measure, each, where, units) for each in _members(model)]
     first = found[0]
     for message in first.notices:
         notice(message)
     is_pointwise = first.values.ndim == 2
     if is_pointwise and looked.everywhere is not None:
         seen = looked.everywhere
-        scores = [scores_everywhere(seen, measure, each, columns, levels, aggregate) for each in _members(model)]
+        scores = [scores_everywhere(seen, measure, each, units, aggregate) for each in _members(model)]
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
     draws = np.array(scores)
-    details = {
-        "aggregate": aggregate if is_pointwise else None,
-        "n_points": looked.n_scored,
-        "seed": seed if looked.drawn else None,
-        **first.details,
-        "versions": versions(),
-    }
-    if groups:
-        members = dict(zip(names, columns, strict=True))
-        details["groups"] = {name: tuple(inputs.names[j] for j in members[name]) for name in groups}
-    if levels:
-        details["levels"] = {names[unit]: len(each.shares) for unit, each in levels.items()}
     return Ranking(
         measure=measure.label,
         scores=draws.mean(axis=0),
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
-        names=names,
+        names=units.names,
         units=first.units,
-        points=group_coordinates(where, columns),
+        points=group_coordinates(where, units.columns),
         rows=looked.numbers,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
-        details=details,
+        details={
+            "aggregate": aggregate if is_pointwise else None,
+            "n_points": looked.n_scored,
+            "seed": seed if looked.drawn else None,
+            **first.details,
+            "versions": versions(),
+            **_details_of_units(units, inputs, groups),
+        },
         draws=draws if model.draws else None,
     )
+
+
+def _details_of_units(
+    units: ScoredUnits, inputs: Inputs, groups: Mapping[str, Sequence[str | int]] | None
+) -> dict[str, Any]:
+    """Which columns the groups have, and how many levels the categories, where there are any."""
+    details: dict[str, Any] = {}
+    if groups:
+        columns = dict(zip(units.names, units.columns, strict=True))
+        details["groups"] = {name: tuple(inputs.names[j] for j in columns[name]) for name in groups}
+    if units.levels:
+        details["levels"] = dict(units.n_levels)
+    return details
 
 
 def _members(model: Reference) -> Iterator[Reference]:

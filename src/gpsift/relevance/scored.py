@@ -1,30 +1,69 @@
-"""A measure applied to what is scored: features, groups of them, and categories, in their order."""
+"""What is scored, features, groups of them and categories, and a measure applied to all of them in their order."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-from gpsift.inputs import Points
+from gpsift.inputs import Inputs, Points
 from gpsift.reference import Reference
-from gpsift.relevance.categories import Levels
+from gpsift.relevance.categories import Levels, own_categories, read_categories
+from gpsift.relevance.groups import read_groups
 from gpsift.relevance.measure import Groups, Measure, Relevance
+from gpsift.relevance.training_levels import training_levels
 
 
-def relevance_of(
-    measure: Measure, model: Reference, points: Points, units: Groups, levels: Mapping[int, Levels]
-) -> Relevance:
+@dataclass(frozen=True, eq=False)
+class ScoredUnits:
+    """What is scored: features, or groups of them, some of which are categories.
+
+    Attributes
+    ----------
+    names : tuple of str
+    columns : tuple of tuple of int
+        The columns of each.
+    levels : mapping of int to Levels
+        Those that are categories, by their position.
+    """
+
+    names: tuple[str, ...]
+    columns: Groups
+    levels: Mapping[int, Levels]
+
+    @classmethod
+    def read(
+        cls,
+        groups: Mapping[str, Sequence[str | int]] | None,
+        categorical: Iterable[str | int] | None,
+        inputs: Inputs,
+    ) -> Self:
+        """As users name groups and categories; by default the categories that the model itself has."""
+        names, columns = read_groups(groups, inputs.names)
+        if categorical is None:
+            categories = own_categories(inputs.categorical, columns)
+        else:
+            categories = read_categories(categorical, names, columns, inputs.names)
+        return cls(names, columns, {k: training_levels(inputs, columns[k], names[k]) for k in categories})
+
+    @property
+    def n_levels(self) -> Mapping[str, int]:
+        """Number of levels of each category."""
+        return {self.names[unit]: len(each.shares) for unit, each in self.levels.items()}
+
+
+def relevance_of(measure: Measure, model: Reference, points: Points, units: ScoredUnits) -> Relevance:
     """Scores of the units: categories by their levels, all others as they move."""
-    moving = tuple(unit for number, unit in enumerate(units) if number not in levels)
+    moving = tuple(columns for unit, columns in enumerate(units.columns) if unit not in units.levels)
     found = _moving_relevance(measure, model, points, moving) if moving else None
-    if not levels:
+    if not units.levels:
         assert found is not None
         return found
-    changing = {unit: measure.category_relevance(model, points, each) for unit, each in levels.items()}
-    return _merged(found, changing, len(units))
+    changing = {unit: measure.category_relevance(model, points, each) for unit, each in units.levels.items()}
+    return _merged(found, changing, len(units.columns))
 
 
 def _moving_relevance(measure: Measure, model: Reference, points: Points, units: Groups) -> Relevance:
