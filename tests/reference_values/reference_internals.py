@@ -11,16 +11,19 @@ import numpy as np
 
 import gpsift as gs
 from gpsift.cluster import read_collections
-from gpsift.gp import closing, rounds
-from gpsift.gp.distributed import standardised
-from gpsift.gp.model import choose_inference, make_engine
-from gpsift.inference import sparse_engine_for
+from gpsift.gp import last_pass
+from gpsift.gp.cluster_data import standardised
+from gpsift.gp.data import LocalData
+from gpsift.gp.model import posed
 from gpsift.relevance import points
+from gpsift.sparse import bound_search, search_for
+from gpsift.sparse import search as sparse_search
 from gpsift.threads import blas_threads_for
 
 SMALL = (
-    (rounds, {"PILOT_ROWS": 60, "LAPLACE_PILOT_ROWS": 50, "EXACT_ROWS": 90, "SAMPLE_ROWS": 120, "MANY_ROWS": 100}),
-    (closing, {"KEPT_ROWS": 25}),
+    (bound_search, {"FIRST_ROWS": 60, "EXACT_ROWS": 90}),
+    (sparse_search, {"LAPLACE_ROWS": 50, "SAMPLE_ROWS": 120, "MANY_ROWS": 100}),
+    (last_pass, {"KEPT_ROWS": 25}),
     (points, {"KEPT_ROWS": 20}),
 )
 
@@ -39,12 +42,11 @@ def evidence(model, fitted, X, y, size):
 
     Asked anew at the hyperparameters of `fitted`. A sparse model has the inducing points that suit its kernel.
     """
-    scaling = fitted.scaling
-    inputs, target = scaling.inputs(X), scaling.target(np.asarray(y, dtype=float))
-    beside = np.empty(0)
-    inference = choose_inference(model.inference, fitted.likelihood, len(target), samples=False, beside=beside)
-    with blas_threads_for(len(target)):
-        engine = make_engine(inference, fitted.kernel, fitted.likelihood, inputs, target, size)
+    data = LocalData(X, np.asarray(y, dtype=float), size, None, None, beside=np.empty(0))
+    inference = data.choose(model.inference, fitted.likelihood, samples=False)
+    rows = data.standardised(fitted.scaling, fitted.likelihood, inference)
+    with blas_threads_for(len(X)):
+        engine = posed(fitted.kernel, fitted.likelihood, rows, inference, data.names).engine
         found = engine.evidence(fitted.kernel, fitted.likelihood)
     return found.value, found.gradient
 
@@ -56,7 +58,7 @@ def distributed_evidence(model, fitted, X, y, noise_var=None, size=None):
         chunk_bytes=2**20,
         transform=partial(standardised, fitted.scaling),
     )
-    engine = sparse_engine_for(fitted.likelihood).picking(rows, fitted.kernel, model.inference)
+    engine = search_for(fitted.likelihood).engine.picking(rows, fitted.kernel, model.inference)
     found = engine.evidence(fitted.kernel, fitted.likelihood)
     return found.value, found.gradient
 

@@ -136,7 +136,7 @@ class GP:
         kernel, likelihood = self.hyper.prepare(self.kernel, data.with_noise(likelihood, scaling))
         rows = data.standardised(scaling, likelihood, inference)
         with data.threads(inference):
-            problem = _posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
+            problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             estimate, problem = _estimated(self.hyper, informed(problem, known, ceiling), inference)
             inferred, kept = data.answer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
@@ -158,7 +158,7 @@ class GP:
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
 
 
-def _posed(
+def posed(
     kernel: Kernel, likelihood: Likelihood, rows: StandardRows, inference: Inference, names: tuple[str, ...]
 ) -> Problem[Any]:
     """What is maximised."""
