@@ -136,11 +136,11 @@ class GP:
         kernel, likelihood = self.hyper.prepare(self.kernel, data.with_noise(likelihood, scaling))
         rows = data.standardised(scaling, likelihood, inference)
         with data.threads(inference):
-            problem = _posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
+            problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             estimate, problem = _estimated(self.hyper, informed(problem, known, ceiling), inference)
-            kernel, likelihood = problem.split(estimate.log_params)
-            inferred, left_out = data.infer(problem.engine, kernel, likelihood)
+            inferred, kept = data.answer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
+        kernel, likelihood = problem.split(estimate.log_params)
         stepped = stepped_features(rows.levels, kernel, data.names)
         report = FitReport.of(estimate, inferred, data.constant_names, stepped)
         report.warn()
@@ -152,13 +152,13 @@ class GP:
             inference=problem.engine.name,
             scaling=scaling,
             report=report,
-            **data.kept(scaling, likelihood, inference, inferred, left_out, report)._asdict(),
+            **kept._asdict(),
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
 
 
-def _posed(
+def posed(
     kernel: Kernel, likelihood: Likelihood, rows: StandardRows, inference: Inference, names: tuple[str, ...]
 ) -> Problem[Any]:
     """What is maximised."""

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gpsift.hyper.problem import Problem
+from gpsift.kernels import Kernel
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.progress import SearchProgress
 
@@ -111,6 +112,10 @@ class Estimate:
     @property
     def n_evaluations(self) -> int:
         return sum(start.n_evaluations for start in self.starts)
+
+    def n_searched(self, kernel: Kernel) -> int:
+        """How many hyperparameters of the kernel were searched."""
+        return kernel.log_params.size if self.starts else 0
 
 
 def maximise(
