@@ -17,7 +17,7 @@ import numpy as np
 
 from gpsift.families import Family, Gaussian
 from gpsift.inputs import InputMoments
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 
 # Central differences of float64 predictions: the step that balances truncation against rounding, about eps^(1/3).
 DIFFERENCE_STEP = 6e-6

@@ -35,7 +35,7 @@ from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array
 from gpsift.reference import Reference
-from gpsift.tables import default_names
+from gpsift.user_arrays import default_names
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gpsift import families
 from gpsift.adapters.numeric import Numeric
 from gpsift.adapters.options import identity_of
 from gpsift.families import Family
-from gpsift.tables import read_features
+from gpsift.user_arrays import read_features
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
 ROUNDING = 1e-6

@@ -18,7 +18,7 @@ from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 from gpsift.reference import MissingCapability
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 
 # Strategies with a closed form, and whether their inducing values are whitened.
 WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}

@@ -22,7 +22,7 @@ from gpsift import families
 from gpsift.adapters.foreign import Foreign
 from gpsift.families import Family
 from gpsift.response import Predictive
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 
 # Of the feature's standard deviation. For a function with length-scale l standard deviations, the truncation error is
 # about (STEP / l)^4 / 30 and that of rounding eps / STEP: at l = 1, 3e-14 and 2e-13.

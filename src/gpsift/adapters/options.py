@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.tables import default_names, read_features
+from gpsift.user_arrays import default_names, read_features
 
 T = TypeVar("T")
 

@@ -32,7 +32,7 @@ from gpsift.adapters.pymc_kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inference.exact import exact_posterior
 from gpsift.reference import Reference
-from gpsift.tables import read_features, read_target
+from gpsift.user_arrays import read_features, read_target
 
 __all__ = ["reference_of"]
 

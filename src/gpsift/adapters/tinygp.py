@@ -23,7 +23,7 @@ from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.tinygp_kernels import converted
 from gpsift.posterior import Posterior, TriangularFactor
 from gpsift.reference import Reference
-from gpsift.tables import read_target
+from gpsift.user_arrays import read_target
 
 __all__ = ["reference_of"]
 

@@ -18,7 +18,7 @@ from gpsift import families
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.numeric import STEP, NumericResponse, fourth_order
 from gpsift.families import Family
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
 BLOCK = 512

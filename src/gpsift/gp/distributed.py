@@ -29,7 +29,7 @@ from gpsift.inputs import InputMoments
 from gpsift.likelihoods import Likelihood, given_size
 from gpsift.notices import notice
 from gpsift.results import Quality, SampledQuality
-from gpsift.tables import default_names, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift.user_arrays import default_names, refuse_extreme, refuse_missing, refuse_not_finite
 
 if TYPE_CHECKING:
     from gpsift.gp.model import GP

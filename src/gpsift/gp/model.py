@@ -49,8 +49,8 @@ from gpsift.likelihoods import (
     read_size,
 )
 from gpsift.notices import notice
-from gpsift.tables import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
 from gpsift.threads import blas_threads_for, one_blas_thread
+from gpsift.user_arrays import constant_columns, default_names, is_dask, read_features, read_target, refuse_extreme
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gaussian": Gaussian,

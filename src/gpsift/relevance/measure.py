@@ -11,7 +11,7 @@ import numpy as np
 
 from gpsift.inputs import InputMoments
 from gpsift.reference import MissingCapability, Reference
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 
 if TYPE_CHECKING:
     from gpsift.relevance.categories import Levels

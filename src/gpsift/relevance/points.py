@@ -10,7 +10,7 @@ import numpy as np
 from gpsift.cluster import ClusterRows, missing, read_collections
 from gpsift.reference import Reference
 from gpsift.relevance.measure import Measure
-from gpsift.tables import is_dask, read_features, refuse_not_finite
+from gpsift.user_arrays import is_dask, read_features, refuse_not_finite
 
 # Of so many rows that are elsewhere scores are told point by point.
 KEPT_ROWS = 10_000

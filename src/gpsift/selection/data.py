@@ -8,7 +8,7 @@ from typing import Any, Self, TypedDict
 
 import numpy as np
 
-from gpsift.tables import ReadTable, default_names, read_features, read_target
+from gpsift.user_arrays import ReadTable, default_names, read_features, read_target
 from gpsift.work import fingerprint
 
 
