@@ -9,7 +9,7 @@ from rich.console import Console
 import gpsift as gs
 from gpsift.drawn import Drawn
 from gpsift.progress import SearchProgress, counted, hearing
-from gpsift.work import FitBar, ShareBar, WaitingBar, bars
+from gpsift.work import bars, fit_bar, share_bar, waiting_bar
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_who_hears_of_a_search_is_not_told_of_loops():
 def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with FitBar(True):
+    with fit_bar(True):
         first = SearchProgress(2)
         for evaluation in range(1, 11):
             first.evaluated(1, evaluation)
@@ -94,7 +94,7 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
     assert shares == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.875, 1.0, 1.0])
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with ShareBar("ranking", True):
+    with share_bar("ranking", True):
         gs.rank(sampled, measure=gs.VAR())
     assert "100%" in drawn.getvalue()
     assert "left" in drawn.getvalue()
@@ -103,7 +103,7 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
 def test_waiting_shows_what_for_and_how_long(monkeypatch):
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with WaitingBar("reading", True):
+    with waiting_bar("reading", True):
         pass
     assert "reading" in drawn.getvalue()
     assert "0:00:00" in drawn.getvalue()
@@ -111,9 +111,9 @@ def test_waiting_shows_what_for_and_how_long(monkeypatch):
 
 
 def test_there_is_no_bar_where_nobody_sees_it(capsys):
-    with FitBar(None):
+    with fit_bar(None):
         SearchProgress(1).evaluated(1, 1)
-    with WaitingBar("reading"):
+    with waiting_bar("reading"):
         pass
     assert capsys.readouterr().err == ""
     assert bars.sys.stderr.isatty() is False

@@ -31,7 +31,7 @@ from gpsift.selection.stability import stability
 from gpsift.selection.units import Features
 from gpsift.sparse import Sparse
 from gpsift.tabular import Prepared
-from gpsift.work import FitBar, ShareBar, WaitingBar, Work
+from gpsift.work import Work, fit_bar, share_bar, waiting_bar
 
 # A search takes as many fits as sizes.
 MOST_ROWS_OF_A_SEARCH = 1000
@@ -97,7 +97,7 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    with WaitingBar("reading", work.progress):
+    with waiting_bar("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
@@ -105,10 +105,10 @@ def analyse(
     ranks_only = not (selection or samples)
     table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
     has_own_bar = isinstance(model.hyper, NUTS)
-    with FitBar(False if has_own_bar else work.progress):
+    with fit_bar(False if has_own_bar else work.progress):
         fitted = model.fit(table.X, table.y)
     task = _Fits(table, model, fitted, read_order(measure), seed, work, work.folder())
-    with ShareBar("ranking", work.progress):
+    with share_bar("ranking", work.progress):
         rankings, known = task.rankings(notes)
     unsearched = task.too_many_columns if selection else None
     notes += [unsearched] if unsearched else []

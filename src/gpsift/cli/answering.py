@@ -20,7 +20,7 @@ from gpsift.cli.machine import as_json
 from gpsift.cli.options import shown
 from gpsift.cli.terminal import Output
 from gpsift.notices import Notices, messages
-from gpsift.work import WaitingBar, Work
+from gpsift.work import Work, waiting_bar
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -73,7 +73,7 @@ def answered(
     if html is not None:
         from gpsift.page import write_page
 
-        with WaitingBar("writing the page", shown(quiet)):
+        with waiting_bar("writing the page", shown(quiet)):
             write_page(analysis, html)
     if json:
         typer.echo(as_json(analysis))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,6 @@ from gpsift.page.rows import payload
 from gpsift.page.sheet import data_lines, quality_lines
 from gpsift.page.table import relevance_table
 from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
-from gpsift.results import Path as SearchPath
-from gpsift.results import Stability
 
 # A table with more columns than this opens with the first of them only.
 SHORT_TABLE = 25
@@ -90,8 +89,8 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         strips=min(figures.MOST_STRIPS, len(analysis.leading.names)),
         most_strips=figures.MOST_STRIPS,
         ramp=figures.RAMP,
-        sizes=size_lines(analysis.path),
-        stability=stability_lines(analysis.stability, analysis.n_first),
+        sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
+        stability=stability_lines(analysis),
         first=analysis.n_first,
         cautions=told(analysis.cautions),
         count=count,
@@ -104,30 +103,9 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     )
 
 
-def size_lines(path: SearchPath | None) -> list[dict[str, Any]]:
-    """A line for each size of the path."""
-    if path is None:
-        return []
-    added = ["" if size == 0 else path.names[path.order[size - 1]] for size in path.sizes]
-    return [
-        {"size": int(size), "added": name, "elpd": value, "diff": diff, "se": se}
-        for size, name, value, diff, se in zip(path.sizes, added, path.elpd, path.diff, path.diff_se, strict=True)
-    ]
-
-
-def stability_lines(stability: Stability | None, k: int) -> list[dict[str, Any]]:
+def stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     """A line for each column, the best mean rank first."""
-    if stability is None:
+    found = analysis.stability
+    if found is None:
         return []
-    shares = dict(zip(stability.names, stability.in_first(k), strict=True))
-    return [
-        {
-            "name": line["feature"],
-            "mean": line["mean_rank"],
-            "best": line["best_rank"],
-            "worst": line["worst_rank"],
-            "first": line["first"],
-            "in_first": shares[str(line["feature"])],
-        }
-        for line in stability.to_frame().to_dict("records")
-    ]
+    return found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order]).to_dict("records")

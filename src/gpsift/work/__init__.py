@@ -4,7 +4,7 @@
 it. What the tasks compute is none of their business.
 """
 
-from gpsift.work.bars import FitBar, ShareBar, WaitingBar
+from gpsift.work.bars import fit_bar, share_bar, waiting_bar
 from gpsift.work.checkpoint import Checkpoint, CheckpointMismatch, fingerprint
 from gpsift.work.choice import Work
 from gpsift.work.runner import Runner, Task
@@ -12,11 +12,11 @@ from gpsift.work.runner import Runner, Task
 __all__ = [
     "Checkpoint",
     "CheckpointMismatch",
-    "FitBar",
     "Runner",
-    "ShareBar",
     "Task",
-    "WaitingBar",
     "Work",
     "fingerprint",
+    "fit_bar",
+    "share_bar",
+    "waiting_bar",
 ]

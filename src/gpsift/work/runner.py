@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpsift.work.bars import TaskBar, is_shown
+from gpsift.work.bars import is_shown, task_bar
 from gpsift.work.checkpoint import Checkpoint, as_json
 
 
@@ -51,7 +51,7 @@ class Runner(AbstractContextManager["Runner"]):
         if self._checkpoint is not None:
             self._stack.enter_context(self._checkpoint)
         if self._shows:
-            self._advance = self._stack.enter_context(TaskBar(self._title, self._total))
+            self._advance = self._stack.enter_context(task_bar(self._title, self._total))
         return self
 
     def __exit__(self, *_: object) -> None:
