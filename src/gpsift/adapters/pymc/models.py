@@ -62,7 +62,7 @@ def reference_of(
     point : mapping of str to values
         One value for each random variable instead, such as ``pm.find_MAP()``.
     draws : int
-        So many draws are used, evenly spaced over all chains; fewer if there are not so many.
+        How many draws are used, at most, evenly spaced over all chains.
     derivatives : {"auto", "closed", "autodiff"}
         "closed" refuses covariance functions without closed form here, "autodiff" differentiates the conditional
         distribution even with one.
