@@ -85,6 +85,7 @@ def cases():
         distributed(),
         distributed().sheet,
         distributed().inputs,
+        distributed().inputs.summary,
         gs.GP(hyper=gs.MAP(noise=gs.HalfT(3.0, 0.5)), likelihood=likelihoods.StudentT(df=3.0)),
         gs.GP(inference=gs.Sparse(m=20, power=0.5)),
         gs.Sparse(m=30),
