@@ -73,7 +73,7 @@ class GP:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
         if not isinstance(self.hyper, Hyper):
-            raise TypeError(f"`hyper` must be ML2(), MAP() or Fixed(...), got {self.hyper!r}.")
+            raise TypeError(f"`hyper` must be ML2(), MAP(), NUTS() or Fixed(...), got {self.hyper!r}.")
         read_likelihood(self.likelihood)
         if not isinstance(self.inference, Sparse) and self.inference not in INFERENCES:
             raise ValueError(
