@@ -28,8 +28,9 @@ from gpsift.adapters.gpytorch.models import Derivatives
 from gpsift.adapters.gpytorch.posterior import MeanGP, exact_parts
 from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, private_copy
 from gpsift.adapters.known_inputs import known_inputs
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm

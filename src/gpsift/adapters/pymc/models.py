@@ -24,7 +24,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.pymc.kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm

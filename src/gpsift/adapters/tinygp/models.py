@@ -17,7 +17,8 @@ from tinygp.solvers import DirectSolver
 
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.tinygp.kernels import converted
