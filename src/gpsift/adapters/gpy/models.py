@@ -265,8 +265,8 @@ class Differenced(Numeric):
     white: float
     predictive: Predictive
     inputs: Inputs
-    mean_of: str
-    notices: tuple[str, ...]
+    mean_of: str = "the target"
+    notices: tuple[str, ...] = ()
 
     how = "finite differences of the latent mean and variance"
 
