@@ -163,7 +163,7 @@ def test_names_of_columns_reach_the_ranking(regression, estimator):
     frame = pd.DataFrame(X, columns=["bend", "slope", "nothing"])
     target = y if estimator is GPRegressor else np.where(y > 0, "up", "down")
     model = estimator(hyper=gs.MAP(starts=1)).fit(frame, target)
-    assert model.feature_names_in_.tolist() == list(model.gp_.feature_names) == list(frame.columns)
+    assert model.feature_names_in_.tolist() == list(model.gp_.inputs.names) == list(frame.columns)
     ranking = model.rank()
     assert ranking.names == ("bend", "slope", "nothing")
     assert ranking.names[ranking.order[-1]] == "nothing"

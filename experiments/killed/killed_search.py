@@ -25,7 +25,7 @@ SEARCH = """
 import sys, numpy as np, gpsift as gs
 from gpsift.datasets import friedman
 toy = friedman(n=150, p=8, seed=1)
-path = gs.search(toy.X, toy.y, cv=4, checkpoint=sys.argv[1], progress=False)
+path = gs.search(toy.X, toy.y, cv=4, work=gs.Work(checkpoint=sys.argv[1], progress=False))
 np.savez(sys.argv[2], lpd=path.lpd, order=path.order, mean=path.mean)
 """
 # Threads change the order of sums, and with it the last bits.

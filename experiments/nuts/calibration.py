@@ -25,7 +25,7 @@ from scipy.spatial.distance import cdist
 import gpsift as gs
 from gpsift.hyper.problem import Problem
 from gpsift.threads import blas_threads_for
-from gpsift.work import Bench, Checkpoint, Task
+from gpsift.work import Task, Work
 
 N_ROWS = 20
 LABELS = ("lengthscale[x1]", "lengthscale[x2]", "signal_var", "constant_var", "noise_var")
@@ -116,9 +116,9 @@ def main() -> None:
         for index in range(options.simulations)
     ]
     identity = {"seed": str(options.seed), "draws": f"{options.tune} + {options.draws}", "prior": repr(prior)}
-    checkpoint = None if options.checkpoint is None else Checkpoint(options.checkpoint, identity)
-    with Bench(jobs=options.jobs, checkpoint=checkpoint, progress=True, title="simulations", total=len(tasks)) as bench:
-        results = bench.run(simulate, tasks)
+    work = Work(jobs=options.jobs, checkpoint=options.checkpoint, progress=True)
+    with work.runner("simulations", len(tasks), identity) as runner:
+        results = runner.run(simulate, tasks)
     ranks = np.array([result["ranks"] for result in results])
     counts, p_values = histogram_test(ranks)
     # More sensitive to a shift of all ranks than counts in bins are.

@@ -36,7 +36,7 @@ from gpsift.datasets.toys import Toy
 from gpsift.estimators import GPRegressor
 from gpsift.notices import Notices
 from gpsift.selection.sizes import RULES
-from gpsift.work import Bench, Checkpoint, Task
+from gpsift.work import Task
 
 SEED = 2019
 N_TRAIN = N_FRESH = 100
@@ -156,7 +156,7 @@ SCORERS = {
 
 def sizes(data: Data, model: gs.GP, cv: int | None) -> Result:
     """The size that each rule takes along the path of KL; None where none qualifies."""
-    path = gs.search(data.X, data.y, "kl", model=model, sizes=LARGEST_PATH, cv=cv, jobs=1, progress=False)
+    path = gs.search(data.X, data.y, "kl", model=model, sizes=LARGEST_PATH, cv=cv, work=gs.Work(jobs=1, progress=False))
     return {rule: gs.suggest_size(path, rule).size for rule in RULES}
 
 
@@ -179,9 +179,9 @@ def run(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame, pd.Dat
         for setting in options.settings
     ]
     identity = {"experiment": f"recovery, seed {SEED}, n = {N_TRAIN}, p = {P}", "gpsift": gs.__version__}
-    checkpoint = Checkpoint(options.out / "checkpoint.sqlite", identity)
-    with Bench(jobs=options.jobs, checkpoint=checkpoint, progress=True, title="recovery", total=len(wanted)) as bench:
-        results = bench.run(work, [Task(" ".join(map(str, each)), each) for each in wanted])
+    how = gs.Work(jobs=options.jobs, checkpoint=options.out / "checkpoint.sqlite", progress=True)
+    with how.runner("recovery", len(wanted), identity) as runner:
+        results = runner.run(work, [Task(" ".join(map(str, each)), each) for each in wanted])
     scores, chosen, fits = [], [], []
     for (method, setting, number, hyper), result in zip(wanted, results, strict=True):
         where = {"hyper": hyper, "setting": setting, "seed": number}

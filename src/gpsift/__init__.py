@@ -23,17 +23,21 @@ from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.results import Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
 from gpsift.selection.forward import forward_projection
+from gpsift.selection.held_out import Folds, HeldOut, LeaveOneOut, TestSet
+from gpsift.selection.orders import Backward, ForwardProjection, Order, Ranked
 from gpsift.selection.projection import project
 from gpsift.selection.search import search
 from gpsift.selection.sizes import suggest_size
 from gpsift.selection.stability import stability
+from gpsift.selection.units import Features
 from gpsift.sparse import Sparse
 from gpsift.storage import load, save
 from gpsift.version import __version__
+from gpsift.work import Work
 
 if TYPE_CHECKING:
     from gpsift import datasets
-    from gpsift.analysis import Analysis, analyse
+    from gpsift.analysis import Analysis, Reading, Selection, analyse
     from gpsift.estimators import GPClassifier, GPRegressor
     from gpsift.page import report
     from gpsift.selector import GPSelector, importance
@@ -48,36 +52,48 @@ __all__ = [
     "RATE",
     "VAR",
     "Analysis",
+    "Backward",
     "Constant",
     "Derivative",
     "DrawnGP",
+    "Features",
     "FittedGP",
     "Fixed",
+    "Folds",
+    "ForwardProjection",
     "GPClassifier",
     "GPRegressor",
     "GPSelector",
     "GPSiftWarning",
     "GammaPrior",
     "HalfT",
+    "HeldOut",
     "Inputs",
     "InverseGamma",
+    "LeaveOneOut",
     "Linear",
     "Matern32",
     "Matern52",
     "Measure",
     "NumericReference",
+    "Order",
     "Path",
     "Points",
     "Prediction",
     "Projection",
     "Quality",
+    "Ranked",
     "Ranking",
     "RationalQuadratic",
+    "Reading",
     "Reference",
+    "Selection",
     "Sparse",
     "SquaredExponential",
     "Stability",
     "Suggestion",
+    "TestSet",
+    "Work",
     "__version__",
     "analyse",
     "as_reference",
@@ -100,6 +116,8 @@ __all__ = [
 # What loads scikit-learn, pandas or a plotting library is loaded when it is asked for, not with the package.
 LAZY = {
     "Analysis": "gpsift.analysis",
+    "Reading": "gpsift.analysis",
+    "Selection": "gpsift.analysis",
     "GPClassifier": "gpsift.estimators",
     "GPRegressor": "gpsift.estimators",
     "GPSelector": "gpsift.selector",

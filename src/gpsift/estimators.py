@@ -41,14 +41,14 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     _default_hyper: ClassVar[type[Hyper]] = ML2
 
-    def rank(self, X: Any = None, measure: Measure | None = None, **options: Any) -> Ranking:
+    def rank(self, X: Any = None, measure: Measure | str | None = None, **options: Any) -> Ranking:
         """Rank the features by how predictions react to them.
 
         Parameters
         ----------
         X : array or data frame (n, p), optional
             The points at which to look; by default those of `fit`.
-        measure : Measure, optional
+        measure : Measure or str, optional
             `KL()` by default; `VAR()`, `ARD()`.
         **options
             `points`, `aggregate` and `seed` of `gpsift.rank`.

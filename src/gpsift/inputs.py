@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.input_moments import InputMoments
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 from gpsift.words import listed
 
 

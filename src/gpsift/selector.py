@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from gpsift.estimators import GPClassifier, GPRegressor, named, read_data
 from gpsift.notices import notice
 from gpsift.relevance import Measure, rank, read_measure
-from gpsift.selection.orders import read_order
+from gpsift.selection.orders import Order, Ranked, read_order
 from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
+from gpsift.work import Work
 
 if TYPE_CHECKING:
     from gpsift.results import Path
@@ -30,15 +31,16 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     estimator : GPRegressor or GPClassifier, optional
         The model. By default a `GPRegressor`, or a `GPClassifier` where the target is text or true and false; pass
         ``GPClassifier()`` for classes that are numbers.
-    measure : {"kl", "var", "ard", "rate", "derivative", "projection"} or Measure
-        By what features are put in order.
+    measure : {"kl", "var", "ard", "rate", "derivative", "projection"}, Measure or Order
+        By what features are put in order, as in `search`.
     n_features_to_select : "auto", int or float
         "auto" fits submodels of growing size and takes the size that `rule` suggests. A number, or a share of all
-        features between 0 and 1, takes that many without fitting submodels (but for "projection", which always does).
+        features between 0 and 1, takes that many without fitting submodels (but for "projection" and `Backward`,
+        which always do).
     rule : {"one-se", "negligible", "explained"}
         See `suggest_size`.
-    cv : None, int, splitter or splits
-        How submodels are judged with "auto", as in `search`; None is leave-one-out.
+    cv : HeldOut, int, splitter or splits, optional
+        How submodels are judged with "auto", as in `search`; leave-one-out by default.
     n_jobs : int, optional
         Processes for the fits of "auto".
 
@@ -75,7 +77,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         estimator: GPRegressor | GPClassifier | None = None,
-        measure: str | Measure = "kl",
+        measure: str | Measure | Order = "kl",
         n_features_to_select: str | float = "auto",
         rule: Rule = "one-se",
         cv: Any = None,
@@ -101,21 +103,17 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         wanted = self._read_wanted(X.shape[1])
         model, target = estimator.model_for(y)
         table = named(X, getattr(self, "feature_names_in_", None))
-        measure = read_order(self.measure)
+        order = read_order(self.measure)
         self.path_: Path | None = None
-        if wanted is None or isinstance(measure, str):
-            sizes = None if wanted is None else wanted
-            path = search(
-                table, target, measure, model=model, cv=self.cv, sizes=sizes, jobs=self.n_jobs, progress=False
-            )
-            order, scores = path.order, path.details["scores"]
+        if wanted is None or type(order) is not Ranked:
+            work = Work(jobs=self.n_jobs, progress=False)
+            path = search(table, target, order, model=model, cv=self.cv, sizes=wanted, work=work)
+            places, scores = np.argsort(path.order), path.details["scores"]
             if wanted is None:
                 self.path_, wanted = path, self._suggested(path)
         else:
-            ranking = rank(model.fit(table, target), measure=measure)
-            order, scores = ranking.order, ranking.scores
-        places = np.empty(X.shape[1], dtype=int)
-        places[order] = np.arange(X.shape[1])
+            ranking = rank(model.fit(table, target), measure=order.scoring)
+            places, scores = np.argsort(ranking.order), ranking.scores
         self.scores_ = X.shape[1] - places if scores is None else np.asarray(scores, dtype=float)
         self.support_ = places < wanted
         self.ranking_ = np.maximum(places - wanted + 2, 1)

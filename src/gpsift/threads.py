@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from gpsift.counted import counted
+from gpsift.progress import counted
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from waist import at
 
 from gpsift.adapters.graded import SHORT, Graded
-from gpsift.adapters.latent import NormalNoise
+from gpsift.adapters.observed import NormalNoise
 from gpsift.inputs import Inputs
 from gpsift.numeric import NumericResponse, latent_var_of
 

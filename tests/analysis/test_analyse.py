@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.analysis import Caution
 from gpsift.analysis import analyse as module_level_analyse
 from gpsift.analysis.cautions import cautions_of
-from gpsift.analysis.local import explain
+from gpsift.analysis.explained import explain
+from gpsift.findings import Finding, FindingKind, told
 from gpsift.tabular import prepare
 
 analysis_run = importlib.import_module("gpsift.analysis.run")
@@ -49,11 +49,11 @@ def test_the_answer_speaks_of_the_users_columns(answer):
 
 
 def test_the_answer_shows_itself(answer):
-    words = repr(replace(answer, cautions=(Caution("Odd", "but true."),)))
+    words = repr(replace(answer, cautions=(Finding(FindingKind.AT_LIMIT, {"parameters": ("odd", "but true")}),)))
     assert words.startswith("Analysis of y (regression): 60 rows, 4 columns, from a data frame")
     assert "most relevant by KL(): " in words
     assert f"enough: {', '.join(answer.selected)}" in words
-    assert "Odd: but true." in words
+    assert "A parameter ended at its limit: odd; but true." in words
     assert "enough" not in repr(replace(answer, path=None))
 
 
@@ -113,15 +113,17 @@ def test_many_columns_shorten_the_search(monkeypatch, frame):
     monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
     answer = gs.analyse(frame, "y")
     assert answer.path is None
-    assert answer.unsearched == "No submodels were searched: there are 4 columns, more than 3."
-    assert any(answer.unsearched in caution.detail for caution in answer.cautions)
+    assert answer.unsearched.detail == "No submodels were searched: there are 4 columns, more than 3."
+    assert any(answer.unsearched.detail in caution.detail for caution in answer.cautions)
 
 
 def test_the_full_model_is_fitted_once(monkeypatch, frame):
     fits = []
     fit = gs.GP.fit
     monkeypatch.setattr(
-        gs.GP, "fit", lambda self, X, *args, **options: fits.append(list(X)) or fit(self, X, *args, **options)
+        gs.GP,
+        "fit",
+        lambda self, X, *args, **options: fits.append(list(getattr(X, "names", X))) or fit(self, X, *args, **options),
     )
     answer = gs.analyse(frame, "y")
     assert fits.count(list(answer.X)) == 1
@@ -129,7 +131,10 @@ def test_the_full_model_is_fitted_once(monkeypatch, frame):
     assert_allclose(
         answer.path.reference_lpd,
         gs.search(
-            answer.X, answer.y, model=gs.GP(hyper=gs.MAP()), groups=answer.groups, categorical=list(answer.groups)
+            answer.X,
+            answer.y,
+            model=gs.GP(hyper=gs.MAP()),
+            features=gs.Features(groups=answer.groups, categorical=list(answer.groups)),
         ).reference_lpd,
     )
 
@@ -148,7 +153,7 @@ def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monke
     said = " ".join(caution.detail for caution in ranked.cautions)
     assert "50 of 60 rows were used, drawn with seed 0" in said
     assert "256 inducing points stand for them" in said
-    assert rows_and_inference(gs.analyse(frame, "y", select=False, most_rows=40)) == (40, "exact")
+    assert rows_and_inference(gs.analyse(frame, "y", select=False, reading=gs.Reading(most_rows=40))) == (40, "exact")
     assert rows_and_inference(gs.analyse(frame, "y")) == (30, "exact")
     assert rows_and_inference(gs.analyse(frame, "sex", select=False, hyper=gs.MAP(starts=1))) == (40, "ep")
     assert rows_and_inference(gs.analyse(frame, "y", select=False, likelihood="student-t")) == (40, "laplace")
@@ -174,11 +179,11 @@ def test_a_measure_of_groups_but_not_of_categories_takes_indicators_as_a_group(f
 def test_a_checkpoint_must_be_a_folder(frame, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="must be a folder"):
-        gs.analyse(frame, "y", checkpoint=tmp_path / "file")
+        gs.analyse(frame, "y", work=gs.Work(checkpoint=tmp_path / "file"))
 
 
 def test_the_same_seed_gives_the_same_answer(frame):
-    once, again = (gs.analyse(frame, "y", most_rows=40, seed=3, select=False) for _ in range(2))
+    once, again = (gs.analyse(frame, "y", reading=gs.Reading(most_rows=40), seed=3, select=False) for _ in range(2))
     assert_allclose(once.leading.scores, again.leading.scores, rtol=1e-9)
     assert list(once.rows.index) == list(again.rows.index)
     assert len(once.y) == 40
@@ -195,6 +200,12 @@ def test_local_relevances_average_to_the_ranking(answer):
 
 
 # -- cautions ----------------------------------------------------------------------------------------------------------
+
+
+NOTES = (
+    Finding(FindingKind.COLUMN_EMPTY, {"column": "this"}),
+    Finding(FindingKind.ROWS_DRAWN, {"used": 40, "n_rows": 60, "seed": 3}),
+)
 
 
 def titles(answer):
@@ -230,13 +241,15 @@ def test_trouble_is_told_of_the_users_columns(answer):
     report = replace(
         answer.model.report, starts_agree=False, moving_features=moving, constant_columns=("colour=green",)
     )
-    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), ["This.", "That."])
-    assert [caution.title for caution in found] == [
+    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), NOTES)
+    assert [title for title, _ in told(found)] == [
         "Several fits describe the data equally well",
         "What was done with the table",
     ]
     assert "length-scales of colour, bend." in found[0].detail
-    assert found[1].detail == "This. That."
+    assert (
+        told(found)[1][1] == "The column 'this' is empty and was left out. 40 of 60 rows were used, drawn with seed 3."
+    )
 
 
 def test_trouble_of_inference_and_steps_is_told(answer):
@@ -250,4 +263,4 @@ def test_constant_columns_and_few_rows(frame):
     with pytest.warns(gs.GPSiftWarning, match="Constant column"):
         answer = gs.analyse(frame[:18].assign(always=1.0), "y", select=False)
     assert "Constant columns" in titles(answer)
-    assert "Few rows for so many columns" in titles(answer)
+    assert "Few rows for the number of columns" in titles(answer)

@@ -197,7 +197,7 @@ def test_an_error_says_all_in_one_line(folder, monkeypatch):
         notice("something odd")
         raise ValueError("of no\nuse")
 
-    monkeypatch.setattr("gpsift.cli.work.analyse", failing)
+    monkeypatch.setattr("gpsift.cli.answering.analyse", failing)
     assert run(folder, "rank", "measurements.csv", "-t", "yield", code=1).stderr == "gpsift: of no use\n"
 
 
@@ -256,7 +256,7 @@ def test_an_interrupt_ends_with_code_130(folder, monkeypatch):
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpsift.cli.work.analyse", interrupted)
+    monkeypatch.setattr("gpsift.cli.answering.analyse", interrupted)
     result = run(folder, "rank", "measurements.csv", "-t", "yield", code=130)
     assert "interrupted. No half-written file is left." in result.stderr
 

@@ -12,12 +12,12 @@ import pytest
 SCRIPT = """
 import typer
 from gpsift.cli.errors import clear_errors, heed_termination
-from gpsift.work import Bench, Task
+from gpsift.work import Runner, Task
 from napping import nap
 
 def naps(folder: str) -> None:
-    with clear_errors(), Bench(jobs=2, checkpoint=None, progress=False, title="naps", total=2) as bench:
-        bench.run(nap, [Task(name, (folder, name)) for name in ("one", "two")])
+    with clear_errors(), Runner(jobs=2, checkpoint=None, progress=False, title="naps", total=2) as runner:
+        runner.run(nap, [Task(name, (folder, name)) for name in ("one", "two")])
 
 heed_termination()
 typer.run(naps)

@@ -103,13 +103,13 @@ def test_submodel_searches_and_splits_run_on_the_cluster(cluster_of, regression)
     client = cluster_of(2)
     model = gs.GP(hyper=gs.ML2(starts=1))
     here = (
-        gs.search(X, y, model=model, cv=2, sizes=[1, 2], progress=False),
-        gs.stability(X, y, model=model, n_splits=2, progress=False),
+        gs.search(X, y, model=model, cv=2, sizes=[1, 2], work=gs.Work(progress=False)),
+        gs.stability(X, y, model=model, n_splits=2, work=gs.Work(progress=False)),
     )
     with client.as_current(), joblib.parallel_config(backend="dask"):
         there = (
-            gs.search(X, y, model=model, cv=2, sizes=[1, 2], progress=False),
-            gs.stability(X, y, model=model, n_splits=2, progress=False),
+            gs.search(X, y, model=model, cv=2, sizes=[1, 2], work=gs.Work(progress=False)),
+            gs.stability(X, y, model=model, n_splits=2, work=gs.Work(progress=False)),
         )
     assert_allclose(there[0].elpd, here[0].elpd, rtol=1e-10)
     assert_allclose(there[1].ranks, here[1].ranks)

@@ -74,11 +74,11 @@ def test_submodels_have_the_full_models_evidence_as_ceiling_where_they_are_its_l
 
 def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     X, y = table
-    with_ceiling = gs.search(X, y, progress=False)
+    with_ceiling = gs.search(X, y, work=gs.Work(progress=False))
     monkeypatch.setattr(
-        "gpsift.selection.orders.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
+        "gpsift.selection.tasks.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
     )
-    without = gs.search(X, y, progress=False)
+    without = gs.search(X, y, work=gs.Work(progress=False))
     np.testing.assert_array_equal(with_ceiling.order, without.order)
     np.testing.assert_allclose(with_ceiling.elpd, without.elpd, atol=0.1)  # optima that agree by their evidence
 

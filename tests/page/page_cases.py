@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 import gpsift as gs
-from gpsift.analysis.record import Analysis, Caution
+from gpsift.analysis.record import Analysis
+from gpsift.findings import Finding, FindingKind
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -50,7 +51,7 @@ def regression() -> Analysis:
         rankings=rankings(gp, X),
         path=gs.search(X, y, model=gs.GP(hyper=gs.MAP())),
         stability=gs.stability(X, y, n_splits=6, train_size=60, model=gs.GP(hyper=gs.MAP())),
-        cautions=(Caution("x1 and x2 are nearly copies", "Each can stand in for the other"),),
+        cautions=(Finding(FindingKind.COLUMNS_GO_TOGETHER, {"pairs": (("x1", "x2", 0.97),)}),),
         command="gpsift analyse toy.csv --target outcome",
         seed=3,
         seconds=1.25,
@@ -127,7 +128,7 @@ def _renamed(names: tuple[str, ...]) -> Analysis:
         rankings=rankings(gp, X),
         path=gs.search(X, y, model=gs.GP(hyper=gs.MAP())),
         stability=gs.stability(X, y, n_splits=3, train_size=30, model=gs.GP(hyper=gs.MAP())),
-        cautions=(Caution(bad, bad),),
+        cautions=(Finding(FindingKind.AT_LIMIT, {"parameters": (bad, bad)}),),
         command=f"gpsift analyse '{bad}'",
     )
 

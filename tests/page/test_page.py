@@ -14,13 +14,14 @@ import pandas as pd
 import pytest
 from optional import need
 
+from gpsift.analysis.columns import disagreements, leaders, matter_for_few
+from gpsift.analysis.rows import shade, thinned
+from gpsift.findings import Finding, FindingKind, ordinal
 from gpsift.page import page_text, write_page
-from gpsift.page.answer import leaders
 from gpsift.page.embed import script_data
 from gpsift.page.figures import ramp, swarm
-from gpsift.page.local import shade, thinned
-from gpsift.page.table import disagreements, matter_for_few, relevance_table
-from gpsift.page.words import aligned, number, ordinal, percent, sentence, shortened, tag, value_text
+from gpsift.page.table import relevance_table
+from gpsift.page.words import aligned, number, percent, sentence, shortened, tag, value_text
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 
@@ -139,7 +140,7 @@ def test_sheet_has_rows_kernel_quality_and_cautions(page):
     words = page.words("data")
     for expected in ("Rows90", "Columns8", "squared exponential + constant", "normal noise", "exact"):
         assert expected in words.replace("Rows 90", "Rows90").replace("Columns 8", "Columns8")
-    assert "x1 and x2 are nearly copies. Each can stand in for the other." in words
+    assert "Columns that go together. x1 and x2 (+0.97). Each can stand in for the other" in words
 
 
 def test_relevance_table_holds_the_scores_of_the_rankings():
@@ -164,16 +165,14 @@ def test_ard_is_flagged_where_it_disagrees_with_all_others():
     kl = replace(analysis.leading, scores=scores)
     var = replace(analysis.rankings["VAR"], scores=scores**2)
     ard = replace(analysis.rankings["ARD"], scores=np.where(np.arange(p) == 0, 0.05, scores))
-    found = disagreements(replace(analysis, rankings={"KL": kl, "VAR": var, "ARD": ard}))
-    assert list(found) == [names[0]]
-    assert found[names[0]][0].reason.startswith("ARD places it 8th, KL 1st and VAR 1st: a long length-scale")
+    found = disagreements({"KL": kl, "VAR": var, "ARD": ard})
+    assert [each.data["column"] for each in found] == [names[0]]
+    assert found[0].detail.startswith("ARD places it 8th, KL 1st and VAR 1st: a long length-scale")
     ard = replace(ard, scores=np.where(np.arange(p) == p - 1, 2.0, scores))
-    found = disagreements(replace(analysis, rankings={"KL": kl, "VAR": var, "ARD": ard}))
-    assert "short length-scale with a small effect" in found[names[-1]][0].reason
+    found = {each.data["column"]: each for each in disagreements({"KL": kl, "VAR": var, "ARD": ard})}
+    assert "short length-scale with a small effect" in found[names[-1]].detail
     # One of the others on ARD's side: nothing to flag.
-    assert (
-        disagreements(replace(analysis, rankings={"KL": kl, "VAR": replace(var, scores=ard.scores), "ARD": ard})) == {}
-    )
+    assert disagreements({"KL": kl, "VAR": replace(var, scores=ard.scores), "ARD": ard}) == []
 
 
 def test_columns_that_matter_for_few_rows_are_named():
@@ -183,7 +182,7 @@ def test_columns_that_matter_for_few_rows_are_named():
     pointwise[7, 3] = 2.0
     pointwise[7, 4] = 0.45  # uneven too, but small beside the others
     ranking = replace(analysis.leading, pointwise=pointwise, scores=pointwise.mean(axis=0), terms={})
-    assert matter_for_few(ranking) == ["x4"]
+    assert [each.data["column"] for each in matter_for_few(ranking)] == ["x4"]
     words = outline(replace(analysis, rankings={"KL": ranking})).words("relevance")
     assert "x4 matters much for few rows and little for most." in words
     assert "x4: it matters for few rows: its largest value is 17 times its mean." in words
@@ -243,9 +242,10 @@ def test_search_and_stability_are_shown_or_explained(page):
 
 
 def test_a_search_that_was_not_made_says_why():
-    analysis = replace(page_cases.regression(), path=None, unsearched="No submodels were searched: too <many>.")
+    unsearched = Finding(FindingKind.NOT_SEARCHED, {"n_columns": "<many>", "most": 300})
+    analysis = replace(page_cases.regression(), path=None, unsearched=unsearched)
     words = Outline(page_text(analysis)).words("sizes")
-    assert "No submodels were searched: too <many>." in words
+    assert "No submodels were searched: there are <many> columns, more than 300." in words
     assert "gpsift select" not in words
 
 

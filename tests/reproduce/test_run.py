@@ -51,7 +51,7 @@ def settings(tmp_path, monkeypatch):
     """Quick runs on made data, without the sampler."""
     module = sys.modules["gpsift.reproduce.run"]  # the package's name `run` is the function
     monkeypatch.setattr(module, "load", lambda name, **_: made(name, classes=name == "pima"))
-    return Settings(out=tmp_path / "out", quick=True, jobs=1, nuts_splits=0, progress=False)
+    return Settings(out=tmp_path / "out", quick=True, nuts_splits=0, work=gs.Work(jobs=1, progress=False))
 
 
 def test_every_data_set_gives_tables_pictures_and_verdicts(settings):

@@ -12,6 +12,7 @@ from gpsift.reference import MissingCapability
 from gpsift.selection.forward import forward_projection, project_candidate
 from gpsift.selection.projection import project, read_start
 from gpsift.selection.projector import Projector
+from gpsift.work import CheckpointMismatch
 
 KERNELS = [
     SquaredExponential() + Constant(),
@@ -101,10 +102,23 @@ def test_a_projection_starts_from_the_path(correlated, path):
 
 
 def test_result_does_not_depend_on_jobs(correlated, path):
-    parallel = forward_projection(correlated, jobs=2)
+    parallel = forward_projection(correlated, work=gs.Work(jobs=2))
     assert parallel.order == path.order
     assert_array_equal(parallel.kl, path.kl)
     assert_array_equal(parallel.log_params, path.log_params)
+
+
+def test_finished_candidates_are_kept(monkeypatch, tmp_path, correlated, path):
+    work = gs.Work(checkpoint=tmp_path / "c", progress=False)
+    forward_projection(correlated, max_size=2, work=work)
+    projected = []
+    of = Projector.project
+    monkeypatch.setattr(Projector, "project", lambda *args: projected.append(args[1]) or of(*args))
+    again = forward_projection(correlated, work=work)
+    assert_array_equal(again.log_params, path.log_params)
+    assert min(map(len, projected)) == 3
+    with pytest.raises(CheckpointMismatch, match="units was"):
+        forward_projection(correlated, force=["nothing"], work=work)
 
 
 def test_max_size_cuts_the_path(correlated, path):

@@ -87,7 +87,7 @@ def test_statistics_are_what_they_say(table):
 def test_folds_fit_rank_and_predict_anew(table):
     X, y = table
     model = gs.GP(hyper=gs.ML2(starts=1))
-    path = gs.search(X, y, gs.VAR(), model=model, cv=4, seed=3, starts=1)
+    path = gs.search(X, y, gs.Ranked(gs.VAR(), starts=1), model=model, cv=gs.Folds(4, seed=3))
     for number, (train, test) in enumerate(KFold(4, shuffle=True, random_state=3).split(X)):
         full = model.fit(X.iloc[train], y[train])
         order = gs.rank(full, measure=gs.VAR()).order
@@ -106,7 +106,7 @@ def test_folds_fit_rank_and_predict_anew(table):
 
 def test_an_order_from_all_rows_is_said_to_be_optimistic(table):
     with pytest.warns(GPSiftWarning, match="optimistic"):
-        path = gs.search(*table, cv=3, validate_search=False, model=gs.GP(hyper=gs.ML2(starts=1)))
+        path = gs.search(*table, cv=gs.Folds(3, validate_search=False), model=gs.GP(hyper=gs.ML2(starts=1)))
     assert not path.validated
     assert all(list(order) == list(path.order) for order in path.fold_orders)
     assert "optimistic" in repr(path)
@@ -123,7 +123,7 @@ def test_splitters_splits_and_test_sets(table):
     np.testing.assert_array_equal(by_splitter.lpd, by_splits.lpd)
     np.testing.assert_array_equal(by_splitter.lpd, by_number.lpd)
     for test_set in ((X[30:], y[30:]), (X[30:].to_numpy(), y[30:])):
-        path = gs.search(X[:30], y[:30], model=model, cv=test_set)
+        path = gs.search(X[:30], y[:30], model=model, cv=gs.TestSet(*test_set))
         full = model.fit(X[:30], y[:30])
         np.testing.assert_allclose(path.reference_lpd, full.predict(X[30:]).log_density(y[30:]), rtol=1e-12)
         assert path.scheme == "a test set of 10 rows"
@@ -147,7 +147,7 @@ def test_backward_elimination_ranks_anew_after_every_removal(rng):
     X[:, 1] = X[:, 0] + 0.1 * rng.normal(size=50)  # stands in for the first
     y = X[:, 0] + np.sin(2 * X[:, 2]) + 0.5 * X[:, 3] + 0.2 * rng.normal(size=50)
     model = gs.GP(hyper=gs.MAP(starts=1))
-    path = gs.search(X, y, model=model, refit=True, starts=1)
+    path = gs.search(X, y, gs.Backward(starts=1), model=model)
     kept, gone, start = list(range(5)), [], None
     while kept:
         names = [f"x{j + 1}" for j in kept]
@@ -162,7 +162,7 @@ def test_backward_elimination_ranks_anew_after_every_removal(rng):
 def test_backward_elimination_in_folds(table):
     X, y = table
     model = gs.GP(hyper=gs.ML2(starts=1))
-    path = gs.search(X, y, model=model, refit=True, cv=3, starts=1)
+    path = gs.search(X, y, gs.Backward(starts=1), model=model, cv=3)
     assert len(path.fold_orders) == 3
     assert path.lpd.shape == (4, len(y))
     assert set(path.order[:2]) == {0, 1}
@@ -172,7 +172,7 @@ def test_backward_elimination_in_folds(table):
 def test_forced_features_are_in_every_submodel(table, refit):
     X, y = table
     for force in (["nothing"], "nothing", [2]):
-        path = gs.search(X, y, force=force, refit=refit)
+        path = gs.search(X, y, gs.Backward() if refit else None, features=gs.Features(force=force))
         assert list(path.sizes) == [1, 2, 3]
         assert all(path.features(size)[0] == "nothing" for size in path.sizes)
 
@@ -183,7 +183,8 @@ def test_groups_come_and_go_together(table, measure, refit):
     if refit and measure == "projection":
         pytest.skip("refused, tested elsewhere")
     X, y = table
-    path = gs.search(X, y, measure, groups={"both": ["bend", "nothing"]}, refit=refit)
+    features = gs.Features(groups={"both": ["bend", "nothing"]})
+    path = gs.search(X, y, gs.Backward(measure) if refit else measure, features=features)
     assert path.names == ("both", "slope")
     assert list(path.sizes) == [0, 1, 2]
     assert {frozenset(path.features(size)) for size in path.sizes} <= {
@@ -221,7 +222,8 @@ def classes(rng):
 
 def test_metrics_of_classes(classes):
     X, y = classes
-    path = gs.search(X, y, model=gs.GP(likelihood="bernoulli", hyper=gs.MAP(starts=1)), sizes=2, starts=1)
+    model = gs.GP(likelihood="bernoulli", hyper=gs.MAP(starts=1))
+    path = gs.search(X, y, gs.Ranked(starts=1), model=model, sizes=2)
     p = path.mean[2]
     assert path.metrics["accuracy"][2] == pytest.approx(metrics.accuracy_score(y, p > 0.5))
     assert path.metrics["precision"][2] == pytest.approx(metrics.precision_score(y, p > 0.5))
@@ -236,8 +238,9 @@ def test_metrics_of_classes(classes):
 def test_folds_of_classes_are_stratified(classes):
     X, y = classes
     model = gs.GP(likelihood="bernoulli", hyper=gs.MAP(starts=1))
-    path = gs.search(X, y, model=model, sizes=[1], cv=3, starts=1)
-    by_hand = gs.search(X, y, model=model, sizes=[1], starts=1, cv=StratifiedKFold(3, shuffle=True, random_state=0))
+    path = gs.search(X, y, gs.Ranked(starts=1), model=model, sizes=[1], cv=3)
+    splitter = StratifiedKFold(3, shuffle=True, random_state=0)
+    by_hand = gs.search(X, y, gs.Ranked(starts=1), model=model, sizes=[1], cv=splitter)
     np.testing.assert_array_equal(path.rows, by_hand.rows)
     np.testing.assert_array_equal(path.lpd, by_hand.lpd)
 
@@ -259,14 +262,15 @@ def test_exposure_goes_along(rng):
     exposure = rng.uniform(1, 5, size=40)
     y = rng.poisson(exposure * np.exp(0.8 * X[:, 0])).astype(float)
     model = gs.GP(likelihood="poisson", hyper=gs.MAP(starts=1))
-    path = gs.search(X, y, model=model, exposure=exposure, cv=[(np.arange(30), np.arange(30, 40))], starts=1)
+    splits = [(np.arange(30), np.arange(30, 40))]
+    path = gs.search(X, y, gs.Ranked(starts=1), model=model, exposure=exposure, cv=splits)
     full = model.fit(X[:30], y[:30], exposure=exposure[:30])
     expected = full.predict(X[30:], exposure=exposure[30:]).log_density(y[30:])
     np.testing.assert_allclose(path.reference_lpd, expected, rtol=1e-8)
     with pytest.raises(ValueError, match="test set lacks exposure"):
-        gs.search(X[:30], y[:30], model=model, exposure=exposure[:30], cv=(X[30:], y[30:]))
-    given = (X[30:], y[30:], {"exposure": exposure[30:]})
-    path = gs.search(X[:30], y[:30], model=model, exposure=exposure[:30], cv=given, starts=1)
+        gs.search(X[:30], y[:30], model=model, exposure=exposure[:30], cv=gs.TestSet(X[30:], y[30:]))
+    given = gs.TestSet(X[30:], y[30:], exposure=exposure[30:])
+    path = gs.search(X[:30], y[:30], gs.Ranked(starts=1), model=model, exposure=exposure[:30], cv=given)
     np.testing.assert_allclose(path.reference_lpd, expected, rtol=1e-8)
 
 
@@ -278,8 +282,8 @@ def test_known_noise_goes_along(table):
 
 
 def test_two_processes_give_the_same_path(table):
-    one = gs.search(*table, cv=3, jobs=1)
-    two = gs.search(*table, cv=3, jobs=2)
+    one = gs.search(*table, cv=3, work=gs.Work(jobs=1))
+    two = gs.search(*table, cv=3, work=gs.Work(jobs=2))
     np.testing.assert_array_equal(one.lpd, two.lpd)
     np.testing.assert_array_equal(one.order, two.order)
 
@@ -308,17 +312,16 @@ def test_submodels_keep_given_values():
     [
         ({"sizes": 9}, "`sizes` must lie between 0 and 3"),
         ({"sizes": [1.5]}, "`sizes` must lie between 0 and 3"),
-        ({"sizes": 0, "force": [0]}, "forced"),
-        ({"force": ["height"]}, "'height', which is no feature"),
-        ({"force": [7]}, "7, which is no feature"),
-        ({"groups": {"a": [0, 1], "b": [1, 2]}}, "two groups"),
+        ({"sizes": 0, "features": gs.Features(force=[0])}, "forced"),
+        ({"features": gs.Features(force=["height"])}, "'height', which is no feature"),
+        ({"features": gs.Features(force=[7])}, "7, which is no feature"),
+        ({"features": gs.Features(groups={"a": [0, 1], "b": [1, 2]})}, "two groups"),
         ({"measure": "mystery"}, "`measure` must be"),
-        ({"measure": "projection", "refit": True}, "`refit=True`"),
         ({"cv": 1}, "between 2 and the number of rows"),
         ({"cv": 100}, "between 2 and the number of rows"),
         ({"cv": []}, "no split"),
         ({"cv": [(np.arange(5), np.arange(90, 95))]}, "Split 1 of `cv`"),
-        ({"cv": (np.ones((3, 2)), np.ones(3))}, "`X_test` has 2 columns"),
+        ({"cv": gs.TestSet(np.ones((3, 2)), np.ones(3))}, "`X_test` has 2 columns"),
     ],
 )
 def test_bad_choices_are_refused(table, options, message):
@@ -326,7 +329,22 @@ def test_bad_choices_are_refused(table, options, message):
         gs.search(*table, **options)
 
 
-@pytest.mark.parametrize(("options", "message"), [({"cv": "loo"}, "`cv` must be"), ({"measure": gs.KL}, "parentheses")])
+def test_backward_elimination_needs_scores():
+    with pytest.raises(ValueError, match="which scores every feature"):
+        gs.Backward("projection")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cv": "loo"}, "`cv` must be"),
+        ({"cv": KFold}, "`cv` must be"),
+        ({"measure": gs.KL}, "parentheses"),
+        ({"measure": gs.Backward}, r"write Backward\(\) with parentheses"),
+        ({"reference": "full"}, "`reference` must be a GP"),
+        ({"jobs": 2}, "no option `jobs`"),
+    ],
+)
 def test_choices_of_the_wrong_kind_are_refused(table, options, message):
     with pytest.raises(TypeError, match=message):
         gs.search(*table, **options)
@@ -355,9 +373,9 @@ def test_shares_of_folds(table):
 
 class TestCheckpoint:
     def test_a_finished_search_is_read_back(self, table, tmp_path):
-        path = gs.search(*table, cv=3, checkpoint=tmp_path / "c")
+        path = gs.search(*table, cv=3, work=gs.Work(checkpoint=tmp_path / "c"))
         began = time.perf_counter()
-        again = gs.search(*table, cv=3, checkpoint=tmp_path / "c")
+        again = gs.search(*table, cv=3, work=gs.Work(checkpoint=tmp_path / "c"))
         assert time.perf_counter() - began < 1.0
         np.testing.assert_array_equal(path.lpd, again.lpd)
 
@@ -367,22 +385,22 @@ class TestCheckpoint:
             ({"measure": "var"}, "measure"),
             ({"sizes": 2}, "sizes"),
             ({"cv": 4}, "splits"),
-            ({"seed": 1}, "splits"),
-            ({"force": [1]}, "units"),
+            ({"cv": gs.Folds(3, seed=1)}, "splits"),
+            ({"features": gs.Features(force=[1])}, "units"),
             ({"model": gs.GP(hyper=gs.MAP())}, "model"),
             ({"reference": gs.GP(hyper=gs.MAP())}, "reference"),
-            ({"starts": 1}, "search"),
+            ({"measure": gs.Ranked(starts=1)}, "search"),
         ],
     )
     def test_other_settings_are_refused(self, table, tmp_path, change, name):
-        options = {"cv": 3, "model": gs.GP(hyper=FIXED), "checkpoint": tmp_path / "c"}
+        options = {"cv": 3, "model": gs.GP(hyper=FIXED), "work": gs.Work(checkpoint=tmp_path / "c")}
         gs.search(*table, **options)
         with pytest.raises(CheckpointMismatch, match=f"{name} was"):
             gs.search(*table, **{**options, **change})
 
     def test_other_data_are_refused(self, table, tmp_path):
         X, y = table
-        options = {"model": gs.GP(hyper=FIXED), "checkpoint": tmp_path / "c"}
+        options = {"model": gs.GP(hyper=FIXED), "work": gs.Work(checkpoint=tmp_path / "c")}
         gs.search(X, y, **options)
         y = y.copy()
         y[3] = np.nextafter(y[3], 9)
@@ -394,7 +412,7 @@ class TestCheckpoint:
             "import sys, numpy as np, gpsift as gs\n"
             "rng = np.random.default_rng(1)\n"
             "X = rng.normal(size=(80, 6)); y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=80)\n"
-            "path = gs.search(X, y, cv=4, checkpoint=sys.argv[1], progress=False)\n"
+            "path = gs.search(X, y, cv=4, work=gs.Work(checkpoint=sys.argv[1], progress=False))\n"
             "np.save(sys.argv[2], path.lpd)\n"
         )
 
@@ -427,7 +445,8 @@ def test_categories_are_scored_by_their_levels(rng, refit):
     X[["is_0", "is_1", "is_2"]] = np.eye(3)[colour]
     y = np.sin(X["bend"]) + 2.0 * (colour == 1) + 0.1 * rng.normal(size=60)
     model, groups = gs.GP(hyper=gs.MAP(starts=1)), {"colour": ["is_0", "is_1", "is_2"]}
-    path = gs.search(X, y, model=model, groups=groups, categorical=["colour"], refit=refit, starts=1)
+    order = (gs.Backward if refit else gs.Ranked)(starts=1)
+    path = gs.search(X, y, order, model=model, features=gs.Features(groups=groups, categorical=["colour"]))
     assert [path.names[unit] for unit in path.order] == ["colour", "bend", "nothing"]
     assert path.features(1) == ["is_0", "is_1", "is_2"]
     if not refit:
@@ -442,7 +461,7 @@ def test_a_model_that_is_fitted_already_is_not_fitted_again(monkeypatch, regress
     fitted = model.fit(X, y)
     expected = (
         gs.search(X, y, model=model),
-        gs.search(X, y, model=model, refit=True),
+        gs.search(X, y, gs.Backward(), model=model),
         gs.search(X, y, model=model, cv=3),
     )
     fits = []
@@ -450,7 +469,8 @@ def test_a_model_that_is_fitted_already_is_not_fitted_again(monkeypatch, regress
     monkeypatch.setattr(
         gs.GP, "fit", lambda self, X, *args, **options: fits.append(X.shape) or fit(self, X, *args, **options)
     )
-    found = [gs.search(X, y, model=model, fitted=fitted, **options) for options in ({}, {"refit": True}, {"cv": 3})]
+    several = ({}, {"measure": gs.Backward()}, {"cv": 3})
+    found = [gs.search(X, y, model=model, reference=fitted, **options) for options in several]
     assert fits.count((40, 3)) == 0
     for one, other in zip(found, expected, strict=True):
         assert list(one.order) == list(other.order)
@@ -459,7 +479,7 @@ def test_a_model_that_is_fitted_already_is_not_fitted_again(monkeypatch, regress
 
 def test_search_rejects_a_model_of_other_rows(regression):
     X, y = regression
-    with pytest.raises(ValueError, match="`fitted` was fitted to other rows"):
-        gs.search(X, y, fitted=gs.GP().fit(X[1:], y[1:]))
-    with pytest.raises(ValueError, match="`fitted` was fitted to other rows"):
-        gs.search(X, y, fitted=gs.GP().fit(X, -y))
+    with pytest.raises(ValueError, match="`reference` was fitted to other rows"):
+        gs.search(X, y, reference=gs.GP().fit(X[1:], y[1:]))
+    with pytest.raises(ValueError, match="`reference` was fitted to other rows"):
+        gs.search(X, y, reference=gs.GP().fit(X, -y))

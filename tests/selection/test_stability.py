@@ -59,12 +59,12 @@ def test_each_sample_is_fitted_and_ranked(regression):
 def test_processes_and_checkpoints_do_not_change_the_answer(regression, tmp_path):
     options = {"n_splits": 4, "model": gs.GP(hyper=gs.MAP(starts=1))}
     one = gs.stability(*regression, **options)
-    two = gs.stability(*regression, jobs=2, checkpoint=tmp_path / "c", **options)
-    again = gs.stability(*regression, checkpoint=tmp_path / "c", **options)
+    two = gs.stability(*regression, work=gs.Work(jobs=2, checkpoint=tmp_path / "c"), **options)
+    again = gs.stability(*regression, work=gs.Work(checkpoint=tmp_path / "c"), **options)
     np.testing.assert_array_equal(one.scores, two.scores)
     np.testing.assert_array_equal(one.scores, again.scores)
     with pytest.raises(ValueError, match="samples was 4"):
-        gs.stability(*regression, checkpoint=tmp_path / "c", **{**options, "n_splits": 5})
+        gs.stability(*regression, work=gs.Work(checkpoint=tmp_path / "c"), **{**options, "n_splits": 5})
 
 
 def test_the_record_shows_itself():
@@ -97,7 +97,8 @@ def test_groups_and_categories_are_ranked_as_units(rng):
     X = np.column_stack([rng.normal(size=(50, 2)), np.eye(3)[colour]])
     y = np.sin(X[:, 0]) + 2.0 * (colour == 1) + 0.1 * rng.normal(size=50)
     model, groups = gs.GP(hyper=gs.MAP(starts=1)), {"colour": [2, 3, 4]}
-    found = gs.stability(X, y, n_splits=2, model=model, groups=groups, categorical=["colour"])
+    features = gs.Features(groups=groups, categorical=["colour"])
+    found = gs.stability(X, y, n_splits=2, model=model, features=features)
     assert found.names == ("x1", "x2", "colour")
     rows = random_samples(50, 40, 2, 0)[0]
     expected = gs.rank(model.fit(X[rows], y[rows]), groups=groups, categorical=["colour"]).scores

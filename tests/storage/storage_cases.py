@@ -73,7 +73,7 @@ def cases():
     """One object or more of each registered class, by its name in files."""
     X, y = data()
     gp, classes = fitted(), fitted_classes()
-    path = gs.search(X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), cv=2, progress=False)
+    path = gs.search(X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), cv=2, work=gs.Work(progress=False))
     mean, var, ones = X[:, 0].copy(), X[:, 1] ** 2, np.ones(len(X))
     cov = np.eye(3) * var[:, None, None]
     variable = Variable(("draw",), np.arange(4.0), {"unit": "nats"})
@@ -85,6 +85,7 @@ def cases():
         distributed(),
         distributed().sheet,
         distributed().inputs,
+        distributed().inputs.summary,
         gs.GP(hyper=gs.MAP(noise=gs.HalfT(3.0, 0.5)), likelihood=likelihoods.StudentT(df=3.0)),
         gs.GP(inference=gs.Sparse(m=20, power=0.5)),
         gs.Sparse(m=30),
@@ -94,7 +95,10 @@ def cases():
         path,
         path.suggestion,
         path.suggestion.by_rule[path.suggestion.rule],
-        gs.stability(X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), n_splits=2, train_size=0.8, progress=False),
+        path.suggestion.by_rule[path.suggestion.rule].baseline,
+        gs.stability(
+            X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), n_splits=2, train_size=0.8, work=gs.Work(progress=False)
+        ),
         gs.project(gp, ["x3", "x1"]),
         gs.forward_projection(gp, max_size=1),
         gp.predict(X),

@@ -1,4 +1,4 @@
-"""Format version 1, byte by byte: what it means must not change, or old files cannot be read."""
+"""Format version 2, byte by byte: what it means must not change, or old files cannot be read."""
 
 import io
 import json
@@ -17,8 +17,8 @@ from gpsift.results import Ranking
 from gpsift.storage.registry import CLASSES
 
 META = """
-{"format": "gpsift", "version": 1, "gpsift": "0.1.0", "kind": "Ranking", "objects": [
-  {"class": "Verdict", "fields": {"size": null, "reason": "none"}},
+{"format": "gpsift", "version": 2, "gpsift": "0.1.0", "kind": "Ranking", "objects": [
+  {"class": "Baseline", "fields": {"size": null, "lead": 1.5, "se": 0.5}},
   {"class": "Ranking", "fields": {
     "measure": "KL()", "scores": {"array": "arrays/0.npy"}, "pointwise": null,
     "names": {"tuple": ["a", "b"]}, "units": "nats",
@@ -54,7 +54,7 @@ def archive(members):
     return file.getvalue()
 
 
-def test_a_file_of_version_1_is_read(tmp_path):
+def test_a_file_of_version_2_is_read(tmp_path):
     (tmp_path / "golden").write_bytes(archive({"meta.json": META, **ARRAYS}))
     ranking = gs.load(tmp_path / "golden")
     assert type(ranking) is Ranking
@@ -67,13 +67,13 @@ def test_a_file_of_version_1_is_read(tmp_path):
     assert_array_equal(ranking.rows, [5])
     assert ranking.pointwise is None
     assert ranking.details["list"] == [1, 1.5, True, -np.inf]
-    assert ranking.details[3].reason == "none"
+    assert ranking.details[3].name == "the reference"
     assert type(ranking.details["float"]) is np.float32
     assert_array_equal(ranking.details["text"], ["ab"])
     ranking.scores[0] = 1.0  # arrays are one's own
 
 
-def test_version_1_is_written(tmp_path):
+def test_version_2_is_written(tmp_path):
     """Saved again, the same text and arrays, up to spaces and the order of bytes in numbers."""
     (tmp_path / "golden").write_bytes(archive({"meta.json": META, **ARRAYS}))
     gs.load(tmp_path / "golden").save(tmp_path / "again")
@@ -90,27 +90,33 @@ def test_version_1_is_written(tmp_path):
     assert members["arrays/2.npy"] == npy("<i8", "(1,)", struct.pack("<q", 5))
 
 
-VERSION_1 = json.loads((Path(__file__).parent / "version_1.json").read_text())
+VERSION_2 = json.loads((Path(__file__).parent / "version_2.json").read_text())
 
 
-@pytest.mark.parametrize("name", VERSION_1)
-def test_classes_and_fields_of_version_1_are_still_there(name):
+@pytest.mark.parametrize("name", VERSION_2)
+def test_classes_and_fields_of_version_2_are_still_there(name):
     """What goes, or comes without a default, needs a new version of the format and a reader for this one."""
     now = {field.name: field for field in fields(CLASSES[name])}
-    assert set(VERSION_1[name]) <= now.keys()
-    for field in now.keys() - set(VERSION_1[name]):
+    assert set(VERSION_2[name]) <= now.keys()
+    for field in now.keys() - set(VERSION_2[name]):
         assert now[field].default is not MISSING or now[field].default_factory is not MISSING
 
 
-@pytest.mark.parametrize("version", [2, 99])
+@pytest.mark.parametrize("version", [3, 99])
 def test_a_file_of_a_newer_version_is_refused(version, tmp_path):
-    meta = META.replace('"version": 1', f'"version": {version}').replace("0.1.0", "7.8.9")
+    meta = META.replace('"version": 2', f'"version": {version}').replace("0.1.0", "7.8.9")
     (tmp_path / "new").write_bytes(archive({"meta.json": meta}))
     with pytest.raises(gs.storage.UnreadableFile) as refusal:
         gs.load(tmp_path / "new")
     assert f"was written by a newer gpsift (7.8.9, format version {version})" in str(refusal.value)
     assert "Update it" in str(refusal.value)
     assert "write it again" not in str(refusal.value)
+
+
+def test_a_file_of_an_older_version_is_refused(tmp_path):
+    (tmp_path / "old").write_bytes(archive({"meta.json": META.replace('"version": 2', '"version": 1'), **ARRAYS}))
+    with pytest.raises(gs.storage.UnreadableFile, match=r"was written by an older gpsift \(0.1.0, format version 1\)"):
+        gs.load(tmp_path / "old")
 
 
 @pytest.mark.parametrize("version", ["1", 1.0, True, 0, -1, None])

@@ -13,7 +13,7 @@ from storage_cases import assert_same
 
 import gpsift as gs
 from gpsift.kernels import SquaredExponential
-from gpsift.results.suggestion import Verdict
+from gpsift.results.suggestion import Baseline
 from gpsift.storage.archive import Damage
 from gpsift.storage.decode import Decoder
 from gpsift.storage.encode import SCALARS, Encoder
@@ -32,7 +32,7 @@ leaves = st.one_of(
     .filter(lambda dtype: dtype.kind in "biufU" and dtype.itemsize <= 8)
     .flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, min_side=0, max_side=3)))
     .map(lambda array: array.astype(array.dtype.newbyteorder("="))),
-    st.builds(Verdict, st.none() | st.integers(), st.text()),
+    st.builds(Baseline, st.none() | st.integers(), st.text()),
 )
 keys = st.one_of(st.text(), st.integers(), st.tuples(st.integers(), st.text()))
 values = st.recursive(
@@ -169,25 +169,28 @@ def test_values_of_another_form_are_refused(coded):
         Decoder({}.__getitem__).decode(coded)
 
 
-def verdict(**changes):
-    return {"class": "Verdict", "fields": {"size": 1, "reason": "why"}, **changes}
+KNOWN = {"rule": "one-se", "features": {"tuple": []}}
+
+
+def suggestion(**changes):
+    return {"class": "Suggestion", "fields": {**KNOWN, "by_rule": {"mapping": []}}, **changes}
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (verdict(**{"class": "os.system"}), "of the class 'os.system', which this gpsift does not know"),
-        (verdict(**{"class": "gpsift.results.Verdict"}), "does not know"),
-        (verdict(**{"class": ["Verdict"]}), "does not know"),
-        (verdict(fields={"size": 1}), "a Verdict, lacks the fields reason"),
+        (suggestion(**{"class": "os.system"}), "of the class 'os.system', which this gpsift does not know"),
+        (suggestion(**{"class": "gpsift.results.Suggestion"}), "does not know"),
+        (suggestion(**{"class": ["Suggestion"]}), "does not know"),
+        (suggestion(fields=KNOWN), "a Suggestion, lacks the fields by_rule"),
         (
-            verdict(fields={"size": 1, "reason": "", "b": 1, "a": 2}),
+            suggestion(fields={**KNOWN, "by_rule": 1, "b": 1, "a": 2}),
             r"fields that this gpsift does not know \(a newer one may\): a, b",
         ),
-        (verdict(fields=[]), r"\[\] stands where a dict is expected"),
-        (verdict(more=1), "has no class and fields"),
-        ("Verdict", "has no class and fields, but is 'Verdict'"),
-        (verdict(fields={"size": 1, "reason": {"object": 0}}), "refers to object 0, which is not before it"),
+        (suggestion(fields=[]), r"\[\] stands where a dict is expected"),
+        (suggestion(more=1), "has no class and fields"),
+        ("Suggestion", "has no class and fields, but is 'Suggestion'"),
+        (suggestion(fields={**KNOWN, "by_rule": {"object": 0}}), "refers to object 0, which is not before it"),
         ({"class": "prior.HalfT", "fields": {"df": -1.0}}, "impossible values .*must be positive"),
         ({"class": "prior.HalfT", "fields": {"df": "4"}}, "impossible values"),
     ],

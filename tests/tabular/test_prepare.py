@@ -61,7 +61,7 @@ def test_what_says_nothing_is_left_out_with_a_note(frame):
     frame["empty"] = np.nan
     table = prepare(frame, "y")
     assert not {"id", "name", "empty"} & set(table.X)
-    assert [note.split("'")[1] for note in table.notes] == ["id", "name", "empty"]
+    assert [note.data["column"] for note in table.notes] == ["id", "name", "empty"]
 
 
 def test_ordinary_numbers_are_no_row_numbers(frame):
@@ -74,7 +74,7 @@ def test_ordinary_numbers_are_no_row_numbers(frame):
 def test_dates_are_refused_with_advice(frame, form):
     dates = pd.date_range("2020-01-01", periods=30)
     frame["when"] = dates if form is None else dates.strftime(form)
-    with pytest.raises(ValueError, match="'when' holds dates. Turn it into numbers .* --drop 'when'"):
+    with pytest.raises(ValueError, match="'when' holds dates. Turn it into numbers .* drop=\\['when'\\]"):
         prepare(frame, "y")
     assert "when" not in prepare(frame, "y", drop=["when"]).X
 
@@ -87,7 +87,7 @@ def test_missing_values_are_listed_and_refused(frame):
     table = prepare(frame, "y", missing="drop")
     assert len(table.y) == 28
     assert 5 not in table.rows.index
-    assert "2 of 30 rows" in table.notes[0]
+    assert "2 of 30 rows" in table.notes[0].detail
 
 
 def test_missing_values_are_filled_in_when_asked(frame):

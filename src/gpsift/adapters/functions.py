@@ -13,7 +13,7 @@ from gpsift.adapters.known_inputs import known_inputs
 from gpsift.families import Family
 from gpsift.inputs import Inputs
 from gpsift.numeric import Numeric
-from gpsift.tables import read_features
+from gpsift.user_arrays import read_features
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
 ROUNDING = 1e-6

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.inputs import Inputs, same_rows
-from gpsift.tables import default_names, read_features
+from gpsift.user_arrays import default_names, read_features
 
 
 def known_inputs(

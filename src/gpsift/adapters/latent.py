@@ -7,8 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from gpsift import families
-from gpsift.families import Family
 from gpsift.inputs import Inputs, Points, same_rows
 from gpsift.posterior import LatentAt, Posterior
 from gpsift.reference import Reference
@@ -82,13 +80,3 @@ class LatentGPResponse(GPResponse):
         # Without noise nothing is unknown at a training point; rounding error of the prior variance is what is left.
         prior_var = self.latent.posterior.kernel.diag(self.latent.X)
         return np.maximum(super().latent_var, self.y_scale**2 * np.finfo(float).eps * prior_var)
-
-
-@dataclass(frozen=True)
-class NormalNoise:
-    """From a normal latent value to a new observation: the same with the variance of the noise added."""
-
-    var: float
-
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
-        return families.Gaussian(latent_mean, latent_var + self.var)

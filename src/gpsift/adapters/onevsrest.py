@@ -124,19 +124,20 @@ class OneVsRest(Reference):
         return OneVsRestResponse([member.at(points.asked_of(member.inputs)) for member in self.members], self.white_var)
 
 
-class OneVsRestResponse(Response):
-    """The responses of all members at the same points."""
+class StackedResponse(Response):
+    """The responses of independent models with normal latent values at the same points."""
 
-    def __init__(self, members: list[Response], white_var: np.ndarray):
-        self._members, self._white_var = members, white_var
-        latents = [member.distribution(latent=True) for member in members]
-        self._mean = np.stack([latent.mean for latent in latents], axis=1)
-        self._cov = diagonal([latent.var for latent in latents])
+    def __init__(self, members: Sequence[Response]):
+        self._members = members
 
     def distribution(self, *, latent: bool) -> Family:
-        if latent:
-            return MultivariateNormal(self._mean, self._cov)
-        return OneVsRestLogit(self._mean, self._cov + np.diag(self._white_var))
+        return self.normal(latent=latent)
+
+    def normal(self, *, latent: bool) -> MultivariateNormal:
+        """All of them as one distribution."""
+        parts = [member.distribution(latent=latent) for member in self._members]
+        mean = np.stack([part.mean for part in parts], axis=1)
+        return MultivariateNormal(mean, diagonal([part.var for part in parts]))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         return self._joined(member.gradients() for member in self._members)
@@ -151,6 +152,18 @@ class OneVsRestResponse(Response):
     def _joined(parts: Iterable[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
         mean_parts, var_parts = zip(*parts, strict=True)
         return np.stack(mean_parts, axis=1), diagonal(var_parts)
+
+
+class OneVsRestResponse(StackedResponse):
+    """Normalised probabilities of the classes."""
+
+    def __init__(self, members: Sequence[Response], white_var: np.ndarray):
+        super().__init__(members)
+        self._white_var = white_var
+
+    def distribution(self, *, latent: bool) -> Family:
+        normal = self.normal(latent=True)
+        return normal if latent else OneVsRestLogit(normal.mean, normal.cov + np.diag(self._white_var))
 
 
 def diagonal(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from gpsift.adapters.onevsrest import diagonal
+from gpsift.adapters.onevsrest import StackedResponse
 from gpsift.drawn import MadeWhenAsked
-from gpsift.families import Family, Gaussian, MultivariateNormal
+from gpsift.families import Gaussian
 from gpsift.inputs import Inputs, Points, same_rows
 from gpsift.reference import Reference, Response
 
@@ -75,11 +75,12 @@ class Outputs(Reference):
         return OutputsResponse(members, self.scale)
 
 
-class OutputsResponse(Response):
+class OutputsResponse(StackedResponse):
     """The responses of all outputs at the same points."""
 
     def __init__(self, members: Mapping[str, Response], scale: np.ndarray):
-        self._members, self._scale = members, scale
+        super().__init__(list(members.values()))
+        self._scale = scale
         for name, member in members.items():
             family = member.distribution(latent=False)
             if not isinstance(family, Gaussian):
@@ -88,24 +89,8 @@ class OutputsResponse(Response):
                     "ranking. Rank each: `{name: rank(output) for name, output in reference.outputs.items()}`."
                 )
 
-    def distribution(self, *, latent: bool) -> Family:
-        parts = [member.distribution(latent=latent) for member in self._members.values()]
-        mean = np.stack([part.mean for part in parts], axis=1)
-        return MultivariateNormal(mean, diagonal([part.var for part in parts]))
-
-    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._joined(lambda member: member.gradients())
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        return self._joined(lambda member: member.step(j, delta))
-
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        parts = [member.section(j, base, offset) for member in self._members.values()]
-        return np.stack(parts, axis=2) / self._scale
-
-    def _joined(self, of: Callable[[Response], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
-        mean_parts, var_parts = zip(*(of(member) for member in self._members.values()), strict=True)
-        return np.stack(mean_parts, axis=1), diagonal(var_parts)
+        return super().section(j, base, offset) / self._scale
 
 
 def chosen_output(outputs: Mapping[str, Reference], output: int | str) -> Reference:

@@ -19,7 +19,7 @@ from gpsift.adapters.graded import Graded
 from gpsift.families import Family
 from gpsift.inputs import Inputs, Points
 from gpsift.numeric import STEP, NumericResponse, fourth_order
-from gpsift.tables import column_sd
+from gpsift.user_arrays import column_sd
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
 BLOCK = 512

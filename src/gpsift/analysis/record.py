@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from gpsift.analysis.columns import odd_columns
+from gpsift.findings import Finding, told
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.results import Path, Ranking, Stability
 from gpsift.tabular.prepare import Task
 
 MOST_NAMED = 5
-
-
-@dataclass(frozen=True)
-class Caution:
-    """Something that a reader should know before acting on the answer: in a few words, and why it matters."""
-
-    title: str
-    detail: str
+# Of "among the first k", where no size is suggested.
+MOST_FIRST = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,10 +47,11 @@ class Analysis:
         the user's columns.
     path : Path or None
         Submodels by size, where they were searched.
-    unsearched : str or None
+    unsearched : Finding or None
         Why there is no path although it was asked for.
     stability : Stability or None
-    cautions : tuple of Caution
+    cautions : tuple of Finding
+        What a reader should know before acting on the answer, the gravest first.
     command : str or None
         What to type to have the same again.
     seed : int
@@ -71,9 +69,9 @@ class Analysis:
     classes: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     path: Path | None = None
-    unsearched: str | None = None
+    unsearched: Finding | None = None
     stability: Stability | None = None
-    cautions: tuple[Caution, ...] = ()
+    cautions: tuple[Finding, ...] = ()
     command: str | None = None
     seed: int = 0
     seconds: float = 0.0
@@ -91,7 +89,7 @@ class Analysis:
             lines.append(
                 f"  enough: {'no size qualifies' if chosen is None else ', '.join(chosen) or 'no column at all'}"
             )
-        lines += [f"  {caution.title}: {caution.detail}" for caution in self.cautions]
+        lines += [f"  {title}: {text}" for title, text in told(self.cautions)]
         return "\n".join(lines)
 
     @property
@@ -105,3 +103,26 @@ class Analysis:
         if self.path is None or self.path.suggestion is None or self.path.suggestion.size is None:
             return None
         return tuple(self.path.units(self.path.suggestion.size))
+
+    @cached_property
+    def odd_columns(self) -> tuple[Finding, ...]:
+        """What is odd about single columns, in the order of the leading ranking."""
+        return odd_columns(self.rankings)
+
+    @property
+    def n_first(self) -> int:
+        """The k of "among the first k": the suggested size where there is one, else at most five."""
+        p = len(self.leading.names)
+        return min(p - 1, len(self.selected)) or 1 if self.selected else max(1, min(MOST_FIRST, p // 2))
+
+    @property
+    def accuracy(self) -> tuple[float, float]:
+        """Of classes: the share of the left-out rows that are named right, and that of the commonest class."""
+        y = np.asarray(self.y, dtype=int)
+        named = self.class_probabilities(self.model.quality.loo_mean).argmax(axis=1)
+        return float(np.mean(named == y)), float(np.bincount(y).max() / y.size)
+
+    @staticmethod
+    def class_probabilities(mean: np.ndarray) -> np.ndarray:
+        """Predictive means of classes as one probability a class, (n, C)."""
+        return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])

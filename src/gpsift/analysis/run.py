@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from gpsift.analysis.cautions import cautions_of
+from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
-from gpsift.counted import counted
+from gpsift.findings import Finding, FindingKind
 from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
-from gpsift.gp.choosing import LARGEST_QUICK as MOST_ROWS_OF_A_RANKING
+from gpsift.gp.choosing import LARGEST_QUICK
 from gpsift.hyper.choices import Hyper
+from gpsift.notices import Notices, messages, notice
+from gpsift.progress import counted
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.results import Path, Ranking, Stability
-from gpsift.selection.orders import read_order, unit_ranking
-from gpsift.selection.search import search
-from gpsift.selection.sizes import Rule, suggest_size
+from gpsift.selection.data import Data
+from gpsift.selection.held_out import Folds
+from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
+from gpsift.selection.search import planned, searched
 from gpsift.selection.stability import stability
-from gpsift.selection.units import Units
+from gpsift.selection.units import Features
 from gpsift.sparse import Sparse
-from gpsift.tabular import Prepared, prepare, read_file
-from gpsift.tabular.prepare import Missing, Task
-from gpsift.work import FitBar, ShareBar, WaitingBar
+from gpsift.tabular import Prepared
+from gpsift.work import Work, fit_bar, share_bar, waiting_bar
 
 # A search takes as many fits as sizes.
 MOST_ROWS_OF_A_SEARCH = 1000
-# Sparse inference takes about a minute on so many.
+# Sparse inference takes about a minute on this many.
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
 MOST_COLUMNS_OF_A_SEARCH = 300
@@ -47,23 +48,14 @@ def analyse(
     data: Any,
     target: str | int | None = None,
     *,
-    measure: Measure | str | None = None,
-    select: bool = True,
+    measure: Measure | Order | str | None = None,
+    select: bool | Selection = True,
     samples: int = 0,
-    drop: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    task: Literal["auto"] | Task = "auto",
-    missing: Missing = "refuse",
     likelihood: str | None = None,
     hyper: Hyper | None = None,
-    cv: int | None = None,
-    rule: Rule = "one-se",
-    most_rows: int | None = None,
+    reading: Reading = Reading(),
     seed: int = 0,
-    jobs: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
-    command: str | None = None,
+    work: Work = Work(),
 ) -> Analysis:
     """Which columns of a table matter for one of them, how many are enough, and how sure that is.
 
@@ -73,33 +65,23 @@ def analyse(
         The table, or a file of it (CSV, Parquet, Excel), or what `prepare` made of one.
     target : str or int, optional
         The column to explain; a `Prepared` table has it.
-    measure : Measure or str, optional
-        What decides the order; `KL()` by default. VAR and ARD are shown beside it.
-    select : bool
-        Search submodels of growing size, too.
+    measure : Measure, Order or str, optional
+        What decides the order, as in `search`; `KL()` by default. VAR and ARD are shown beside it.
+    select : bool or Selection
+        Search submodels of growing size, too; a `Selection` says how they are judged.
     samples : int
         On how many random samples of the rows to rank again, for the stability of the order.
-    drop, categorical, task, missing
-        As in `gpsift.tabular.prepare`.
     likelihood : str, optional
         As in `GP`; by default what goes with the task.
     hyper : Hyper, optional
         `MAP()` by default: with many columns for few rows, maximum likelihood overfits.
-    cv : int, optional
-        Folds that judge submodels; leave-one-out by default.
-    rule : str
-        Of `suggest_size`.
-    most_rows : int, optional
-        A larger table is cut to so many rows, drawn with `seed`. By default these are 1000 if submodels are searched or
-        samples ranked. For a ranking alone they are 20,000 with Gaussian noise, where inference is sparse beyond 2000,
-        and 2000 otherwise.
-    seed, jobs, progress
-        As in `search`.
-    checkpoint : path, optional
-        A folder that keeps the finished fits of search and samples. The same call after an interruption goes on from
-        there.
-    command : str, optional
-        How the user asked for this, for the record.
+    reading : Reading
+        How the table is read: columns to leave out, categories, missing values, how many rows.
+    seed : int
+        Of everything random.
+    work : Work
+        Processes, checkpoint and progress. The checkpoint is a folder that keeps the finished fits of search and
+        samples.
 
     Returns
     -------
@@ -115,23 +97,23 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    with WaitingBar("reading", progress):
-        table = _read_table(data, target, drop=drop, categorical=categorical, task=task, missing=missing)
+    with waiting_bar("reading", work.progress):
+        table = reading.read(data, target)
     notes = list(table.notes)
-    chosen = read_order(measure)
+    selection = (Selection() if select else None) if isinstance(select, bool) else select
     model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
-    ranks_only = not (select or samples)
-    table, model = _within_reach(table, model, most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
+    ranks_only = not (selection or samples)
+    table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
     has_own_bar = isinstance(model.hyper, NUTS)
-    with FitBar(False if has_own_bar else progress):
+    with fit_bar(False if has_own_bar else work.progress):
         fitted = model.fit(table.X, table.y)
-    work = _Work(table, model, chosen, seed=seed, jobs=jobs, progress=progress, folder=_folder(checkpoint))
-    unsearched = work.too_many_columns if select else None
+    task = _Fits(table, model, fitted, read_order(measure), seed, work, work.folder())
+    with share_bar("ranking", work.progress):
+        rankings, known = task.rankings(notes)
+    unsearched = task.too_many_columns if selection else None
     notes += [unsearched] if unsearched else []
-    path = work.path(fitted, cv=cv, rule=rule, notes=notes) if select and not unsearched else None
-    steady = work.stability(samples) if samples else None
-    with ShareBar("ranking", progress):
-        rankings = _rankings(fitted, chosen, table, notes)
+    path = task.path(selection, known, notes) if selection and not unsearched else None
+    steady = task.stability(samples) if samples else None
     return Analysis(
         source=_source(data),
         target=table.target,
@@ -147,7 +129,6 @@ def analyse(
         unsearched=unsearched,
         stability=steady,
         cautions=cautions_of(fitted, table, notes),
-        command=command,
         seed=seed,
         seconds=time.perf_counter() - began,
     )
@@ -159,15 +140,6 @@ def _source(data: Any) -> str:
     return "standard input" if str(data) == "-" else str(data)
 
 
-def _read_table(data: Any, target: str | int | None, **options: Any) -> Prepared:
-    if isinstance(data, Prepared):
-        return data
-    if target is None:
-        raise TypeError("`target` is missing: which column is to be explained?")
-    frame = read_file(data) if isinstance(data, str | FilePath) else pd.DataFrame(data)
-    return prepare(frame, target, **options)
-
-
 def _likelihood(table: Prepared) -> str:
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
@@ -175,100 +147,105 @@ def _likelihood(table: Prepared) -> str:
 
 
 def _within_reach(
-    table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[str]
+    table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[Prepared, GP]:
-    """So many rows, and an inference, that the work ends while one waits; what was done about it is noted."""
+    """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
     n = len(table.y)
     may_be_sparse = ranks_only and model.likelihood == "gaussian" and not isinstance(model.hyper, NUTS)
     if not ranks_only:
         limit = most_rows or MOST_ROWS_OF_A_SEARCH
     else:
-        limit = most_rows or (MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else MOST_ROWS_OF_A_RANKING)
+        limit = most_rows or (MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK)
     if n > limit:
-        notes.append(f"{limit} of {n} rows were used, drawn with seed {seed}; --rows takes more, and longer.")
+        notes.append(Finding(FindingKind.ROWS_DRAWN, {"used": limit, "n_rows": n, "seed": seed}))
         table = table.take(np.sort(np.random.default_rng(seed).choice(n, limit, replace=False)))
     used = len(table.y)
-    if may_be_sparse and used > MOST_ROWS_OF_A_RANKING:
+    if may_be_sparse and used > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
-        notes.append(
-            f"Inference is sparse, because there are {used} rows: {Sparse().m} inducing points stand for them. --rows "
-            f"{MOST_ROWS_OF_A_RANKING} takes a sample of the rows, and exact inference."
-        )
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used, "n_inducing": Sparse().m}))
     return table, model
 
 
-def _folder(checkpoint: str | os.PathLike[str] | None) -> FilePath | None:
-    if checkpoint is None:
-        return None
-    folder = FilePath(checkpoint)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"The checkpoint {folder} must be a folder, and is a file.")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @dataclass(frozen=True, eq=False)
-class _Work:
-    """The long part: many fits of one model to one table."""
+class _Fits:
+    """One model of one table, and what is done with it: rankings, submodels, samples of the rows."""
 
     table: Prepared
     model: GP
-    measure: Measure | str
+    fitted: FittedGP | DrawnGP
+    order: Order
     seed: int
-    jobs: int | None
-    progress: bool | None
+    work: Work
     folder: FilePath | None
 
     @property
-    def too_many_columns(self) -> str | None:
+    def features(self) -> Features:
+        """The user's columns; categories are coded by several."""
+        return Features(groups=self.table.groups, categorical=list(self.table.groups))
+
+    @property
+    def too_many_columns(self) -> Finding | None:
         """Why no submodels are searched, where they are not."""
         n_columns = len(self.table.columns)
         if n_columns <= MOST_COLUMNS_OF_A_SEARCH:
             return None
-        return f"No submodels were searched: there are {n_columns} columns, more than {MOST_COLUMNS_OF_A_SEARCH}."
+        return Finding(FindingKind.NOT_SEARCHED, {"n_columns": n_columns, "most": MOST_COLUMNS_OF_A_SEARCH})
 
-    def path(self, fitted: FittedGP | DrawnGP, *, cv: int | None, rule: Rule, notes: list[str]) -> Path:
+    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
+        """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
+        first = self.order.scoring or KL()
+        beside: list[Measure] = [ARD()]
+        if self.table.X.shape[1] <= MOST_COLUMNS_OF_VAR:
+            beside.insert(0, VAR())
+        elif not isinstance(first, VAR):
+            notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
+        units = self.features.units(self.fitted.inputs.names)
+        others = [each for each in beside if type(each) is not type(first)]
+        turns = counted([first, *others], 1 + len(others))
+        with Notices() as caught:
+            leading = unit_ranking(self.fitted, units, next(turns))
+        for message in messages(caught):
+            notice(message)
+        found = {type(first).__name__: leading}
+        for each in turns:
+            with suppress(MissingCapability):
+                found[type(each).__name__] = unit_ranking(self.fitted, units, each)
+        if type(self.order) is not Ranked:
+            return found, None
+        scores = [float(value) for value in leading.scores]
+        return found, Ordered(units.ordered(scores), scores, notices=tuple(messages(caught)))
+
+    def path(self, selection: Selection, known: Ordered | None, notes: list[Finding]) -> Path:
         """Submodels of growing size, as far as that is feasible; where it ends is noted."""
         n_columns = len(self.table.columns)
         largest = min(LARGEST_PATH, n_columns)
         if largest < n_columns:
-            notes.append(f"Submodels were searched up to size {largest} of {n_columns}.")
-        found = search(
-            self.table.X, self.table.y, self.measure, sizes=largest, cv=cv, fitted=fitted, **self._options("submodels")
+            notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
+        data = Data.read(self.table.X, self.table.y, {})
+        cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
+        plan = planned(
+            data,
+            self.order,
+            sizes=largest,
+            cv=cv,
+            model=self.model,
+            reference=self.fitted,
+            units=self.features.units(data.names),
         )
-        return replace(found, suggestion=suggest_size(found, rule))
+        return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule)
 
     def stability(self, samples: int) -> Stability:
         """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""
-        measure = self.measure if isinstance(self.measure, Measure) else None
-        return stability(self.table.X, self.table.y, measure, n_splits=samples, **self._options("samples"))
+        return stability(
+            self.table.X,
+            self.table.y,
+            self.order.scoring,
+            n_splits=samples,
+            model=self.model,
+            features=self.features,
+            seed=self.seed,
+            work=self._work("samples"),
+        )
 
-    def _options(self, what: str) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "groups": self.table.groups,
-            "categorical": list(self.table.groups),
-            "seed": self.seed,
-            "jobs": self.jobs,
-            "progress": self.progress,
-            "checkpoint": None if self.folder is None else self.folder / f"{what}.sqlite",
-        }
-
-
-def _rankings(
-    fitted: FittedGP | DrawnGP, measure: Measure | str, table: Prepared, notes: list[str]
-) -> dict[str, Ranking]:
-    """The leading measure, and the others beside it, as far as the model has them."""
-    first = measure if isinstance(measure, Measure) else KL()
-    beside: list[Measure] = [ARD()]
-    if table.X.shape[1] <= MOST_COLUMNS_OF_VAR:
-        beside.insert(0, VAR())
-    elif not isinstance(first, VAR):
-        notes.append(f"VAR was left out: there are more than {MOST_COLUMNS_OF_VAR} columns.")
-    units = Units.read(fitted.inputs.names, table.groups, (), list(table.groups))
-    measures = [first, *(each for each in beside if type(each) is not type(first))]
-    found = {}
-    for each in counted(measures, len(measures)):
-        with nullcontext() if each is first else suppress(MissingCapability):
-            found[type(each).__name__] = unit_ranking(fitted, units, each)
-    return found
+    def _work(self, what: str) -> Work:
+        return self.work if self.folder is None else replace(self.work, checkpoint=self.folder / f"{what}.sqlite")

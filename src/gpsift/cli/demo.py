@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from gpsift.analysis import Analysis
+from gpsift.atomic import written_whole
 from gpsift.cli import options as o
+from gpsift.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.shown import show_ranking, show_selection
-from gpsift.cli.work import analysed, answered, check_writable, remarks
+from gpsift.work import Work
 
 
 def demo(
@@ -35,7 +37,8 @@ def demo(
 
         frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
         searches = html is not None
-        found = analysed(quiet, frame, "progression", select=searches, seed=seed, command=o.typed_command())
+        work = Work(progress=o.shown(quiet))
+        found = analysed(frame, "progression", select=searches, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
         _save_picture(analysis, out)
         show = show_selection if searches else show_ranking
@@ -48,11 +51,5 @@ def _save_picture(analysis: Analysis, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    # Drawn beside its place and moved there, so that an interruption leaves no half of it.
-    part = out.with_name(f".{out.stem}.part{out.suffix}")
-    try:
+    with written_whole(out) as part:
         analysis.leading.plot().figure.savefig(part, dpi=150)
-        part.replace(out)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import typer
 
+from gpsift.tabular import Choice, TableError
+
 # 2 is a wrong call, by convention of the library that reads it.
 BAD_INPUT = 1
 NO_ANSWER = 3
@@ -46,8 +48,16 @@ def clear_errors(when_interrupted: str = "No half-written file is left.") -> Ite
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(NOBODY_READS) from None
     except MemoryError:
-        typer.echo("gpsift: there is not enough memory for so many rows; --rows takes fewer.", err=True)
+        typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except TableError as error:
+        typer.echo(f"gpsift: {' '.join(error.worded(_as_option).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
         typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None
+
+
+def _as_option(choice: Choice) -> str:
+    """As it is typed; the name of a column in quotes."""
+    return f"--{choice.option} {repr(choice.value) if choice.option in ('drop', 'categorical') else choice.value}"

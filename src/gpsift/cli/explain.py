@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 import typer
 
-from gpsift.analysis.local import explain as explain_rows
+from gpsift.analysis import Reading
+from gpsift.analysis.explained import explain as explain_rows
 from gpsift.cli import options as o
+from gpsift.cli.answering import analysed, remarks
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import local_as_json
 from gpsift.cli.shown import show_local
 from gpsift.cli.terminal import Output
-from gpsift.cli.work import analysed, remarks
 from gpsift.tabular import Prepared, matching_rows, prepare, read_file
+from gpsift.work import Work
 
 
 def explain(
@@ -45,14 +47,14 @@ def explain(
         table = prepare(frame, target, drop=drop, categorical=categorical, task=task.value, missing=missing.value)
         places = _places(table, frame, row, where)
         analysis = analysed(
-            quiet,
             table,
             None,
             select=False,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            most_rows=rows,
+            reading=Reading(most_rows=rows),
             seed=seed,
+            work=Work(progress=o.shown(quiet)),
         )
         local = explain_rows(analysis, table.X.iloc[places], table.y[places])
         what = f"row {row}" if row is not None else f"{len(places)} rows where {where}"

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from gpsift.analysis import Analysis
-from gpsift.analysis.local import Local
+from gpsift.analysis.explained import Explanation
+from gpsift.cli.advice import ADVICE
+from gpsift.findings import Finding, told
 from gpsift.relevance.rank import versions
 from gpsift.results import Path, Ranking, Stability
 
@@ -27,7 +29,8 @@ def as_json(analysis: Analysis) -> str:
         record["selected"] = None if analysis.selected is None else list(analysis.selected)
     if analysis.stability is not None:
         record["stability"] = _stability(analysis.stability)
-    record["cautions"] = [{"title": caution.title, "detail": caution.detail} for caution in analysis.cautions]
+    record["odd_columns"] = [_finding(finding) for finding in analysis.odd_columns]
+    record["cautions"] = [_finding(finding) for finding in analysis.cautions]
     return _dumped(record)
 
 
@@ -37,7 +40,7 @@ def ranking_as_json(ranking: Ranking, source: str) -> str:
     return _dumped({"schema": SCHEMA, "source": source, "rankings": {name: _ranking(ranking)}, "versions": versions()})
 
 
-def local_as_json(analysis: Analysis, local: Local, what: str) -> str:
+def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
     """What moves the prediction of some rows."""
     columns: dict[str, Any] = {"column": local.names, "score": local.scores, "average": local.average}
     if local.moves_mean is not None:
@@ -51,6 +54,11 @@ def local_as_json(analysis: Analysis, local: Local, what: str) -> str:
         "relevance": _records(columns, local.order),
     }
     return _dumped(record)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    ((title, detail),) = told([finding], ADVICE)
+    return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
 
 
 def _head(analysis: Analysis) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -84,7 +83,7 @@ HyperOption = Annotated[
         "gives intervals.",
     ),
 ]
-Rows = Annotated[int | None, typer.Option(min=10, help="Use at most so many rows, drawn with the seed.")]
+Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
 Checkpoint = Annotated[
@@ -96,6 +95,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]
 
 
-def typed_command() -> str:
-    """What was typed, for the record."""
-    return shlex.join(["gpsift", *sys.argv[1:]])
+def shown(quiet: bool) -> bool | None:
+    """Whether there is progress to see: none if quiet, otherwise where standard error is a terminal."""
+    return False if quiet else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from gpsift.analysis import Reading
 from gpsift.cli import options as o
+from gpsift.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
-from gpsift.cli.work import analysed, answered, check_writable, remarks
 from gpsift.relevance.named import MeasureName
+from gpsift.work import Work
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
 BESIDE_A_MODEL = ("file", "model", "measure", "json", "quiet")
@@ -49,20 +51,15 @@ def rank(
         raise typer.BadParameter("a table and its --target are needed, or a saved --model")
     with clear_errors(), remarks(quiet):
         analysis = analysed(
-            quiet,
             file,
             target,
             select=False,
-            drop=drop,
-            categorical=categorical,
-            task=task.value,
-            missing=missing.value,
             measure=measure.value,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            most_rows=rows,
+            reading=Reading(drop, categorical, task.value, missing.value, rows),
             seed=seed,
-            command=o.typed_command(),
+            work=Work(progress=o.shown(quiet)),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
 

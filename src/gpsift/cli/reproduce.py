@@ -11,6 +11,7 @@ import typer
 from gpsift.cli import options as o
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.terminal import Output
+from gpsift.work import Work
 
 
 class Experiment(StrEnum):
@@ -75,7 +76,6 @@ def reproduce(
         out=out,
         splits=splits,
         toys=toys,
-        jobs=jobs,
         quick=quick,
         resume=resume,
         prior=prior.value,
@@ -86,7 +86,7 @@ def reproduce(
         extra_splits=extra,
         seed=seed,
         folder=data,
-        progress=False if quiet else None,
+        work=Work(jobs=jobs, progress=o.shown(quiet)),
     )
     console = Output(quiet=quiet, stderr=json)
     with clear_errors("Finished parts are kept; the same command with --resume goes on."):

@@ -15,7 +15,7 @@ from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
 from gpsift.relevance import read_measure
 from gpsift.selection.orders import unit_ranking
-from gpsift.selection.units import Units
+from gpsift.selection.units import Features
 from gpsift.storage import load
 from gpsift.tabular import read_file
 
@@ -29,7 +29,7 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
     X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
-    units = Units.read(loaded.inputs.names, groups, (), list(groups))
+    units = Features(groups=groups, categorical=list(groups)).units(loaded.inputs.names)
     ranking = unit_ranking(loaded, units, read_measure(measure), X)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from gpsift.analysis import Reading, Selection
 from gpsift.cli import options as o
+from gpsift.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_selection
-from gpsift.cli.work import analysed, answered, check_writable, remarks
 from gpsift.relevance.named import MeasureName
+from gpsift.work import Work
 
 
 class RuleChoice(StrEnum):
@@ -60,24 +62,15 @@ def select(
     check_writable("--save", save)
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
-            quiet,
             file,
             target,
-            select=True,
+            select=Selection(folds, rule.value),
             samples=samples,
-            drop=drop,
-            categorical=categorical,
-            task=task.value,
-            missing=missing.value,
             measure=measure.value,
-            rule=rule.value,
-            cv=folds,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            most_rows=rows,
+            reading=Reading(drop, categorical, task.value, missing.value, rows),
             seed=seed,
-            jobs=jobs,
-            checkpoint=checkpoint,
-            command=o.typed_command(),
+            work=Work(jobs, checkpoint, o.shown(quiet)),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_selection)

@@ -11,13 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from gpsift.analysis import Analysis
-from gpsift.analysis.local import Local
+from gpsift.analysis.explained import Explanation
+from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
+from gpsift.findings import told
 from gpsift.results import Path, Ranking, Stability
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
 LONGEST_NAME = 40
+MOST_ODDITIES = 10
 
 # A column of a table: its heading, and its cell for each feature by number.
 Cells = tuple[str, Callable[[int], str]]
@@ -27,6 +30,7 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
     """The columns in their order, one measure beside the other."""
     _say_what(analysis, console)
     _show_rankings(analysis.rankings, console)
+    _say_oddities(analysis, console)
     _say_cautions(analysis, console)
 
 
@@ -40,6 +44,7 @@ def show_selection(analysis: Analysis, console: Console) -> None:
     """The same, and how many are enough."""
     _say_what(analysis, console)
     _show_rankings(analysis.rankings, console)
+    _say_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
         suggestion = analysis.path.suggestion
@@ -63,7 +68,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     _say_cautions(analysis, console)
 
 
-def show_local(analysis: Analysis, local: Local, what: str, rows: pd.DataFrame, console: Console) -> None:
+def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """What moves the prediction of some rows."""
     console.print(f"{escape(what)}: {escape(_predicted(analysis, local))}.")
     print_first_that_fits(
@@ -75,7 +80,7 @@ def show_local(analysis: Analysis, local: Local, what: str, rows: pd.DataFrame, 
     )
 
 
-def _local_table(local: Local, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
+def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
     table = new_table()
     table.add_column("column", overflow="fold")
     if with_values:
@@ -99,10 +104,9 @@ def _local_table(local: Local, rows: pd.DataFrame, *, with_parts: bool, with_val
     return table
 
 
-def _predicted(analysis: Analysis, local: Local) -> str:
+def _predicted(analysis: Analysis, local: Explanation) -> str:
     if analysis.classes:
-        p = local.prediction
-        p = p if p.ndim == 2 else np.column_stack([1 - p, p])
+        p = analysis.class_probabilities(local.prediction)
         seen = np.bincount(local.observed.astype(int), minlength=len(analysis.classes)) / local.n_rows
         predicted = _shares(analysis.classes, p.mean(axis=0))
         if local.n_rows == 1:
@@ -222,18 +226,23 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     table.add_column("mean rank", justify="right", no_wrap=True)
     for k in firsts:
         table.add_column("first" if k == 1 else f"in first {k}", justify="right", no_wrap=True)
-    ranks = found.ranks.mean(axis=0)
+    ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
-    for j in np.argsort(ranks, kind="stable")[:MOST_ROWS_SHOWN]:
+    for j in found.order[:MOST_ROWS_SHOWN]:
         table.add_row(
             escape(_short(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
         )
     return table
 
 
+def _say_oddities(analysis: Analysis, console: Console) -> None:
+    for finding in analysis.odd_columns[:MOST_ODDITIES]:
+        console.print(f"[bold]{escape(_short(finding.data['column']))}[/bold]: {escape(finding.detail)}")
+
+
 def _say_cautions(analysis: Analysis, console: Console) -> None:
-    for caution in analysis.cautions:
-        console.print(f"[yellow]{escape(caution.title)}.[/yellow] {escape(caution.detail)}")
+    for title, text in told(analysis.cautions, ADVICE):
+        console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
 def _short(name: str) -> str:

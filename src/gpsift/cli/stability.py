@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from gpsift.analysis import Reading
 from gpsift.cli import options as o
+from gpsift.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_stability
-from gpsift.cli.work import analysed, answered, check_writable, remarks
 from gpsift.relevance.named import MeasureName
+from gpsift.work import Work
 
 
 def stability(
@@ -39,22 +41,15 @@ def stability(
     check_writable("--html", html)
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
-            quiet,
             file,
             target,
             select=False,
             samples=samples,
-            drop=drop,
-            categorical=categorical,
-            task=task.value,
-            missing=missing.value,
             measure=measure.value,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            most_rows=rows,
+            reading=Reading(drop, categorical, task.value, missing.value, rows),
             seed=seed,
-            jobs=jobs,
-            checkpoint=checkpoint,
-            command=o.typed_command(),
+            work=Work(jobs, checkpoint, o.shown(quiet)),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_stability)

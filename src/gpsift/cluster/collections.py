@@ -9,7 +9,7 @@ import numpy as np
 
 from gpsift.cluster.passes import Pass, dask_module
 from gpsift.cluster.rows import ClusterRows, Partition, Reading
-from gpsift.tables import is_dask, read_target
+from gpsift.user_arrays import is_dask, read_target
 
 
 def read_collections(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from gpsift.work.bars import TaskBar, is_shown
+from gpsift.work.bars import is_shown, task_bar
 
 # Sums that are added by one task.
 FAN_IN = 8
@@ -83,7 +83,7 @@ class Pass:
                 stack.enter_context(dask.config.set(LARGE_GRAPH))
             if not is_shown(None):
                 return list(dask.compute(*wanted))
-            advance = stack.enter_context(TaskBar(self.title, len(self._tasks), transient=True))
+            advance = stack.enter_context(task_bar(self.title, len(self._tasks), transient=True))
             if client is None:
                 stack.enter_context(_counting({task.key for task in self._tasks}, advance))
                 return list(dask.compute(*wanted))

@@ -13,7 +13,7 @@ import numpy as np
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.cluster.passes import Pass
 from gpsift.sparse.rows import Rows, Totals
-from gpsift.tables import feature_values, target_values
+from gpsift.user_arrays import feature_values, target_values
 
 T = TypeVar("T", bound=Totals)
 

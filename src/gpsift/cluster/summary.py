@@ -171,11 +171,11 @@ class Cloud(Totals):
     quartic: float
 
     def moments(self, center: np.ndarray, sd: np.ndarray) -> InputMoments:
-        """Of inputs with this center and spread."""
+        """Of inputs with this centre and spread."""
         return InputMoments(self.n, center, sd, self.products / self.n, self.quartic / self.n)
 
 
 def cloud(center: np.ndarray, sd: np.ndarray, X: np.ndarray) -> Cloud:
-    """Of rows whose columns have this center and spread."""
+    """Of rows whose columns have this centre and spread."""
     Z = standard_units(X, center, sd)
     return Cloud(len(Z), Z.T @ Z, float(np.sum(np.sum(Z**2, axis=1) ** 2)))

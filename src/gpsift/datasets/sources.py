@@ -15,13 +15,12 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from uuid import uuid4
 
 import numpy as np
 
+from gpsift.atomic import written_whole
 from gpsift.version import __version__
 
 DATA_VARIABLE = "GPSIFT_DATA"
@@ -133,13 +132,8 @@ def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
 def keep(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that other processes never read half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{uuid4().hex}.part")
-    try:
+    with written_whole(path) as part:
         part.write_bytes(content)
-        os.replace(part, path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def zip_member(content: bytes, name: str) -> bytes:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
-from gpsift.tables import refuse_extreme
+from gpsift.user_arrays import refuse_extreme
 from gpsift.words import listed
 
 

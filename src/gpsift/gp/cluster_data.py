@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -13,17 +12,16 @@ from gpsift.cluster import NOWHERE, ClusterRows, Summary, read_collections, summ
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData
-from gpsift.gp.fitreport import FEW_VALUES, FitReport
+from gpsift.gp.fitreport import FEW_VALUES
 from gpsift.gp.last_pass import LastPass, without_inputs
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper import Estimate, Problem
 from gpsift.inference import Inferred
 from gpsift.inputs import Inputs
-from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, given_size
 from gpsift.notices import notice
 from gpsift.sparse import Rows, Sparse
-from gpsift.sparse.engine import LeftOut
-from gpsift.tables import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
 
 
 class ClusterData(TrainingData):
@@ -145,33 +143,21 @@ class ClusterData(TrainingData):
     def _feature_sd(self) -> np.ndarray:
         return np.where(self.constant, 0.0, self.summary.spread.sd[: self.n_features])
 
-    def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
-        return nullcontext()
-
-    def infer(self, engine: Any, kernel: Kernel, likelihood: Likelihood) -> tuple[Inferred, LeftOut | None]:
-        return engine.solved(kernel, likelihood)
-
-    def kept(
-        self,
-        scaling: Scaling,
-        likelihood: Likelihood,
-        inference: Dense | Sparse,
-        inferred: Inferred,
-        left_out: LeftOut | None,
-        report: FitReport,
-    ) -> Kept:
-        """Moments, and a leave-one-out sheet, by the last pass over all rows."""
+    def answer(
+        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
+    ) -> tuple[Inferred, Kept]:
+        """The posterior; moments, and a leave-one-out sheet, by the last pass over all rows."""
         assert isinstance(inference, Sparse)
-        assert left_out is not None
+        kernel, likelihood = problem.split(estimate.log_params)
+        inferred, left_out = problem.engine.solved(kernel, likelihood)
         p, spread, source = self.n_features, self.summary.spread, self._source(inference, scaling)
-        mean, sd = float(spread.mean[p]), float(spread.sd[p])
-        level = without_inputs(source, likelihood, mean, sd, inference.seed)
+        level = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), inference.seed)
         last = LastPass(left_out, likelihood, scaling, spread.mean[:p], self._feature_sd, level)
-        log_evidence = max(inferred.log_evidence, report.evidence_bound)
-        sheet, moments = last.sheet(source, inference.seed, log_evidence, report.n_searched)
+        log_evidence = max(inferred.log_evidence, estimate.evidence_bound)
+        sheet, moments = last.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
         rows = source.read_as(transform=None)
         inputs = Inputs(self.names, self.given_names is not None, summary=moments, source=rows)
-        return Kept(inputs, np.empty(0), np.empty(0), sheet)
+        return inferred, Kept(inputs, np.empty(0), np.empty(0), sheet)
 
 
 def standardised(scaling: Scaling, rows: Rows) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -12,17 +12,15 @@ import numpy as np
 from gpsift.arrays import Array, like, lives_on_device, on_device
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, choose_inference
-from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper import Estimate, Problem
 from gpsift.inference import Inferred
 from gpsift.inputs import Inputs
-from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.results import SampledQuality
 from gpsift.sparse import LocalRows, Rows, RowSource, Sparse, local_rows
-from gpsift.sparse.engine import LeftOut
-from gpsift.tables import constant_columns, default_names, read_features, read_target
 from gpsift.threads import blas_threads_for, one_blas_thread
+from gpsift.user_arrays import constant_columns, default_names, read_features, read_target
 
 
 class StandardRows(NamedTuple):
@@ -107,24 +105,14 @@ class TrainingData(ABC):
         """The rows in the units of the model."""
 
     @abstractmethod
+    def answer(
+        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
+    ) -> tuple[Inferred, Kept]:
+        """The posterior at the hyperparameters that were found, and what the fitted model keeps of these rows."""
+
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
         """A context with the threads that inference on these rows needs."""
-
-    @abstractmethod
-    def infer(self, engine: Any, kernel: Kernel, likelihood: Likelihood) -> tuple[Inferred, LeftOut | None]:
-        """The posterior, and how rows are left out of it where that is still to be done."""
-
-    @abstractmethod
-    def kept(
-        self,
-        scaling: Scaling,
-        likelihood: Likelihood,
-        inference: Dense | Sparse,
-        inferred: Inferred,
-        left_out: LeftOut | None,
-        report: FitReport,
-    ) -> Kept:
-        """What the fitted model keeps."""
+        return nullcontext()
 
 
 class LocalData(TrainingData):
@@ -188,16 +176,8 @@ class LocalData(TrainingData):
         # Visits of rows have threads of their own.
         return one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(self.n)
 
-    def infer(self, engine: Any, kernel: Kernel, likelihood: Likelihood) -> tuple[Inferred, LeftOut | None]:
-        return engine.infer(kernel, likelihood), None
-
-    def kept(
-        self,
-        scaling: Scaling,
-        likelihood: Likelihood,
-        inference: Dense | Sparse,
-        inferred: Inferred,
-        left_out: LeftOut | None,
-        report: FitReport,
-    ) -> Kept:
-        return Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
+    def answer(
+        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
+    ) -> tuple[Inferred, Kept]:
+        inferred = problem.engine.infer(*problem.split(estimate.log_params))
+        return inferred, Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)

@@ -99,7 +99,7 @@ class FitReport:
             jitter=inferred.jitter,
             inference_converged=inferred.converged,
             n_iterations=inferred.n_iterations,
-            n_searched=inferred.posterior.kernel.log_params.size if estimate.starts else 0,
+            n_searched=estimate.n_searched(inferred.posterior.kernel),
             n_inducing=inferred.n_inducing,
             n_blocks=inferred.n_blocks,
             n_rows_searched=estimate.n_rows,

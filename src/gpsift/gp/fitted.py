@@ -24,8 +24,8 @@ from gpsift.reference import Reference
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.savable import Savable
-from gpsift.tables import read_features
 from gpsift.threads import blas_threads_for
+from gpsift.user_arrays import read_features
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ from gpsift.hyper import ML2, Estimate, Hyper, Problem, informed
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
 from gpsift.sparse import Sparse, search_for
-from gpsift.tables import is_dask
+from gpsift.user_arrays import is_dask
 
 
 def default_kernel() -> Kernel:
@@ -73,7 +73,7 @@ class GP:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
         if not isinstance(self.hyper, Hyper):
-            raise TypeError(f"`hyper` must be ML2(), MAP() or Fixed(...), got {self.hyper!r}.")
+            raise TypeError(f"`hyper` must be ML2(), MAP(), NUTS() or Fixed(...), got {self.hyper!r}.")
         read_likelihood(self.likelihood)
         if not isinstance(self.inference, Sparse) and self.inference not in INFERENCES:
             raise ValueError(
@@ -136,11 +136,11 @@ class GP:
         kernel, likelihood = self.hyper.prepare(self.kernel, data.with_noise(likelihood, scaling))
         rows = data.standardised(scaling, likelihood, inference)
         with data.threads(inference):
-            problem = _posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
+            problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             estimate, problem = _estimated(self.hyper, informed(problem, known, ceiling), inference)
-            kernel, likelihood = problem.split(estimate.log_params)
-            inferred, left_out = data.infer(problem.engine, kernel, likelihood)
+            inferred, kept = data.answer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
+        kernel, likelihood = problem.split(estimate.log_params)
         stepped = stepped_features(rows.levels, kernel, data.names)
         report = FitReport.of(estimate, inferred, data.constant_names, stepped)
         report.warn()
@@ -152,13 +152,13 @@ class GP:
             inference=problem.engine.name,
             scaling=scaling,
             report=report,
-            **data.kept(scaling, likelihood, inference, inferred, left_out, report)._asdict(),
+            **kept._asdict(),
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
 
 
-def _posed(
+def posed(
     kernel: Kernel, likelihood: Likelihood, rows: StandardRows, inference: Inference, names: tuple[str, ...]
 ) -> Problem[Any]:
     """What is maximised."""

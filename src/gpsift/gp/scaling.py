@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.tables import constant_columns
+from gpsift.user_arrays import constant_columns
 
 
 @dataclass(frozen=True, eq=False)

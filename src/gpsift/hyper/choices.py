@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift.hyper.optimise import Estimate, maximise
+from gpsift.hyper.optimise import Estimate, LogPrior, maximise
 from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, Prior
 from gpsift.hyper.problem import Problem
 from gpsift.kernels import Kernel
@@ -40,8 +40,30 @@ class Hyper(ABC):
         """The hyperparameters of the problem's model."""
 
 
+class Searching(Hyper):
+    """A search from several starts; subclasses are dataclasses with these fields."""
+
+    searches: ClassVar[bool] = True
+    starts: int
+    seed: int
+    max_iterations: int
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "max_iterations"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
+
+    def with_one_start(self) -> Self:
+        return replace(self, starts=1)  # type: ignore[type-var]
+
+    def _maximised(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
+        options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
+        return maximise(problem, log_prior, **options, ceiling=ceiling)
+
+
 @dataclass(frozen=True)
-class ML2(Hyper):
+class ML2(Searching):
     """Type-II maximum likelihood: the hyperparameters of largest marginal likelihood.
 
     Parameters
@@ -59,27 +81,12 @@ class ML2(Hyper):
     seed: int = 0
     max_iterations: int = MAX_ITERATIONS
 
-    searches: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_starts(self.starts, self.max_iterations)
-
-    def with_one_start(self) -> Self:
-        return replace(self, starts=1)
-
     def estimate(self, problem: Problem) -> Estimate:
-        return maximise(
-            problem,
-            _no_prior,
-            n_starts=self.starts,
-            seed=self.seed,
-            max_iterations=self.max_iterations,
-            ceiling=problem.ceiling,
-        )
+        return self._maximised(problem, _no_prior, problem.ceiling)
 
 
 @dataclass(frozen=True)
-class MAP(Hyper):
+class MAP(Searching):
     """Maximum a posteriori: the marginal likelihood times a prior of the hyperparameters.
 
     Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
@@ -115,16 +122,11 @@ class MAP(Hyper):
     seed: int = 0
     max_iterations: int = MAX_ITERATIONS
 
-    searches: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
-        _check_starts(self.starts, self.max_iterations)
+        super().__post_init__()
         for name in (f.name for f in fields(self) if f.name not in ("starts", "seed", "max_iterations")):
             if not isinstance(getattr(self, name), Prior):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
-
-    def with_one_start(self) -> Self:
-        return replace(self, starts=1)
 
     def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
         """Log prior density of all parameters, and its gradient with respect to their logarithms."""
@@ -158,9 +160,7 @@ class MAP(Hyper):
         }
 
     def estimate(self, problem: Problem) -> Estimate:
-        return maximise(
-            problem, self.log_prior, n_starts=self.starts, seed=self.seed, max_iterations=self.max_iterations
-        )
+        return self._maximised(problem, self.log_prior)
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,3 @@ class Fixed(Hyper):
 
 def _no_prior(_kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
     return 0.0, np.zeros_like(log_params)
-
-
-def _check_starts(starts: int, max_iterations: int) -> None:
-    for name, value in (("starts", starts), ("max_iterations", max_iterations)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")

@@ -17,8 +17,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gpsift.hyper.problem import Problem
+from gpsift.kernels import Kernel
 from gpsift.linalg import NotPositiveDefinite
-from gpsift.work.climbs import Step, tell
+from gpsift.progress import SearchProgress
 
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
@@ -141,14 +142,19 @@ class Estimate:
     def n_evaluations(self) -> int:
         return sum(start.n_evaluations for start in self.starts)
 
+    def n_searched(self, kernel: Kernel) -> int:
+        """How many hyperparameters of the kernel were searched."""
+        return kernel.log_params.size if self.starts else 0
+
 
 def maximise(
     problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int, max_iterations: int, ceiling: float = np.inf
 ) -> Estimate:
     """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
     ended: list[Start] = []
+    progress = SearchProgress(n_starts)
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
-        ended.append(searched_from(problem, log_prior, start, max_iterations, partial(Step, number, n_starts)))
+        ended.append(searched_from(problem, log_prior, start, max_iterations, partial(progress.evaluated, number)))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
     best = max(ended, key=lambda start: start.objective)
@@ -178,7 +184,7 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def searched_from(
-    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, step: Callable[[int], Step]
+    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, tell: Callable[[int], float]
 ) -> Start:
     """Where the search from one place ends."""
     evaluations = count(1)
@@ -186,7 +192,7 @@ def searched_from(
     lower, upper = limits(problem)
 
     def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        tell(step(next(evaluations)))
+        tell(next(evaluations))
         free = scaled * steps
         log_params = np.clip(free, lower, upper)
         try:

@@ -21,7 +21,7 @@ from gpsift.hyper.optimise import Estimate, SiftReport, SwitchedOn, searched_fro
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs
 from gpsift.inference import DenseEngine, Slope
-from gpsift.work.climbs import Step
+from gpsift.progress import SearchProgress
 
 # Length-scales, in standard deviations, at which a feature enters: at later steps, and both at the first one.
 ENTERING_LENGTHSCALE = 1.5
@@ -92,6 +92,11 @@ class _Sifting:
         return float(np.log(self.p)) + 1.0 if self.choice.toll is None else self.choice.toll
 
     @cached_property
+    def progress(self) -> SearchProgress:
+        """Told as if every feature that may be switched on was one start of a search."""
+        return SearchProgress(min(self.choice.max_active, self.p) + 1)
+
+    @cached_property
     def features(self) -> np.ndarray:
         return hermite_features(self.problem.X)
 
@@ -158,13 +163,8 @@ class _Sifting:
                     start[i] = np.log(known[name])
                 elif name in entering:
                     start[i] = np.log(length) + problem.log_units[i]
-            end = searched_from(
-                replace(problem, tolerance=TRIAL_TOLERANCE),
-                self.choice.prior.log_prior,
-                start,
-                iterations,
-                partial(Step, 1, 1),
-            )
+            log_prior, tell = self.choice.prior.log_prior, partial(self.progress.evaluated, len(problem.names) + 1)
+            end = searched_from(replace(problem, tolerance=TRIAL_TOLERANCE), log_prior, start, iterations, tell)
             values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
             found.append(Place((*here.active, *new), values, problem.evidence(end.log_params).value))
         return max(found, key=lambda place: place.evidence)

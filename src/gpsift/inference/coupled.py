@@ -113,11 +113,11 @@ class CoupledAt:
         gradient = np.empty((len(self.X), n_classes, n_classes, self.X.shape[1]))
         for c in range(n_classes):
             for d in range(c + 1):
-                pull = posterior.P[c] @ solved[d] + posterior.P[d] @ solved[c]
+                G = posterior.P[c] @ solved[d] + posterior.P[d] @ solved[c]
                 if c == d:
-                    pull -= 2.0 * self.P_q[c]
-                pull = solve_lower(posterior.L, pull, transpose=True)
-                gradient[:, c, d] = gradient[:, d, c] = self.pairs.input_gradient(pull.T)
+                    G -= 2.0 * self.P_q[c]
+                G = solve_lower(posterior.L, G, transpose=True)
+                gradient[:, c, d] = gradient[:, d, c] = self.pairs.input_gradient(G.T)
             gradient[:, c, c] += posterior.kernel.diag_gradient(self.X)
         return gradient
 

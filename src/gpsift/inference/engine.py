@@ -37,14 +37,8 @@ class LatentPosterior(Protocol):
 
     @property
     def kernel(self) -> Kernel: ...
-
-    def at(self, X: Array) -> Any:
-        """Moments at the rows of X, and their derivatives."""
-        ...
-
-    def covariance(self, X: Array) -> Array:
-        """Latent covariance between the rows of X."""
-        ...
+    def at(self, X: Array) -> Any: ...
+    def covariance(self, X: Array) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)

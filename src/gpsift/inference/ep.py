@@ -15,6 +15,7 @@ from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
 from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, cholesky_solve
 
+# Of one answer.
 MAX_SWEEPS = 500
 # Sites move by this share of the way to where they would like to be; halved when the sweeps stop settling.
 DAMPING = 0.9

@@ -2,7 +2,7 @@
 
 An optimiser evaluates the marginal likelihood hundreds of times on one data set. Here every n x n array is made once
 and every operation touches one triangle only, which makes a value with gradient three to four times as fast as the
-general form. The numbers are the same (`tests/gp/test_inplace.py`).
+general form. The numbers are the same (`tests/inference/test_exact.py`).
 """
 
 from __future__ import annotations

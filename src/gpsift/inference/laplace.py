@@ -13,8 +13,9 @@ C = I + L^T W L with K = L L^T takes the place of that of B, and M = W - W L C^-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from gpsift.linalg import (
 )
 from gpsift.posterior import DenseFactor, Factor, TriangularFactor
 
+# Steps of Newton's method, and how often one is halved that does not lead up.
 MAX_ITERATIONS = 500
 MAX_HALVINGS = 30
 # What is left to gain at the end, as a share of the height.
@@ -123,7 +125,7 @@ def laplace(
     """Newton's method on weights a with f = K a, from `start` or from zero."""
     a = np.zeros(y.size) if start is None else start
     f = K @ a
-    height = _height(y, a, f, size, likelihood)
+    height = _height(y, size, likelihood, a, f)
     converged, iteration = False, 0
     while not converged and iteration < MAX_ITERATIONS:
         iteration += 1
@@ -133,12 +135,13 @@ def laplace(
         if converged:
             a, f = a + direction, f + K @ direction
         else:
-            a, f, new_height = _climb(K, y, a, f, direction, height, size, likelihood)
+            height_of = partial(_height, y, size, likelihood)
+            a, f, new_height = uphill(height_of, a, f, direction, K @ direction, height)
             if new_height <= height:  # rounding hides what little is left to gain
                 converged = gain < ROUNDING * max(1.0, abs(height))
                 break
             height = new_height
-    height = _height(y, a, f, size, likelihood)
+    height = _height(y, size, likelihood, a, f)
     curvature = Curvature(K, -likelihood.derivatives(y, f, size).second)
     log_evidence = height - 0.5 * curvature.log_det
     return LaplaceResult(f, a, curvature, height, float(log_evidence), converged, iteration)
@@ -152,15 +155,15 @@ def laplace_gradient(
     s = 0.5 * curvature.var * likelihood.derivatives(y, f, size).third
     u = s - curvature.times_M(curvature.K @ s)
     G = 0.5 * (np.multiply.outer(a, a) - curvature.M + np.multiply.outer(u, a) + np.multiply.outer(a, u))
-    pull = curvature.K @ u
+    K_u = curvature.K @ u
     by_param = [
-        float(np.sum(d.log_density) + 0.5 * np.sum(curvature.var * d.second) + pull @ d.first)
+        float(np.sum(d.log_density) + 0.5 * np.sum(curvature.var * d.second) + K_u @ d.first)
         for d in likelihood.log_param_derivatives(y, f, size)
     ]
     return G, np.array(by_param)
 
 
-def _height(y: np.ndarray, a: np.ndarray, f: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> float:
+def _height(y: np.ndarray, size: np.ndarray, likelihood: Likelihood, a: np.ndarray, f: np.ndarray) -> float:
     """log p(y | f) - a^T f / 2, which the mode maximises."""
     with np.errstate(over="ignore"):
         return float(likelihood.log_density(y, f, size).sum() - 0.5 * (a @ f))
@@ -185,23 +188,18 @@ def _newton_direction(
     return K @ gradient / np.diagonal(K).max(), float("inf")
 
 
-def _climb(
-    K: np.ndarray,
-    y: np.ndarray,
+def uphill(
+    height_of: Callable[[np.ndarray, np.ndarray], float],
     a: np.ndarray,
     f: np.ndarray,
     direction: np.ndarray,
+    K_direction: np.ndarray,
     height: float,
-    size: np.ndarray,
-    likelihood: Likelihood,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Halve the step until it leads up."""
-    K_direction = K @ direction
-    step = 1.0
-    for _ in range(MAX_HALVINGS):
-        new_a, new_f = a + step * direction, f + step * K_direction
-        new_height = _height(y, new_a, new_f, size, likelihood)
+    """Weights, latent values and height after the first of the steps 1, 1/2, 1/4, ... that leads up."""
+    for halving in range(MAX_HALVINGS):
+        new_a, new_f = a + 0.5**halving * direction, f + 0.5**halving * K_direction
+        new_height = height_of(new_a, new_f)
         if new_height >= height:
             return new_a, new_f, new_height
-        step *= 0.5
     return a, f, height

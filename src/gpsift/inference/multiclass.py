@@ -21,12 +21,12 @@ classes at a point, -d tr(S W) / 2 gives s = -W t / 2, t_a = S_aa - 2 (S pi)_a.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from gpsift.inference.laplace import MAX_HALVINGS, MAX_ITERATIONS, ROUNDING
+from gpsift.inference.laplace import MAX_ITERATIONS, ROUNDING, uphill
 from gpsift.linalg import add_diagonal, cholesky, cholesky_solve, log_det_from_cholesky, solve_lower
 
 
@@ -129,9 +129,11 @@ def multiclass_laplace(
         gain = 0.5 * float(np.sum(K_direction * (slope - a)))
         # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
         converged = 0.0 <= gain < tolerance * max(1.0, abs(height))
-        step, new_height = (1.0, height) if converged else _climb(Y, a, f, direction, K_direction, height)
-        a, f = a + step * direction, f + step * K_direction
-        if not converged and new_height <= height:  # rounding hides what little is left to gain
+        if converged:
+            a, f = a + direction, f + K_direction
+            break
+        a, f, new_height = uphill(partial(_height, Y), a, f, direction, K_direction, height)
+        if new_height <= height:  # rounding hides what little is left to gain
             converged = abs(gain) < ROUNDING * max(1.0, abs(height))
             break
         height = new_height
@@ -169,16 +171,3 @@ def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.nd
 def _height(Y: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
     """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
     return float(np.sum(Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))
-
-
-def _climb(
-    Y: np.ndarray, a: np.ndarray, f: np.ndarray, direction: np.ndarray, K_direction: np.ndarray, height: float
-) -> tuple[float, float]:
-    """The first of the steps 1, 1/2, 1/4, ... that leads up, and the height there."""
-    step = 1.0
-    for _ in range(MAX_HALVINGS):
-        new_height = _height(Y, a + step * direction, f + step * K_direction)
-        if new_height >= height:
-            return step, new_height
-        step *= 0.5
-    return 0.0, height

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
@@ -50,34 +50,6 @@ BLOCK = 1_000_000
 LARGEST_SQUARE = 1e-4
 LAST_SHARE = 1e-7
 ORDER = 8
-
-
-class Conditional(Protocol):
-    """What a mixture asks of p(y | f): members of `gpsift.likelihoods.Likelihood`, where they are explained."""
-
-    @property
-    def is_discrete(self) -> bool: ...
-
-    @property
-    def is_log_concave(self) -> bool: ...
-
-    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, ...]: ...
-
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def peak(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]: ...
 
 
 class Given(NamedTuple):
@@ -132,7 +104,7 @@ class LatentMixture(Family):
 
     VARYING: ClassVar = ("latent_mean", "latent_var")
 
-    likelihood: Conditional
+    likelihood: Any  # a `Likelihood`, a class that makes mixtures itself
     latent_mean: np.ndarray
     latent_var: np.ndarray
     size: np.ndarray

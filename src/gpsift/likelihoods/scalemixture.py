@@ -12,12 +12,11 @@ step for all. An integral over the latent value has to resolve poles at a distan
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import gammainccinv, gammaincinv, logsumexp, ndtr, ndtri, stdtrit
 
-from gpsift.likelihoods.mixture import Conditional, Expansion, Given, LatentMixture, hermite
+from gpsift.likelihoods.mixture import Expansion, Given, LatentMixture, hermite
 
 # Step in u, and its largest share of the standard deviation of u: right to 1e-9 for df from 0.5 to infinity.
 STEP = 0.35
@@ -28,21 +27,9 @@ CUT = 1e-14
 MOST_PRECISIONS = 2000
 
 
-class HeavyTailed(Conditional, Protocol):
-    """Student-t noise around the latent value."""
-
-    @property
-    def df(self) -> float: ...
-
-    @property
-    def noise_scale(self) -> float: ...
-
-
 @dataclass(frozen=True, eq=False)
 class StudentTMixture(LatentMixture):
     """`likelihood`, a Student-t, averaged over latent values N(latent_mean, latent_var), at n points."""
-
-    likelihood: HeavyTailed
 
     @property
     def mean(self) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.likelihoods.base import Likelihood
-from gpsift.tables import read_target
+from gpsift.user_arrays import read_target
 
 
 def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The page: one HTML file that shows an analysis to people who did not make it.
 
 In goes the record of an analysis, out comes a file that needs nothing else: no server, no network, no Python. Read
-`build.py` first. `answer.py`, `sheet.py`, `table.py` and `local.py` turn parts of the record into words and numbers,
+`build.py` first. `answer.py`, `sheet.py`, `table.py` and `rows.py` turn parts of the record into words and numbers,
 `figures.py` draws, the templates lay out, `page.css` and `page.js` travel inside the file.
 """
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from markupsafe import Markup
 
+from gpsift.analysis import Analysis
+from gpsift.analysis.columns import leaders
 from gpsift.page.sheet import predicts
 from gpsift.page.words import count, listed, tag
-
-if TYPE_CHECKING:
-    from gpsift.analysis.record import Analysis
-    from gpsift.results import Ranking
-
-# A column leads with the first if its score is at least this share of the first one's.
-LEADS = 0.5
-MOST_NAMED = 4
+from gpsift.results import Ranking
 
 
 def answer(analysis: Analysis) -> list[Markup]:
@@ -37,13 +30,6 @@ def answer(analysis: Analysis) -> list[Markup]:
         verb = "matters" if len(names) == 1 else "matter"
         first = Markup("For {}, {} {} most among {}.").format(target, listed(names), verb, _columns(ranking))
     return [first, Markup("{}, {}.").format(_enough(analysis), predicts(analysis))]
-
-
-def leaders(ranking: Ranking) -> list[str]:
-    """The columns at the top of a ranking, at most four; none where every score is 0."""
-    top = ranking.scores.max()
-    leading = [j for j in ranking.order if top > 0 and ranking.scores[j] >= LEADS * top]
-    return [ranking.names[j] for j in leading[:MOST_NAMED]]
 
 
 def _columns(ranking: Ranking) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import secrets
+from collections.abc import Hashable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpsift.analysis import Analysis
+from gpsift.analysis.rows import rows_of
+from gpsift.atomic import written_whole
+from gpsift.findings import told
 from gpsift.page.answer import answer
 from gpsift.page.embed import bokeh_script, own, policy, script_data
-from gpsift.page.local import shown_rows
+from gpsift.page.rows import payload
 from gpsift.page.sheet import data_lines, quality_lines
-from gpsift.page.table import first_size, relevance_table
+from gpsift.page.table import relevance_table
 from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
-
-if TYPE_CHECKING:
-    from gpsift.analysis.record import Analysis
-    from gpsift.results import Path as SearchPath
-    from gpsift.results import Stability
 
 # A table with more columns than this opens with the first of them only.
 SHORT_TABLE = 25
@@ -40,18 +39,10 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
     Path
         Where the page is.
     """
-    path = Path(path)
     text = page_text(analysis)
-    # Opened like any other file, so that it has the permissions that the user's files have.
-    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.part")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
@@ -68,7 +59,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
 
     from gpsift.page import figures
 
-    rows = shown_rows(analysis)
+    rows = rows_of(analysis)
     items = {}
     if rows is not None:
         items["strips"] = figures.pointwise_strips(rows, "figure-strips")
@@ -98,43 +89,23 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         strips=min(figures.MOST_STRIPS, len(analysis.leading.names)),
         most_strips=figures.MOST_STRIPS,
         ramp=figures.RAMP,
-        sizes=size_lines(analysis.path),
-        stability=stability_lines(analysis.stability, first_size(analysis)),
-        first=first_size(analysis),
+        sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
+        stability=stability_lines(analysis),
+        first=analysis.n_first,
+        cautions=told(analysis.cautions),
         count=count,
         now=(now or datetime.now().astimezone()).strftime("%d %B %Y, %H:%M"),
         versions=analysis.leading.details.get("versions", {}),
-        data=script_data({"figures": items, "rows": None if rows is None else rows.payload()}),
+        data=script_data({"figures": items, "rows": None if rows is None else payload(analysis, rows)}),
         style=own("page.css"),
         scripts=scripts,
         policy=policy(scripts),
     )
 
 
-def size_lines(path: SearchPath | None) -> list[dict[str, Any]]:
-    """A line for each size of the path."""
-    if path is None:
-        return []
-    added = ["" if size == 0 else path.names[path.order[size - 1]] for size in path.sizes]
-    return [
-        {"size": int(size), "added": name, "elpd": value, "diff": diff, "se": se}
-        for size, name, value, diff, se in zip(path.sizes, added, path.elpd, path.diff, path.diff_se, strict=True)
-    ]
-
-
-def stability_lines(stability: Stability | None, k: int) -> list[dict[str, Any]]:
+def stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     """A line for each column, the best mean rank first."""
-    if stability is None:
+    found = analysis.stability
+    if found is None:
         return []
-    shares = dict(zip(stability.names, stability.in_first(k), strict=True))
-    return [
-        {
-            "name": line["feature"],
-            "mean": line["mean_rank"],
-            "best": line["best_rank"],
-            "worst": line["worst_rank"],
-            "first": line["first"],
-            "in_first": shares[str(line["feature"])],
-        }
-        for line in stability.to_frame().to_dict("records")
-    ]
+    return found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order]).to_dict("records")

@@ -8,7 +8,7 @@ too, so that Bokeh's own tooltips, which follow no style sheet of ours, are not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from bokeh.core.types import ID
@@ -23,11 +23,9 @@ from bokeh.models import (
 from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
+from gpsift.analysis.rows import Rows
 from gpsift.page.words import count, shortened, signed
-
-if TYPE_CHECKING:
-    from gpsift.page.local import Rows
-    from gpsift.results import Path, Stability
+from gpsift.results import Path, Stability
 
 MOST_STRIPS = 20
 STRIP_HEIGHT, FRAME_HEIGHT = 38, 64
@@ -128,7 +126,7 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     """The rank of each column in every sample, a jittered dot each, columns by mean rank."""
     ranks = stability.ranks
-    shown = np.argsort(ranks.mean(axis=0), kind="stable")[:MOST_STRIPS]
+    shown = stability.order[:MOST_STRIPS]
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
     jitter = np.random.default_rng(0).uniform(-1.0, 1.0, size=(2, len(shown), len(ranks)))
     x = ranks[:, shown].T + 0.28 * jitter[0]
@@ -145,7 +143,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     dots = plot.scatter("x", "y", source=source, size=6, fill_alpha=0.55, line_color=None, name="dots")
     dots.glyph.tags = [{"fill_color": "first"}]
     means = plot.scatter(
-        ranks[:, shown].mean(axis=0), np.arange(len(shown)), marker="dash", angle=np.pi / 2, size=20, line_width=2.4
+        stability.mean_ranks[shown], np.arange(len(shown)), marker="dash", angle=np.pi / 2, size=20, line_width=2.4
     )
     means.glyph.tags = [{"line_color": "accent"}]
     if stability.n_features <= MOST_STRIPS:

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
+from gpsift.analysis import Analysis
 from gpsift.page.words import count, listed, number, percent, signed, tag, value_text
 
-if TYPE_CHECKING:
-    from gpsift.analysis.record import Analysis
-
 TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}
-KERNELS = {
-    "SquaredExponential": "squared exponential",
-    "Matern32": "Matérn 3/2",
-    "Matern52": "Matérn 5/2",
-    "RationalQuadratic": "rational quadratic",
-    "Linear": "linear",
-    "Constant": "constant",
-}
 LIKELIHOODS = {
     "Gaussian": "normal noise",
     "StudentT": "Student-t noise",
@@ -41,7 +30,7 @@ INFERENCES = {
 }
 # The middle of the predictive distribution that calibration is judged by.
 LEVEL = 0.9
-# So many standard errors away from 0 a difference in elpd is called clear.
+# This many standard errors away from 0 a difference in elpd is called clear.
 CLEAR = 2.0
 
 
@@ -64,7 +53,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
         Line("Rows", f"{len(analysis.X):,}"),
         Line("Columns", str(len(analysis.leading.names)), _categories(analysis)),
         Line("Target", tag(analysis.target), _target(analysis)),
-        Line("Kernel", kernel_words(one.kernel)),
+        Line("Kernel", one.kernel.title),
         Line("Likelihood", _likelihood_words(one.likelihood)),
         Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
     ]
@@ -80,9 +69,9 @@ def quality_lines(analysis: Analysis) -> list[Line]:
     quality = analysis.model.quality
     lines = []
     if analysis.task == "classification":
-        right, commonest = accuracy(analysis)
+        right, commonest = analysis.accuracy
         lines.append(Line("Classes right", percent(right), f"{percent(commonest)} by always naming the commonest"))
-        probability, empty = np.exp(quality.lpd.mean()), np.exp(quality.lpd_empty.mean())
+        probability, empty = quality.mean_probability
         lines.append(
             Line(
                 "Probability of what was seen",
@@ -92,7 +81,7 @@ def quality_lines(analysis: Analysis) -> list[Line]:
         )
     else:
         lines.append(Line("Variance explained (R²)", percent(quality.loo_r2), _r2_remark(quality.loo_r2)))
-        inside = float(np.mean(np.abs(quality.pit - 0.5) <= LEVEL / 2))
+        inside = quality.coverage(LEVEL)
         lines.append(
             Line(
                 f"Inside the {percent(LEVEL)} interval", percent(inside), f"of the rows; {percent(LEVEL)} if calibrated"
@@ -113,7 +102,7 @@ def predicts(analysis: Analysis) -> str:
     """How well the model predicts, as the end of a sentence."""
     quality = analysis.model.quality
     if analysis.task == "classification":
-        right, commonest = accuracy(analysis)
+        right, commonest = analysis.accuracy
         return (
             f"and the model names the right class for {percent(right)} of the rows that were left out "
             f"({percent(commonest)} by always naming the commonest)"
@@ -121,19 +110,6 @@ def predicts(analysis: Analysis) -> str:
     if quality.loo_r2 <= 0:
         return "and the model's mean predicts left-out rows no better than one value for all (R² below 0)"
     return f"and the model explains {percent(quality.loo_r2)} of the variance of rows that were left out"
-
-
-def accuracy(analysis: Analysis) -> tuple[float, float]:
-    """Share of the left-out rows whose class has the largest probability, and the share of the commonest class."""
-    y, mean = np.asarray(analysis.y, dtype=int), analysis.model.quality.loo_mean
-    named = mean.argmax(axis=1) if mean.ndim == 2 else (mean > 0.5).astype(int)
-    return float(np.mean(named == y)), float(np.bincount(y).max() / y.size)
-
-
-def kernel_words(kernel: Any) -> str:
-    """Such as "squared exponential + constant"."""
-    terms = getattr(kernel, "terms", (kernel,))
-    return " + ".join(KERNELS.get(type(term).__name__, type(term).__name__) for term in terms)
 
 
 def _likelihood_words(likelihood: Any) -> str:
@@ -159,7 +135,7 @@ def _inducing(model: Any) -> str:
 def _target(analysis: Analysis) -> str | Markup:
     if analysis.classes:
         return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), listed(analysis.classes, 8))
-    low, high = float(np.min(analysis.y)), float(np.max(analysis.y))
+    low, high = float(min(analysis.y)), float(max(analysis.y))
     return f"{TASKS[analysis.task]}, {value_text(low)} to {value_text(high)}"
 
 

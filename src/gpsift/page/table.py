@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift.page.words import aligned, number, ordinal, percent
+from gpsift.analysis import Analysis
+from gpsift.findings import Finding, FindingKind
+from gpsift.page.words import aligned, number, percent
+from gpsift.results import Ranking
 
-if TYPE_CHECKING:
-    from gpsift.analysis.record import Analysis
-    from gpsift.results import Ranking
-
-# ARD disagrees clearly: relative scores differ by this factor, places by this many and by this share of all places, for
-# a column that matters to one of the rankings.
-DISAGREE_FACTOR = 2.0
-DISAGREE_PLACES = 2
-DISAGREE_SHARE = 0.2
-MATTERS = 0.1
-# A column matters for few rows: its largest pointwise score is this multiple of its mean (of a thousand values of |z|,
-# z normal, it is about 4), and at that row it matters at least so much as the leading column does on average.
-UNEVEN = 5.0
-UNEVEN_MATTERS = 1.0
 LEVEL = 0.9
-MOST_FIRST = 5
-# So many reasons stand below the table; the others can be read by pointing at a flag.
+# This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10
 
 
@@ -46,14 +33,6 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Flag:
-    """Something odd about a column: in two words beside its name, and in a sentence below the table."""
-
-    badge: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Column:
     """A line of the table: a column of the data."""
 
@@ -62,7 +41,7 @@ class Column:
     score: Cell
     bars: tuple[tuple[str, float], ...]
     cells: tuple[Cell, ...]
-    flags: tuple[Flag, ...]
+    flags: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -85,14 +64,8 @@ def relevance_table(analysis: Analysis) -> RelevanceTable:
     """Everything that the rankings say of each column, side by side."""
     leading, label = analysis.leading, next(iter(analysis.rankings))
     parts = [*_shares(leading), *_draws(analysis), *_others(analysis), *_extremes(leading)]
-    notes = disagreements(analysis)
-    uneven = matter_for_few(leading)
-    for name in uneven:
-        j = leading.names.index(name)
-        assert leading.pointwise is not None
-        ratio = leading.pointwise[:, j].max() / leading.scores[j]
-        flag = Flag("few rows", f"it matters for few rows: its largest value is {ratio:.0f} times its mean.")
-        notes.setdefault(name, []).append(flag)
+    odd = analysis.odd_columns
+    uneven = [each.data["column"] for each in odd if each.kind is FindingKind.MATTERS_FOR_FEW_ROWS]
     largest = float(leading.scores.max()) or 1.0
     scores = _cells(leading.scores)
     columns = tuple(
@@ -105,7 +78,7 @@ def relevance_table(analysis: Analysis) -> RelevanceTable:
                 for term, share in (leading.shares or {"mean": np.ones_like(leading.scores)}).items()
             ),
             cells=tuple(cells[j] for _, cells in parts),
-            flags=tuple(notes.get(leading.names[j], ())),
+            flags=tuple(each for each in odd if each.data["column"] == leading.names[j]),
         )
         for place, j in enumerate(leading.order, start=1)
     )
@@ -118,55 +91,9 @@ def relevance_table(analysis: Analysis) -> RelevanceTable:
     )
 
 
-def disagreements(analysis: Analysis) -> dict[str, list[Flag]]:
-    """Columns that ARD places clearly apart from all other rankings, with one line why."""
-    if "ARD" not in analysis.rankings or len(analysis.rankings) < 2:
-        return {}
-    ard = analysis.rankings["ARD"]
-    others = {label: ranking for label, ranking in analysis.rankings.items() if label != "ARD"}
-    apart = max(DISAGREE_PLACES, DISAGREE_SHARE * len(ard.names))
-    notes: dict[str, list[Flag]] = {}
-    for name in set(ard.names) & set(analysis.leading.names):
-        by_ard, place = _relative(ard, name), _place(ard, name)
-        found = [(_relative(each, name, root=label == "VAR"), _place(each, name)) for label, each in others.items()]
-        places = " and ".join(f"{label} {ordinal(at)}" for label, (_, at) in zip(others, found, strict=True))
-        above = all(by_ard > DISAGREE_FACTOR * r and place <= at - apart for r, at in found)
-        below = all(r > DISAGREE_FACTOR * by_ard and place >= at + apart for r, at in found)
-        if above and by_ard >= MATTERS:
-            why = "a short length-scale with a small effect: the function bends along it, but does not move far."
-        elif below and max(r for r, _ in found) >= MATTERS:
-            why = "a long length-scale with a strong, nearly straight effect."
-        else:
-            continue
-        notes[name] = [Flag("ARD disagrees", f"ARD places it {ordinal(place)}, {places}: {why}")]
-    return notes
-
-
-def matter_for_few(ranking: Ranking) -> list[str]:
-    """Columns whose largest pointwise score is far above their mean, and not small beside the others."""
-    if ranking.pointwise is None:
-        return []
-    largest, mean = ranking.pointwise.max(axis=0), ranking.pointwise.mean(axis=0)
-    few = (largest > UNEVEN * mean) & (largest > UNEVEN_MATTERS * mean.max())
-    return [ranking.names[j] for j in ranking.order if few[j]]
-
-
-def first_size(analysis: Analysis) -> int:
-    """The k of "among the first k": the suggested size where there is one, else at most five."""
-    p = len(analysis.leading.names)
-    selected = analysis.selected
-    return min(p - 1, len(selected)) or 1 if selected else max(1, min(MOST_FIRST, p // 2))
-
-
 def column_units(ranking: Ranking) -> str:
     """The units of the scores, in the words of the page: a feature is a column of the user's table."""
     return ranking.units.replace("feature", "column")
-
-
-def _relative(ranking: Ranking, name: str, *, root: bool = False) -> float:
-    score, largest = ranking.scores[ranking.names.index(name)], ranking.scores.max()
-    relative = float(score / largest) if largest > 0 else 0.0
-    return float(np.sqrt(relative)) if root else relative
 
 
 def _place(ranking: Ranking, name: str) -> int:
@@ -198,8 +125,8 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     leading = analysis.leading
     if leading.draws is None:
         return []
-    k = first_size(analysis)
-    chances = leading.rank_probability[:, :k].sum(axis=1)
+    k = analysis.n_first
+    chances = leading.in_first_probability(k)
     spans = [Cell(f"{number(low)} – {number(high)}", float(high - low)) for low, high in leading.interval(LEVEL)]
     return [
         (
@@ -234,9 +161,8 @@ def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
 
 
 def _extremes(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
-    if ranking.pointwise is None:
+    ratios = ranking.unevenness
+    if ratios is None:
         return []
-    largest, mean = ranking.pointwise.max(axis=0), ranking.pointwise.mean(axis=0)
-    ratios = np.divide(largest, mean, out=np.full_like(mean, np.nan), where=mean > 0)
     cells = [Cell(f"{ratio:.1f} ×", float(ratio)) if np.isfinite(ratio) else Cell("–", None) for ratio in ratios]
     return [(Head("max / mean", "Largest score at a row beside the mean over all rows"), cells)]

@@ -16,7 +16,7 @@ LARGE = 1e9
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, without an exponent where that can be read."""
+    """A number with this many significant digits, without an exponent where that can be read."""
     if not np.isfinite(value):
         return "–"
     value = float(value)
@@ -66,12 +66,6 @@ def tag(name: str) -> Markup:
     return Markup('<span class="name"{}>{}</span>').format(full, short)
 
 
-def ordinal(n: int) -> str:
-    """Such as "1st", "12th"."""
-    suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{suffix}"
-
-
 def shortened(text: str, length: int = NAME_LENGTH) -> str:
     """A text that fits; the middle goes, because long names tend to differ at their ends."""
     text = " ".join(str(text).split())
@@ -104,7 +98,7 @@ def sentence(text: str) -> str:
 
 
 def aligned(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
-    """Numbers of one column, with as many places as its largest has for so many digits; below that "<0.001"."""
+    """Numbers of one column, with as many places as its largest has for this many digits; below that "<0.001"."""
     finite = [abs(value) for value in values if np.isfinite(value)]
     largest = max(finite, default=0.0)
     if largest == 0 or not 1e-3 <= largest < 1e5:

@@ -37,14 +37,14 @@ def jittered_ranks(stability: Stability, *, ax: Axes | None = None) -> Axes:
     import matplotlib.pyplot as plt
 
     ranks = stability.ranks
-    shown = np.argsort(ranks.mean(axis=0), kind="stable")[:MOST_FEATURES]
+    shown = stability.order[:MOST_FEATURES]
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 1.4 + 0.28 * len(shown)), layout="constrained")
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, size=(2, *ranks.shape))
     for place, j in enumerate(shown):
         ax.scatter(ranks[:, j] + jitter[0, :, j], place + jitter[1, :, j], s=8, color=BLUE, alpha=0.5, linewidths=0)
-        ax.plot(ranks[:, j].mean(), place, "|", color=ORANGE, markersize=12, markeredgewidth=2)
+        ax.plot(stability.mean_ranks[j], place, "|", color=ORANGE, markersize=12, markeredgewidth=2)
     ax.set_yticks(np.arange(len(shown)), [short(stability.names[j]) for j in shown])
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlim(0.5, stability.n_features + 0.5)

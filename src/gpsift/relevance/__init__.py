@@ -2,8 +2,9 @@
 
 Each file is one measure: `kl.py` and `var.py` are the paper's two, `derivative.py` and `rate.py` are other people's,
 `ard.py` is the one that the paper argues against. `rank.py` is the verb that applies a measure and makes the record;
-`named.py` reads measures that are given by name, `groups.py` is for features that are scored together. Read
-`measure.py` (the contract), then `kl.py`.
+`named.py` reads measures that are given by name, `points.py` where to look, `scored.py` what is scored: features,
+groups of them (`groups.py`) and categories (`categories.py`, `training_levels.py`). `everywhere.py` sums over rows that
+live elsewhere, `conditionals.py` is for VAR. Read `measure.py` (the contract), then `kl.py`.
 """
 
 from gpsift.relevance.ard import ARD

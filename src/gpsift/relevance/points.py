@@ -10,7 +10,7 @@ import numpy as np
 from gpsift.cluster import ClusterRows, missing, read_collections
 from gpsift.inputs import Inputs, Points
 from gpsift.relevance.measure import Measure
-from gpsift.tables import is_dask, read_features, refuse_not_finite
+from gpsift.user_arrays import is_dask, read_features, refuse_not_finite
 
 # Of rows that are elsewhere, at most this many are scored point by point.
 KEPT_ROWS = 10_000

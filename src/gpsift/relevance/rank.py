@@ -11,9 +11,9 @@ import numpy as np
 import scipy
 
 from gpsift.adapters import as_reference
-from gpsift.counted import counted
 from gpsift.inputs import Inputs
 from gpsift.notices import notice
+from gpsift.progress import counted
 from gpsift.reference import Reference
 from gpsift.relevance.everywhere import scores_everywhere
 from gpsift.relevance.groups import group_coordinates

@@ -33,7 +33,7 @@ from gpsift.inputs import Points
 from gpsift.linalg import solve_lower
 from gpsift.reference import Reference
 from gpsift.relevance.measure import Groups, Measure, Relevance, feature_scale
-from gpsift.tables import constant_columns
+from gpsift.user_arrays import constant_columns
 
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
 # matrix with a condition number of 1e12 has no inverse worth the name.

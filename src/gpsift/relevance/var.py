@@ -19,8 +19,8 @@ from numbers import Integral
 import numpy as np
 from scipy.special import ndtri
 
-from gpsift.counted import counted
 from gpsift.inputs import Points
+from gpsift.progress import counted
 from gpsift.reference import Reference
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals

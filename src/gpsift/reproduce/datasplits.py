@@ -13,12 +13,12 @@ from gpsift.datasets import Dataset
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.notices import Notices
 from gpsift.relevance import RATE, Measure, rank
-from gpsift.reproduce.settings import Settings
+from gpsift.reproduce.settings import Result, Settings
 from gpsift.selection.data import Data
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.metrics import prediction_metrics
-from gpsift.selection.submodels import Result, as_parent, fit_submodel, score
-from gpsift.work import Bench, Checkpoint, Task, fingerprint
+from gpsift.selection.submodels import SubmodelFit, as_parent, fit_submodel
+from gpsift.work import Task, Work, fingerprint
 
 # Beyond the paper: what it names as the stronger relatives, on the smaller regression sets.
 EXTRA = ("RATE", "projection")
@@ -55,7 +55,7 @@ def random_split(n: int, n_train: int, split: int, seed: int) -> tuple[np.ndarra
     return np.sort(order[:n_train]), np.sort(order[n_train:])
 
 
-def run_splits(dataset: Dataset, settings: Settings, checkpoint: Checkpoint | None) -> Tables:
+def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
     """All splits of a data set."""
     data = Data(dataset.X.to_numpy(float), dataset.y.to_numpy(float), tuple(dataset.X.columns), {})
     likelihood = "bernoulli" if dataset.is_classification else "gaussian"
@@ -71,12 +71,10 @@ def run_splits(dataset: Dataset, settings: Settings, checkpoint: Checkpoint | No
     sampled = [Task(f"sampled {s}", (*parts[s], replace(model, hyper=settings.nuts))) for s in range(n_nuts)]
     beyond = [Task(f"extra {s}", (*parts[s], model, min(largest, LARGEST_EXTRA))) for s in range(n_extra)]
     total = len(tasks) + len(sampled) + len(beyond)
-    with Bench(
-        jobs=settings.jobs, checkpoint=checkpoint, progress=settings.progress, title=dataset.name, total=total
-    ) as bench:
-        results = bench.run(compare_rankings, tasks)
-        extra = bench.run(extra_rankings, beyond)
-        drawn = bench.run(sampled_reference, sampled)
+    with work.runner(dataset.name, total, identity(dataset, settings)) as runner:
+        results = runner.run(compare_rankings, tasks)
+        extra = runner.run(extra_rankings, beyond)
+        drawn = runner.run(sampled_reference, sampled)
     return Tables(
         scores=_score_table(results, data.names),
         curves=pd.concat([_curve_table(results), _curve_table(extra)], ignore_index=True),
@@ -128,7 +126,7 @@ def sampled_reference(train: Data, test: Data, model: GP) -> Result:
     with Notices():
         fitted = fit_submodel(train, model, columns, parent=None, starts=None)
         assert isinstance(fitted, DrawnGP)
-        return {**_metrics(score(fitted, columns, test), test, model), **dict(fitted.diagnostics)}
+        return {**_metrics(SubmodelFit.of(fitted, columns, test), test, model), **dict(fitted.diagnostics)}
 
 
 def _fit_full(train: Data, model: GP) -> FittedGP:
@@ -143,7 +141,7 @@ def _curves(
     """Metrics of the submodels along each order; methods that agree on a set of features share its fit."""
     parent, known = as_parent(full, model.hyper), {}
     everything = tuple(range(len(train.names)))
-    known[everything] = _metrics(score(full, everything, test), test, model)
+    known[everything] = _metrics(SubmodelFit.of(full, everything, test), test, model)
     curves: dict[str, list[dict[str, float]]] = {}
     for name, order in orders.items():
         curves[name] = []
@@ -151,16 +149,15 @@ def _curves(
             columns = tuple(sorted(order[:size]))
             if columns not in known:
                 fitted = fit_submodel(train, model, columns, parent=parent, starts=SUBMODEL_STARTS)
-                known[columns] = _metrics(score(fitted, columns, test), test, model)
+                known[columns] = _metrics(SubmodelFit.of(fitted, columns, test), test, model)
             curves[name].append({"size": size, **known[columns]})
     return curves
 
 
-def _metrics(scored: Result, test: Data, model: GP) -> dict[str, Any]:
+def _metrics(fit: SubmodelFit, test: Data, model: GP) -> dict[str, Any]:
     classes = model.likelihood == "bernoulli"
-    mean = np.asarray(scored["mean"])
-    found = dict(prediction_metrics(test.y, mean, classes=classes))
-    return {"mlpd": float(np.mean(scored["lpd"])), "mse": float(np.mean((test.y - mean) ** 2)), **found}
+    found = dict(prediction_metrics(test.y, fit.mean, classes=classes))
+    return {"mlpd": float(np.mean(fit.lpd)), "mse": float(np.mean((test.y - fit.mean) ** 2)), **found}
 
 
 def _score_table(results: Sequence[Result], names: Sequence[str]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from gpsift.reproduce.claims import Verdict
 from gpsift.reproduce.datasplits import Tables
 from gpsift.reproduce.settings import Settings
 from gpsift.reproduce.store import read_splits, read_table, write_splits, write_table, write_text
-from gpsift.work import Checkpoint
 
 DATA_SETS = ("concrete", "housing", "automobile", "crime", "pima")
 TOYS = ("toy", "delta", "pointwise", "cost")
@@ -26,6 +25,9 @@ EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
 
 # Of `summary.json`; new names may be added under the same number.
 SCHEMA = "gpsift-reproduction/1"
+
+# Of each experiment, in its folder.
+CHECKPOINT = "checkpoint.sqlite"
 
 Say = Callable[[str], None]
 
@@ -40,7 +42,7 @@ def run(experiment: str, settings: Settings, say: Say = print) -> Path:
         folder = settings.out / name
         folder.mkdir(exist_ok=True)
         if not settings.resume:
-            (folder / "checkpoint.sqlite").unlink(missing_ok=True)
+            (folder / CHECKPOINT).unlink(missing_ok=True)
         (_run_data_set if name in DATA_SETS else _run_toy)(name, settings, folder)
         say(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
     return summarise(settings.out, say)
@@ -62,14 +64,14 @@ def _run_toy(name: str, settings: Settings, folder: Path) -> None:
         table = toyruns.run_cost(settings)
         figures.save(figures.cost(table), folder, "cost")
     else:
-        checkpoint = Checkpoint(folder / "checkpoint.sqlite", toyruns.identity(settings))
+        work = replace(settings.work, checkpoint=folder / CHECKPOINT)
         if name == "toy":
-            table = toyruns.run_toys(settings, checkpoint)
+            table = toyruns.run_toys(settings, work)
             figures.save(figures.toy_functions(), folder, "functions")
             figures.save(figures.toy_scores(table, 8), folder, "relevance")
             figures.save(figures.toy_scores(table, toyruns.MANY_FEATURES), folder, "relevance-50")
         else:
-            table = toyruns.run_deltas(settings, checkpoint)
+            table = toyruns.run_deltas(settings, work)
             figures.save(figures.delta_scores(table), folder, "steps")
     write_table(table, folder / f"{name}.csv")
 
@@ -85,14 +87,13 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
             "The full model is sampled by nutpie: pip install 'gpsift[nuts]', or leave it out: --sampled 0."
         )
     dataset = load(name, **options)
-    checkpoint = Checkpoint(folder / "checkpoint.sqlite", datasplits.identity(dataset, settings))
     began = time.perf_counter()
-    tables = datasplits.run_splits(dataset, settings, checkpoint)
+    tables = datasplits.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
     facts = {
         "seconds of this run": round(time.perf_counter() - began, 1),
         "prior": settings.prior,
         "covariance": settings.covariance,
-        "jobs": settings.jobs,
+        "jobs": settings.work.jobs,
         "splits": int(tables.curves.split.nunique()),
     }
     write_splits(tables, folder, facts)

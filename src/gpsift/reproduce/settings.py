@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gpsift.gp import MAP, NUTS, HalfT, InverseGamma
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.relevance.conditionals import Covariance
+from gpsift.work import Work
 
 # Inverse gamma densities have their mode at scale / (shape + 1): 5 standard deviations of a feature, and 0.83.
 LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0, 5.0)}
+# What a task gives: numbers, text, lists and arrays by name.
+Result = dict[str, Any]
 METHODS = ("ARD", "KL", "VAR")
 
 
@@ -26,8 +30,6 @@ class Settings:
         Random splits of each data set; the paper has 50.
     toys : int
         Data sets of each toy; the paper has 200, and a quarter of that where it says 50.
-    jobs : int
-        Processes.
     quick : bool
         A smoke run: few splits, small sizes, few draws.
     resume : bool
@@ -45,13 +47,13 @@ class Settings:
     seed : int
     folder : path or None
         Where the data are, if not to be fetched.
-    progress : bool or None
+    work : Work
+        Processes and progress; finished parts are kept in `out` by themselves.
     """
 
     out: Path
     splits: int = 50
     toys: int = 200
-    jobs: int = 2
     quick: bool = False
     resume: bool = False
     prior: str = "long"
@@ -63,7 +65,7 @@ class Settings:
     largest_size: int = 30
     seed: int = 0
     folder: Path | None = None
-    progress: bool | None = None
+    work: Work = Work(jobs=2)
     quick_limits: dict[str, int] = field(
         default_factory=lambda: {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from gpsift.atomic import written_whole
 from gpsift.reproduce.datasplits import Tables
 
 
@@ -20,9 +20,8 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """A text file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def read_table(path: Path) -> pd.DataFrame | None:

@@ -14,10 +14,9 @@ from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.gp import GP, ML2, FittedGP
 from gpsift.notices import Notices
 from gpsift.relevance import ARD, KL, VAR, rank
-from gpsift.reproduce.settings import Settings
-from gpsift.selection.submodels import Result
+from gpsift.reproduce.settings import Result, Settings
 from gpsift.threads import blas_threads_for
-from gpsift.work import Bench, Checkpoint, Task
+from gpsift.work import Task, Work
 
 N_TRAIN = 300
 LAWS: tuple[Law, ...] = ("uniform", "normal")
@@ -35,7 +34,7 @@ def identity(settings: Settings) -> Mapping[str, str]:
     return {"toy": f"n = {N_TRAIN}", "starts": str(_hyper(settings).starts), "seed": str(settings.seed)}
 
 
-def run_toys(settings: Settings, checkpoint: Checkpoint | None) -> pd.DataFrame:
+def run_toys(settings: Settings, work: Work) -> pd.DataFrame:
     """Scores on many data sets: law, p, data set, method, feature, whether it is relevant, score."""
     n_toys, n_many = settings.limited("toys"), max(1, settings.limited("toys") // SUPPLEMENT_SHARE)
     wanted = [(law, 8, number) for law in LAWS for number in range(n_toys)]
@@ -43,7 +42,7 @@ def run_toys(settings: Settings, checkpoint: Checkpoint | None) -> pd.DataFrame:
     tasks = [
         Task(f"{law} {p} {number}", (law, p, _seed(settings, number), _hyper(settings))) for law, p, number in wanted
     ]
-    results = _run(toy_scores, tasks, settings, checkpoint, "toys")
+    results = _run(toy_scores, tasks, settings, work, "toys")
     relevant = {p: paper_toy(n=2, p=p).relevant for p in (8, MANY_FEATURES)}
     rows = [
         {
@@ -62,11 +61,11 @@ def run_toys(settings: Settings, checkpoint: Checkpoint | None) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def run_deltas(settings: Settings, checkpoint: Checkpoint | None) -> pd.DataFrame:
+def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
     """KL scores by the size of the step: delta, data set, feature, score."""
     n_toys = max(1, settings.limited("toys") // SUPPLEMENT_SHARE)
     tasks = [Task(f"delta {number}", (_seed(settings, number), _hyper(settings))) for number in range(n_toys)]
-    results = _run(delta_scores, tasks, settings, checkpoint, "step sizes")
+    results = _run(delta_scores, tasks, settings, work, "step sizes")
     rows = [
         {"delta": float(delta), "data_set": number, "feature": j + 1, "score": value}
         for number, result in enumerate(results)
@@ -140,13 +139,9 @@ def _seed(settings: Settings, number: int) -> int:
     return 10_000 * settings.seed + number
 
 
-def _run(
-    function: Any, tasks: Sequence[Task], settings: Settings, checkpoint: Checkpoint | None, title: str
-) -> list[Result]:
-    with Bench(
-        jobs=settings.jobs, checkpoint=checkpoint, progress=settings.progress, title=title, total=len(tasks)
-    ) as bench:
-        return bench.run(function, tasks)
+def _run(function: Any, tasks: Sequence[Task], settings: Settings, work: Work, title: str) -> list[Result]:
+    with work.runner(title, len(tasks), identity(settings)) as runner:
+        return runner.run(function, tasks)
 
 
 def _seconds(gp: FittedGP, measure: Any) -> float:

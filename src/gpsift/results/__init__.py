@@ -6,9 +6,10 @@ from gpsift.results.projection import Projection, ProjectionPath
 from gpsift.results.quality import Quality, SampledQuality
 from gpsift.results.ranking import Ranking
 from gpsift.results.stability import Stability
-from gpsift.results.suggestion import Suggestion, Verdict
+from gpsift.results.suggestion import Baseline, Suggestion, Verdict
 
 __all__ = [
+    "Baseline",
     "Path",
     "Prediction",
     "Projection",

@@ -58,8 +58,10 @@ class Path(Savable):
         The order found in each fold, where there are several.
     suggestion : Suggestion or None
         How many units are enough, by the rule of one standard error; other rules by `suggest_size`.
-    notes : tuple of str
-        What a reader should know.
+    notices : tuple of str
+        What the fit and the ranking of all rows warned of.
+    unconverged : int
+        In how many submodels the search for hyperparameters did not converge.
     details : mapping
         The choices that were made, and the versions of what computed them.
     """
@@ -82,8 +84,16 @@ class Path(Savable):
     kl: np.ndarray | None = None
     fold_orders: tuple[np.ndarray, ...] = ()
     suggestion: Suggestion | None = None
-    notes: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    unconverged: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, in words."""
+        if not self.unconverged:
+            return self.notices
+        return (*self.notices, f"the search for hyperparameters did not converge in {self.unconverged} submodel(s)")
 
     @property
     def elpd(self) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.families import Family, Gaussian
-from gpsift.tables import read_target
+from gpsift.user_arrays import read_target
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from gpsift.savable import Savable
+from gpsift.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from gpsift.gp import FittedGP
-
-NAMES_SHOWN = 8
+Model = TypeVar("Model")  # of the submodel, which lives in a room above
 # A divergence in nats that is rounding error.
 NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(Savable):
+class Projection(Savable, Generic[Model]):
     """The projection of a model on some of its features.
 
     Attributes
@@ -53,7 +52,7 @@ class Projection(Savable):
         start from here.
     """
 
-    gp: FittedGP
+    gp: Model
     features: tuple[int, ...]
     names: tuple[str, ...]
     kl: float
@@ -77,9 +76,8 @@ class Projection(Savable):
         return float(explained_share(np.array(self.kl), self.kl_empty))
 
     def __repr__(self) -> str:
-        names = ", ".join(self.names[:NAMES_SHOWN]) + (", ..." if len(self.names) > NAMES_SHOWN else "")
         lines = [
-            f"Projection on {len(self.names)} of {self.n_features} features: {names or 'none'}",
+            f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
             f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
             f"{100.0 * self.explained:.1f} % explained",
         ]

@@ -74,6 +74,15 @@ class Quality:
         return float(np.std(self.lpd - self.lpd_empty, ddof=1) * np.sqrt(self.lpd.size))
 
     @property
+    def mean_probability(self) -> tuple[float, float]:
+        """Geometric mean of the probability, or density, of what was left out: the model's and that without inputs."""
+        return float(np.exp(self.lpd.mean())), float(np.exp(self.lpd_empty.mean()))
+
+    def coverage(self, level: float) -> float:
+        """Share of the rows inside the central predictive interval of a level; that level if calibrated."""
+        return float(np.mean(np.abs(self.pit - 0.5) <= level / 2))
+
+    @property
     def explains(self) -> bool:
         """Whether the inputs help: `elpd_diff` above 0, and `evidence_gain` above `n_searched`.
 

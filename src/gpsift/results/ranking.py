@@ -93,6 +93,26 @@ class Ranking(Savable):
         places = np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1)
         return np.mean(places[:, :, None] == np.arange(draws.shape[1]), axis=0)
 
+    def in_first_probability(self, k: int) -> np.ndarray:
+        """Share of the draws in which a feature is among the first k, (p,)."""
+        return self.rank_probability[:, :k].sum(axis=1)
+
+    @property
+    def unevenness(self) -> np.ndarray | None:
+        """The largest pointwise score of each feature over its mean, (p,), NaN where that is 0; None without them."""
+        if self.pointwise is None:
+            return None
+        largest, mean = self.pointwise.max(axis=0), self.pointwise.mean(axis=0)
+        return np.divide(largest, mean, out=np.full_like(mean, np.nan), where=mean > 0)
+
+    @property
+    def mean_shares(self) -> np.ndarray | None:
+        """How much of the squared score at each point moves the mean, (n, p); None where it has no such parts."""
+        if set(self.terms) != {"mean", "variance"}:
+            return None
+        mean, total = self.terms["mean"], self.terms["mean"] + self.terms["variance"]
+        return mean / np.where(total > 0, total, 1.0)
+
     def _known_draws(self) -> np.ndarray:
         if self.draws is None:
             raise ValueError("One fit has no interval of its scores; draw the hyperparameters: GP(hyper=NUTS()).")

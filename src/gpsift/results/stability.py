@@ -50,6 +50,16 @@ class Stability(Savable):
         return np.argsort(self.orders, axis=1) + 1
 
     @property
+    def mean_ranks(self) -> np.ndarray:
+        """Mean rank of each feature, (p,)."""
+        return self.ranks.mean(axis=0)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Features by mean rank, the best first."""
+        return np.argsort(self.mean_ranks, kind="stable")
+
+    @property
     def counts(self) -> np.ndarray:
         """How often feature j is at position k, (p, p) with positions as columns."""
         places = np.arange(1, self.n_features + 1)
@@ -88,7 +98,7 @@ class Stability(Savable):
         ranks = self.ranks
         columns = {
             "feature": self.names,
-            "mean_rank": ranks.mean(axis=0),
+            "mean_rank": self.mean_ranks,
             "best_rank": ranks.min(axis=0),
             "worst_rank": ranks.max(axis=0),
             "first": self.in_first(1),

@@ -6,15 +6,90 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
 from gpsift.savable import Savable
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What one rule says: a size, or None if no size qualifies, and the reason in words."""
+class Baseline:
+    """What submodels are compared with: the reference, or a submodel that predicts better than it.
 
+    `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
+    """
+
+    size: int | None = None
+    lead: float = 0.0
+    se: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.size is None:
+            return "the reference"
+        return f"the best submodel (size {self.size}, better than the reference by {self.lead:.1f} +- {self.se:.1f})"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one rule says.
+
+    Attributes
+    ----------
+    rule : {"one-se", "negligible", "explained"}
+    size : int or None
+        The smallest that qualifies; None if none does.
+    n_units : int
+        Of the reference.
+    baseline : Baseline
+    limit : float
+        What the rule asks for: standard errors, a difference in elpd, or a share.
+    diff, se : float or None
+        Difference to the baseline in elpd of the submodel of this size, and its standard error.
+    of : {"elpd", "kl"}
+        What a share is a share of.
+    gain : float
+        What there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
+    reason : str
+        In words.
+    """
+
+    rule: str
     size: int | None
-    reason: str
+    n_units: int
+    baseline: Baseline
+    limit: float
+    diff: float | None = None
+    se: float | None = None
+    of: str = "elpd"
+    gain: float = np.inf
+
+    @property
+    def reason(self) -> str:
+        if self.gain <= 0 and self.of == "elpd":
+            return f"{self.baseline.name} gains nothing in elpd over the smallest submodel of the path"
+        enough, none = self._phrases()
+        if self.size is None:
+            return none
+        if self.size == 0:
+            return f"no feature is needed: the empty model is {enough}"
+        return f"{self.size} of {self.n_units} is the smallest size {enough}"
+
+    def _phrases(self) -> tuple[str, str]:
+        """How the smallest size that qualifies does, and that none does."""
+        name = self.baseline.name
+        beside = f"in elpd ({self.diff:.1f} +- {self.se:.1f})" if self.diff is not None else "in elpd"
+        if self.rule == "one-se":
+            near = f"within one standard error of {name}"
+            return f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
+        if self.rule == "negligible":
+            return (
+                f"less than {self.limit:g} behind {name} {beside}",
+                f"every submodel of the path is at least {self.limit:g} behind {name} in elpd",
+            )
+        gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
+        share = f"{self.limit:.0%}"
+        return f"at {share} or more of the {gained}", f"no submodel of the path reaches {share} of the {gained}"
 
 
 @dataclass(frozen=True, repr=False)

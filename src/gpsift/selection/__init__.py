@@ -1,5 +1,6 @@
 """From a ranking to a decision: search over submodels, their size, projection and stability.
 
-`search.py` is the verb and the plan of all fits; `orders.py` and `submodels.py` are the tasks that it hands out,
-`folds.py` says on which rows, `units.py` which columns. `sizes.py` decides how many are enough.
+`search.py` is the verb, `plan.py` all its fits, `tasks.py` what it hands out to processes, `submodels.py` one fit. The
+choices are `orders.py` (in which order features enter), `held_out.py` (on which rows) and `units.py` (which columns).
+`sizes.py` decides how many are enough.
 """

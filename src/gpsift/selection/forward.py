@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from numbers import Integral
 from typing import Any
 
@@ -13,9 +12,10 @@ from gpsift.gp import FittedGP
 from gpsift.results.projection import ProjectionPath
 from gpsift.selection.projection import check_reference
 from gpsift.selection.projector import INDISTINGUISHABLE, Projector, Submodel
-from gpsift.selection.units import Units
+from gpsift.selection.units import Features, Units
 from gpsift.threads import blas_threads_for
-from gpsift.work import Bench, Task
+from gpsift.version import __version__
+from gpsift.work import Runner, Task, Work, fingerprint
 
 # Candidates whose divergences differ by less than this share of that without features are equally good, and the first
 # of them is taken: rounding does not decide.
@@ -29,8 +29,7 @@ def forward_projection(
     force: Iterable[str | int] | str = (),
     groups: Mapping[str, Sequence[str | int]] | None = None,
     left_out: bool = True,
-    jobs: int | None = 1,
-    progress: bool | None = False,
+    work: Work = Work(jobs=1, progress=False),
 ) -> ProjectionPath:
     """Order the features of a fitted model by forward search: each time, add the one that helps the projection most.
 
@@ -49,10 +48,8 @@ def forward_projection(
         Features that enter together.
     left_out : bool
         As in `project`.
-    jobs : int or None
-        Processes that project the candidates of a step; None leaves it to joblib. The result does not depend on it.
-    progress : bool or None
-        Whether to show a bar; None shows one where standard error is a terminal.
+    work : Work
+        Processes that project the candidates of a step, checkpoint and progress.
 
     Returns
     -------
@@ -69,16 +66,14 @@ def forward_projection(
     (['x1', 'x2'], 2)
     """
     check_reference(reference)
-    units = Units.read(reference.inputs.names, groups, force)
+    units = Features(groups=groups, force=force).units(reference.inputs.names)
     largest = _read_max_size(max_size, units)
     n_forced = len(units.forced)
     total = n_forced + sum(len(units) - size for size in range(n_forced, largest))
-    with (
-        blas_threads_for(reference.y_train.size),
-        Bench(jobs=jobs, checkpoint=None, progress=progress, title="projection", total=total) as bench,
-    ):
+    with blas_threads_for(reference.y_train.size):
         projector = Projector(reference, left_out=left_out)
-        chosen, path, n_evaluations = _grow(projector, units, largest, bench)
+        with work.runner("projection", total, _identity(reference, projector, units)) as runner:
+            chosen, path, n_evaluations = _grow(projector, units, largest, runner)
     return ProjectionPath(
         order=tuple(units.names[unit] for unit in chosen),
         members=tuple(units.columns[unit] for unit in chosen),
@@ -94,7 +89,7 @@ def forward_projection(
     )
 
 
-def _grow(projector: Projector, units: Units, largest: int, bench: Bench) -> tuple[list[int], list[Submodel], int]:
+def _grow(projector: Projector, units: Units, largest: int, runner: Runner) -> tuple[list[int], list[Submodel], int]:
     """The units as they enter, the submodel of each size, and the evaluations of all submodels that were tried."""
     chosen: list[int] = []
     path = [projector.empty]
@@ -111,7 +106,7 @@ def _grow(projector: Projector, units: Units, largest: int, bench: Bench) -> tup
             Task(f"{len(chosen)}/{unit}", (projector, units.columns_of([*chosen, unit]), path[-1]))
             for unit in candidates
         ]
-        tried = [_as_submodel(result) for result in bench.run(project_candidate, tasks)]
+        tried = [_as_submodel(result) for result in runner.run(project_candidate, tasks)]
         best = min(submodel.kl for submodel in tried)
         nearest = next(k for k, submodel in enumerate(tried) if submodel.kl <= best + TIE * path[0].kl)
         chosen.append(candidates[nearest])
@@ -120,10 +115,23 @@ def _grow(projector: Projector, units: Units, largest: int, bench: Bench) -> tup
     return chosen, path, n_evaluations
 
 
-def project_candidate(projector: Projector, features: Sequence[int], parent: Submodel) -> dict[str, Any]:
-    """One submodel, as what passes between processes."""
+def _identity(reference: FittedGP, projector: Projector, units: Units) -> Mapping[str, str]:
+    """What the candidates depend on, for a checkpoint."""
+    sites, space = projector.sites, projector.space
+    return {
+        "gpsift": __version__,
+        "reference": fingerprint(
+            projector.X, sites.target, sites.var, sites.noise_var, space.reference, space.labels, reference.likelihood
+        ),
+        "units": units.identity,
+        "points left out": str(projector.left_out),
+    }
+
+
+def project_candidate(projector: Projector, features: Sequence[int], parent: Submodel) -> Submodel:
+    """One submodel."""
     with blas_threads_for(projector.n_points):
-        return asdict(projector.project(features, parent))
+        return projector.project(features, parent)
 
 
 def _as_submodel(result: Mapping[str, Any]) -> Submodel:

@@ -24,7 +24,7 @@ def project(
     *,
     start: Projection | ProjectionPath | None = None,
     left_out: bool = True,
-) -> Projection:
+) -> Projection[FittedGP]:
     r"""The submodel on some of the features whose predictions are nearest to those of a fitted model.
 
     It is conditioned on the same observations, its kernel sees the chosen features only, and its hyperparameters, the
@@ -138,22 +138,22 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
     )
 
 
-def check_reference(reference: Any) -> None:
+def check_reference(given: Any) -> None:
     """Refuse what cannot be projected."""
-    if isinstance(reference, FittedGP):
+    if isinstance(given, FittedGP):
         return
-    if isinstance(reference, DrawnGP):
+    if isinstance(given, DrawnGP):
         raise MissingCapability(
             "A model of many draws has no one projection: project one of its `members`, or a model fitted with "
             "`GP(hyper=MAP())`."
         )
-    kind = type(reference).__name__
-    if isinstance(reference, Reference):
+    kind = type(given).__name__
+    if isinstance(given, Reference):
         raise MissingCapability(f"Projection needs the posterior of a model such as `GP().fit(X, y)`; {kind} has none.")
-    advice = "Pass its `gp_`." if hasattr(reference, "gp_") else "Pass what its `fit(X, y)` returns."
+    advice = "Pass its `gp_`." if hasattr(given, "gp_") else "Pass what its `fit(X, y)` returns."
     raise TypeError(
         f"`reference` must be a fitted model such as `GP().fit(X, y)`, got {kind}. "
-        f"{advice if hasattr(reference, 'fit') else 'Fit a model first.'}"
+        f"{advice if hasattr(given, 'fit') else 'Fit a model first.'}"
     )
 
 

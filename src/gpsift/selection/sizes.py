@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from gpsift.results.path import Path
-from gpsift.results.suggestion import Suggestion, Verdict
+from gpsift.results.suggestion import Baseline, Suggestion, Verdict
 
 Rule = Literal["one-se", "negligible", "explained"]
 RULES: tuple[str, ...] = get_args(Rule)
@@ -21,15 +21,15 @@ SAME = 0.1
 # A submodel that is this many standard errors better than the reference shows that the reference overfits.
 SURELY_BETTER = 2.0
 
-Baseline = Literal["auto", "reference", "best"]
-BASELINES: tuple[str, ...] = get_args(Baseline)
+BaselineChoice = Literal["auto", "reference", "best"]
+BASELINES: tuple[str, ...] = get_args(BaselineChoice)
 
 
 def suggest_size(
     path: Path,
     rule: Rule = "one-se",
     *,
-    baseline: Baseline = "auto",
+    baseline: BaselineChoice = "auto",
     negligible: float = NEGLIGIBLE,
     share: float = EXPLAINED,
 ) -> Suggestion:
@@ -77,87 +77,55 @@ def suggest_size(
         raise ValueError(f"`share` must lie between 0 and 1, got {share}.")
     if not negligible > 0:
         raise ValueError(f"`negligible` must be positive, got {negligible}.")
-    yardstick = _choose_yardstick(path, baseline, negligible)
+    compared = _choose_baseline(path, baseline, negligible)
+    near = compared.diff + np.maximum(compared.se, SAME) >= 0
     verdicts = {
-        "one-se": _within_one_se(path, yardstick),
-        "negligible": _negligibly_behind(path, yardstick, negligible),
-        "explained": _explained(path, yardstick, share),
+        "one-se": _first(path, compared, "one-se", near, 1.0),
+        "negligible": _first(path, compared, "negligible", compared.diff > -negligible, negligible),
+        "explained": _explained(path, compared, share),
     }
     size = verdicts[rule].size
     return Suggestion(rule, tuple(path.features(size)) if size else (), verdicts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Yardstick:
-    """What submodels are compared with: its elpd, their differences to it with standard errors, its name in words."""
+class _Compared:
+    """The baseline with its elpd, and the differences of all submodels to it with standard errors."""
 
+    baseline: Baseline
     elpd: float
     diff: np.ndarray
     se: np.ndarray
-    name: str
 
 
-def _choose_yardstick(path: Path, baseline: Baseline, negligible: float) -> _Yardstick:
-    reference = _Yardstick(path.reference_elpd, path.diff, path.diff_se, "the reference")
+def _choose_baseline(path: Path, wanted: BaselineChoice, negligible: float) -> _Compared:
     best = int(np.argmax(path.diff))
     lead, se = float(path.diff[best]), float(path.diff_se[best])
     overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
-    if baseline == "reference" or lead <= 0 or (baseline == "auto" and not overfits):
-        return reference
+    if wanted == "reference" or lead <= 0 or (wanted == "auto" and not overfits):
+        return _Compared(Baseline(), path.reference_elpd, path.diff, path.diff_se)
     size = int(path.sizes[best])
-    name = f"the best submodel (size {size}, better than the reference by {lead:.1f} +- {se:.1f})"
-    return _Yardstick(float(path.elpd[best]), *path.compared_with(size), name)
+    return _Compared(Baseline(size, lead, se), float(path.elpd[best]), *path.compared_with(size))
 
 
-def _within_one_se(path: Path, yardstick: _Yardstick) -> Verdict:
-    return _first(
-        path,
-        yardstick,
-        yardstick.diff + np.maximum(yardstick.se, SAME) >= 0,
-        f"{{subject}} within one standard error of {yardstick.name} in elpd ({{diff:.1f}} +- {{se:.1f}})",
-        f"no submodel of the path comes within one standard error of {yardstick.name} in elpd",
-    )
-
-
-def _negligibly_behind(path: Path, yardstick: _Yardstick, limit: float) -> Verdict:
-    return _first(
-        path,
-        yardstick,
-        yardstick.diff > -limit,
-        f"{{subject}} less than {limit:g} behind {yardstick.name} in elpd ({{diff:.1f}} +- {{se:.1f}})",
-        f"every submodel of the path is at least {limit:g} behind {yardstick.name} in elpd",
-    )
-
-
-def _explained(path: Path, yardstick: _Yardstick, share: float) -> Verdict:
+def _explained(path: Path, compared: _Compared, share: float) -> Verdict:
     if path.kl is not None:
         known = path.sizes < len(path.kl)
         left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
-        total, what = float(path.kl[0]), "KL divergence"
+        total = float(path.kl[0])
         explained = 1.0 - left / total if total > 0 else np.ones(len(path.sizes))
-    else:
-        total = yardstick.elpd - float(path.elpd[0])
-        what = f"elpd that {yardstick.name} gains over the smallest submodel"
-        if total <= 0:
-            reason = f"{yardstick.name} gains nothing in elpd over the smallest submodel of the path"
-            return Verdict(int(path.sizes[0]), reason)
-        explained = 1.0 - (yardstick.elpd - path.elpd) / total
-    return _first(
-        path,
-        yardstick,
-        explained >= share,
-        f"{{subject}} at {share:.0%} or more of the {what}",
-        f"no submodel of the path reaches {share:.0%} of the {what}",
-    )
+        return _first(path, compared, "explained", explained >= share, share, of="kl", gain=total)
+    total = compared.elpd - float(path.elpd[0])
+    # Where nothing is gained over the smallest submodel, that one is enough.
+    explained = 1.0 - (compared.elpd - path.elpd) / total if total > 0 else np.ones(len(path.sizes))
+    return _first(path, compared, "explained", explained >= share, share, gain=total)
 
 
-def _first(path: Path, yardstick: _Yardstick, qualifies: np.ndarray, reason: str, none: str) -> Verdict:
+def _first(path: Path, compared: _Compared, rule: Rule, qualifies: np.ndarray, limit: float, **facts: Any) -> Verdict:
     """The smallest size that qualifies."""
     where = np.flatnonzero(qualifies)
     if where.size == 0:
-        return Verdict(None, none)
-    place, size = int(where[0]), int(path.sizes[where[0]])
-    subject = (
-        "no feature is needed: the empty model is" if size == 0 else f"{size} of {path.n_units} is the smallest size"
-    )
-    return Verdict(size, reason.format(subject=subject, diff=yardstick.diff[place], se=yardstick.se[place]))
+        return Verdict(rule, None, path.n_units, compared.baseline, limit, **facts)
+    place = int(where[0])
+    diff, se = float(compared.diff[place]), float(compared.se[place])
+    return Verdict(rule, int(path.sizes[place]), path.n_units, compared.baseline, limit, diff, se, **facts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,12 +13,12 @@ from gpsift.notices import Notices, messages
 from gpsift.relevance import Measure, read_measure
 from gpsift.relevance.rank import versions
 from gpsift.results.stability import Stability
-from gpsift.selection.data import Data
-from gpsift.selection.orders import label_of, unit_scores
-from gpsift.selection.submodels import Result, choices, fit_submodel
-from gpsift.selection.units import Units
+from gpsift.selection.data import Data, Observed
+from gpsift.selection.orders import unit_scores
+from gpsift.selection.submodels import choices, fit_submodel
+from gpsift.selection.units import Features, Units
 from gpsift.version import __version__
-from gpsift.work import Bench, Checkpoint, Task, fingerprint
+from gpsift.work import Task, Work
 
 
 def stability(
@@ -30,15 +29,10 @@ def stability(
     n_splits: int = 50,
     train_size: int | float = 0.8,
     model: GP | None = None,
-    groups: Mapping[str, Sequence[str | int]] | None = None,
-    categorical: Iterable[str | int] | None = None,
+    features: Features = Features(),
     seed: int = 0,
-    jobs: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
-    noise_var: Any = None,
-    exposure: Any = None,
-    trials: Any = None,
+    work: Work = Work(),
+    **observed: Unpack[Observed],
 ) -> Stability:
     """Fit and rank on many random samples of the rows.
 
@@ -54,14 +48,14 @@ def stability(
         Share of the rows in each sample, or their number. They are drawn without replacement.
     model : GP, optional
         What to fit; `GP()` by default.
-    groups, categorical
-        As in `rank`: what is ranked is then groups, categories and all other features.
+    features : Features
+        What is ranked is its groups and categories and all other features.
     seed : int
         Of the samples.
-    jobs, checkpoint, progress
-        As in `search`.
-    noise_var, exposure, trials
-        As in `GP.fit`.
+    work : Work
+        Processes, checkpoint and progress.
+    **observed
+        `noise_var`, `exposure`, `trials` as in `GP.fit`.
 
     Returns
     -------
@@ -81,35 +75,34 @@ def stability(
     ----------
     Paananen, Piironen, Andersen and Vehtari (2019), section 4.3.
     """
-    data = Data.read(X, y, {"noise_var": noise_var, "exposure": exposure, "trials": trials})
+    data = Data.read(X, y, observed)
     measure = read_measure(measure)
     model = GP() if model is None else model
-    units = Units.read(data.names, groups, (), categorical)
+    units = features.units(data.names)
     n_rows = _read_train_size(train_size, data.y.size)
     if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 1:
         raise ValueError(f"`n_splits` must be a whole number of at least 1, got {n_splits!r}.")
     samples = random_samples(data.y.size, n_rows, int(n_splits), seed)
     identity = {
         "gpsift": __version__,
-        "data": fingerprint(data.X, data.y, data.names, *sorted(data.extras), *data.extras.values()),
+        "data": data.fingerprint,
         "samples": f"{n_splits} of {n_rows} rows, seed {seed}",
         "model": choices(model),
-        "measure": label_of(measure),
-        "units": f"{units.columns}, categories {units.categorical}",
+        "measure": measure.label,
+        "units": units.identity,
     }
     tasks = [Task(f"sample {i}", (data.take(rows), model, units, measure)) for i, rows in enumerate(samples, start=1)]
-    kept = None if checkpoint is None else Checkpoint(checkpoint, identity)
-    with Bench(jobs=jobs, checkpoint=kept, progress=progress, title="samples", total=len(tasks)) as bench:
-        results = bench.run(rank_sample, tasks)
+    with work.runner("samples", len(tasks), identity) as runner:
+        results = [Sample(**result) for result in runner.run(rank_sample, tasks)]
     return Stability(
-        measure=label_of(measure),
+        measure=measure.label,
         names=units.names,
-        scores=np.array([result["scores"] for result in results]),
+        scores=np.array([result.scores for result in results]),
         n_rows=n_rows,
         seed=seed,
         details={
             "model": choices(model),
-            "notices": tuple(dict.fromkeys(message for result in results for message in result["notices"])),
+            "notices": tuple(dict.fromkeys(message for result in results for message in result.notices)),
             "versions": versions(),
         },
     )
@@ -121,12 +114,20 @@ def random_samples(n: int, size: int, n_samples: int, seed: int) -> list[np.ndar
     return [np.sort(np.random.default_rng(stream).permutation(n)[:size]) for stream in streams]
 
 
-def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Result:
+@dataclass(frozen=True)
+class Sample:
+    """What one sample gave: the score of each unit, and what the fit warned of."""
+
+    scores: list[float]
+    notices: list[str]
+
+
+def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Sample:
     """The scores of all units in one sample."""
     with Notices() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
         scores = unit_scores(fitted, units, measure)
-    return {"scores": scores, "notices": messages(caught)}
+    return Sample(scores, messages(caught))
 
 
 def _read_train_size(train_size: Any, n: int) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from gpsift.hyper.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
 from gpsift.selection.data import Data
 
-Result = dict[str, Any]  # of a task: numbers, text, lists and arrays
 Parent = Mapping[str, Any]  # of a larger model: arguments of `GP.fit`
 
 
@@ -49,16 +48,56 @@ def fit_submodel(
     chosen = submodel(model, columns, starts=starts)
     # A constant ignores its inputs; some column has to be there.
     known: Mapping[str, Any] = {**(parent or {}), **data.extras}
-    return chosen.fit(data.frame(columns or [0]), data.y, **known)
+    return chosen.fit(data.table(columns or [0]), data.y, **known)
 
 
-def score(fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None) -> Result:
-    """Log predictive density and mean of each test row, or of each training row given all others."""
-    if test is None:
-        quality = fitted.quality
-        return {"lpd": quality.lpd, "mean": quality.loo_mean}
-    prediction = fitted.predict(test.frame(columns or [0]), **test.sizes)
-    return {"lpd": prediction.log_density(test.y), "mean": prediction.mean}
+@dataclass(frozen=True, eq=False)
+class SubmodelFit:
+    """What the fit of a submodel gave, on the rows that are scored and for the fits that follow.
+
+    Attributes
+    ----------
+    lpd : array (n,)
+        Log predictive density of each scored row.
+    mean : array (n,) or (n, C)
+        Predictive means, or the probability of each class.
+    converged : bool
+        Whether the search for hyperparameters did.
+    notices : tuple of str
+        What the fit and the ranking warned of.
+    parent : mapping
+        What the fits of smaller models know from this one.
+    order, scores, kl
+        Of the full model: as in `Ordered`.
+    dropped : int or None
+        In backward elimination: the unit that goes next.
+    """
+
+    lpd: np.ndarray
+    mean: np.ndarray
+    converged: bool
+    notices: tuple[str, ...] = ()
+    parent: Parent = field(default_factory=dict)
+    order: list[int] | None = None
+    scores: list[float] | None = None
+    kl: np.ndarray | None = None
+    dropped: int | None = None
+
+    @classmethod
+    def of(cls, fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None) -> Self:
+        """Of a fitted submodel on these columns, scored on test rows, or on each training row given all others."""
+        if test is None:
+            quality = fitted.quality
+            return cls(quality.lpd, quality.loo_mean, fitted.report.converged)
+        prediction = fitted.predict(test.table(columns or [0]), **test.sizes)
+        return cls(prediction.log_density(test.y), prediction.mean, fitted.report.converged)
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> Self:
+        """As it comes out of another process or a checkpoint."""
+        kl = None if plain["kl"] is None else np.asarray(plain["kl"])
+        arrays = {"lpd": np.asarray(plain["lpd"], dtype=float), "mean": np.asarray(plain["mean"], dtype=float)}
+        return cls(**{**plain, **arrays, "notices": tuple(plain["notices"]), "kl": kl})
 
 
 def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:

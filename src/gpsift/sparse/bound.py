@@ -249,7 +249,11 @@ def _by_inducing_covariance(model: BoundModel, solution: Solution, by_rows: Arra
 
 
 def left_out(model: BoundModel, solution: Solution, rows: Rows) -> tuple[Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each given all others."""
+    """Latent mean and variance at the rows of a chunk, each given all others, inducing points kept.
+
+    Sites do not see one another, so leaving a row out is leaving its site out, exactly. What remains is that the
+    inducing points, like the hyperparameters, were chosen with the row.
+    """
     chunk = whiten(model, rows)
     site = inverse_terms(chunk, solution)
     var = 1.0 / site.precision - chunk.D + chunk.r
@@ -296,16 +300,6 @@ class Passes:
     def _shrunk(self) -> Array:
         inverse = self.model.inducing.L_inverse
         return inverse - self.solution.B_inverse @ inverse
-
-    def cavities(self) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean and variance at each row given all others, inducing points kept, (n,) each.
-
-        Sites do not see one another, so leaving a row out is leaving its site out, exactly. What remains is that the
-        inducing points, like the hyperparameters, were chosen with the row.
-        """
-        _ = self.solution.L_B_inverse
-        mean, var = self.source.joined(partial(left_out, self.model, self.solution))
-        return mean, var
 
     def elpd(self, rows: RowSource) -> float:
         """Log predictive density of some of the rows, each given all others in the sense of `left_out`."""

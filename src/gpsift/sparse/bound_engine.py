@@ -10,13 +10,13 @@ import numpy as np
 
 from gpsift.arrays import Array
 from gpsift.chunks import CHUNK_BYTES, DOUBLE
-from gpsift.inference import Evidence, Inferred, LatentPosterior
+from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.block_inference import BlockInference
 from gpsift.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out, row_sums
 from gpsift.sparse.choice import Sparse
-from gpsift.sparse.engine import LeftOut, Solved, SparseEngine, local_rows
+from gpsift.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.sparse.placing import placed
 from gpsift.sparse.rows import Rows, RowSource
 
@@ -71,28 +71,17 @@ class BoundEngine(SparseEngine):
         return Passes(self.model(kernel, likelihood), self.source).solution.value
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        model = self.model(kernel, likelihood)
+        model, none = self.model(kernel, likelihood), np.empty(0)
+        points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
         if self.block_rows:
             found = self._in_blocks(model, self.block_rows)
             n_blocks = found.posterior.blocks.n
-            return self._solved(model, found.posterior, found.log_evidence, found.left_out, n_blocks)
+            inferred = Inferred(found.posterior, found.log_evidence, none, none, **points, n_blocks=n_blocks)
+            return Solved(inferred, found.left_out)
         passes = Passes(model, self.source)
         _ = passes.solution.L_B_inverse  # made once, not by every thread
-        return self._solved(model, passes.posterior(), passes.solution.value, partial(left_out, model, passes.solution))
-
-    def _solved(
-        self, model: BoundModel, posterior: LatentPosterior, log_evidence: float, left_out: LeftOut, n_blocks: int = 0
-    ) -> Solved:
-        inferred = Inferred(
-            posterior=posterior,
-            log_evidence=log_evidence,
-            cavity_mean=np.empty(0),
-            cavity_var=np.empty(0),
-            jitter=model.inducing.added,
-            n_inducing=self.Z.shape[0],
-            n_blocks=n_blocks,
-        )
-        return Solved(inferred, left_out)
+        inferred = Inferred(passes.posterior(), passes.solution.value, none, none, **points)
+        return Solved(inferred, partial(left_out, model, passes.solution))
 
     def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
         """How well all rows are predicted, each by all others, with or without blocks as asked or as is better."""

@@ -29,7 +29,6 @@ from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.rows import Rows
 from gpsift.sparse.search import (
     Answer,
-    Decision,
     SparseSearch,
     VariationalSearch,
     best_of,
@@ -101,13 +100,15 @@ class BoundSearch(SparseSearch[BoundEngine]):
             then = self.repeated(problem, start)
         return [Answer(replace(on_sample.estimate, n_rows=rows.n), with_placed, on_sample.n_evaluations), then]
 
-    def decided(self, answers: Sequence[Answer[BoundEngine]]) -> Decision[BoundEngine]:
+    def decided(
+        self, answers: Sequence[Answer[BoundEngine]]
+    ) -> tuple[Answer[BoundEngine], Problem[BoundEngine], float]:
         scores = [answer.problem.engine.scored(*answer.model) for answer in answers]
         best = max(range(len(answers)), key=lambda k: scores[k][:2])
         answer, engine = answers[best], scores[best].engine
         if len(answers) > 1:
             _say_if_points_are_too_few(answer, by_sample=answers[-1], has_blocks=bool(engine.block_rows))
-        return Decision(answer, replace(answer.problem, engine=engine), max(score.objective for score in scores))
+        return answer, replace(answer.problem, engine=engine), max(score.objective for score in scores)
 
 
 def placed(problem: Problem[BoundEngine], rows: Rows) -> Problem[BoundEngine]:

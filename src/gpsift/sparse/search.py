@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -70,22 +70,8 @@ class Answer(Generic[S]):
         return self.problem.split(self.estimate.log_params)
 
 
-class Decision(NamedTuple, Generic[S]):
-    """The best answer, the problem as its model is to be inferred, and a log evidence that was seen elsewhere."""
-
-    answer: Answer[S]
-    problem: Problem[S]
-    evidence_bound: float
-
-
 class SparseSearch(ABC, Generic[S]):
-    """The hyperparameters of a sparse model.
-
-    Parameters
-    ----------
-    hyper : Hyper
-    problem : Problem
-    """
+    """The hyperparameters of a sparse model."""
 
     engine: ClassVar[type[Any]]  # with which problems are posed
 
@@ -96,7 +82,8 @@ class SparseSearch(ABC, Generic[S]):
         """The hyperparameters, and the problem with the inducing points that go with them."""
         if not self.hyper.searches:
             estimate = self.hyper.estimate(self.problem)
-            return estimate, self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)]).problem
+            _, problem, _ = self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)])
+            return estimate, problem
         first = densely_searched(self.hyper, self.dense_problem()).estimate
         answers = self.answers(first)
         best, problem, evidence_bound = self.decided(answers)
@@ -110,8 +97,8 @@ class SparseSearch(ABC, Generic[S]):
         """Dense inference on a sample of the rows."""
 
     @abstractmethod
-    def decided(self, answers: Sequence[Answer[S]]) -> Decision[S]:
-        """Which of the answers is the best."""
+    def decided(self, answers: Sequence[Answer[S]]) -> tuple[Answer[S], Problem[S], float]:
+        """The best answer, the problem as its model is to be inferred, and a log evidence that was seen elsewhere."""
 
     def answers(self, first: Estimate) -> list[Answer[S]]:
         """What is found from the hyperparameters of dense inference."""
@@ -180,9 +167,11 @@ class VariationalSearch(SparseSearch[VariationalEngine]):
         X, (y, size) = to_numpy(rows.X), rows.observed()
         return self.problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
 
-    def decided(self, answers: Sequence[Answer[VariationalEngine]]) -> Decision[VariationalEngine]:
+    def decided(
+        self, answers: Sequence[Answer[VariationalEngine]]
+    ) -> tuple[Answer[VariationalEngine], Problem[VariationalEngine], float]:
         (answer,) = answers
-        return Decision(answer, answer.problem, -np.inf)
+        return answer, answer.problem, -np.inf
 
 
 def densely_searched(hyper: Hyper, problem: Problem) -> Answer[Any]:

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from gpsift.atomic import written_whole
+
 META = "meta.json"
 MEMBER = re.compile(r"meta\.json|arrays/[0-9]+\.npy")
 # Kinds of NumPy's numbers and text. Numbers of more than 8 bytes differ between machines.
@@ -43,26 +45,20 @@ def is_storable(dtype: np.dtype) -> bool:
 
 def write_archive(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write a file, all of it or nothing: it gets its name when it is complete."""
-    target = Path(os.path.realpath(path))  # a link stays a link
+    target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder. Give the name of a file, such as model.gpsift.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder {target.parent} does not exist. Make it first, or give another path.")
-    part = target.with_name(f".{os.urandom(8).hex()}.part")  # in the same folder: a file system renames in one step
-    try:
-        with open(part, "xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo(META), json.dumps(meta, allow_nan=False, indent=1))
-                for name, array in arrays.items():
-                    # A ZipInfo has a fixed date: the same object gives the same bytes.
-                    with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, array, version=NPY_VERSION, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with written_whole(target) as part, open(part, "xb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo(META), json.dumps(meta, allow_nan=False, indent=1))
+            for name, array in arrays.items():
+                # A ZipInfo has a fixed date: the same object gives the same bytes.
+                with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, version=NPY_VERSION, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 class Archive:

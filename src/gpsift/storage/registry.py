@@ -35,6 +35,7 @@ CLASSES: Mapping[str, type] = {
     "Stability": results.Stability,
     "Suggestion": results.Suggestion,
     "Verdict": results.Verdict,
+    "Baseline": results.Baseline,
     "Projection": results.Projection,
     "ProjectionPath": results.ProjectionPath,
     "Prediction": results.Prediction,

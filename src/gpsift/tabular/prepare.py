@@ -10,6 +10,8 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 import pandas as pd
 
+from gpsift.findings import Finding, FindingKind
+from gpsift.tabular.errors import Choice, TableError
 from gpsift.tabular.kinds import Kind, counts_rows, kind_of, not_numbers
 from gpsift.words import listed
 
@@ -42,8 +44,8 @@ class Prepared:
         Labels of the classes.
     groups : mapping of str to list of str
         The indicators of each category.
-    notes : tuple of str
-        What was done to the table, in words.
+    notes : tuple of Finding
+        What was done to the table.
     """
 
     target: str
@@ -53,7 +55,7 @@ class Prepared:
     y: np.ndarray
     classes: tuple[str, ...] = ()
     groups: dict[str, list[str]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     @property
     def owner(self) -> dict[str, str]:
@@ -106,7 +108,7 @@ def prepare(
     _refuse_unknown(frame, "categorical", categorical)
     if name in drop:
         raise ValueError(f"The target {name!r} is among the columns to drop.")
-    notes: list[str] = []
+    notes: list[Finding] = []
     if frame[name].isna().all():
         raise ValueError(f"The target {name!r} holds nothing.")
     used = frame.drop(columns=list(drop))
@@ -138,71 +140,80 @@ def _refuse_unknown(frame: pd.DataFrame, option: str, names: Sequence[str]) -> N
 
 
 def _useful_columns(
-    frame: pd.DataFrame, target: str, categorical: set[str], notes: list[str]
+    frame: pd.DataFrame, target: str, categorical: set[str], notes: list[Finding]
 ) -> tuple[pd.DataFrame, dict[str, Kind]]:
     """Without columns that say nothing; refuses those that nobody can use as they are."""
     kinds: dict[str, Kind] = {}
     for name in frame.columns.drop(target):
         kind = Kind.CATEGORY if name in categorical else kind_of(frame[name])
         if kind is Kind.DATE:
-            raise ValueError(
+            raise TableError(
                 f"The column {name!r} holds dates. Turn it into numbers that may matter, such as days since the start, "
-                f"month or hour, or leave it out: --drop {name!r}."
+                "month or hour, or leave it out: ",
+                Choice("drop", name),
+                ".",
             )
         if kind is Kind.MIXED:
-            _refuse_mixed(frame[name], f"say that it is a category: --categorical {name!r}")
+            _refuse_mixed(frame[name], "say that it is a category", Choice("categorical", name))
         if kind is Kind.EMPTY:
-            notes.append(f"The column {name!r} is empty and was left out.")
+            notes.append(Finding(FindingKind.COLUMN_EMPTY, {"column": name}))
         elif kind is Kind.NAME:
-            notes.append(f"The column {name!r} was left out: its texts are all different, as names of rows are.")
+            notes.append(Finding(FindingKind.COLUMN_NAMES_ROWS, {"column": name}))
         elif kind is Kind.NUMBER and counts_rows(frame[name]):
-            notes.append(f"The column {name!r} was left out: it numbers the rows.")
+            notes.append(Finding(FindingKind.COLUMN_NUMBERS_ROWS, {"column": name}))
         else:
             kinds[name] = kind
             if kind is Kind.CATEGORY and (levels := frame[name].nunique()) > MOST_LEVELS:
-                raise ValueError(
+                raise TableError(
                     f"The category {name!r} has {levels} levels, more than {MOST_LEVELS}. Join rare ones, or leave it "
-                    f"out: --drop {name!r}."
+                    "out: ",
+                    Choice("drop", name),
+                    ".",
                 )
     if not kinds:
-        raise ValueError(f"No column is left to explain {target!r} by. {' '.join(notes)}")
+        raise ValueError(f"No column is left to explain {target!r} by. {' '.join(note.detail for note in notes)}")
     return frame[[name for name in frame.columns if name in kinds or name == target]], kinds
 
 
-def _refuse_mixed(column: pd.Series[Any], otherwise: str) -> NoReturn:
+def _refuse_mixed(column: pd.Series[Any], otherwise: str, remedy: Choice) -> NoReturn:
     texts = not_numbers(column.dropna().astype(str))
     examples = " and ".join(map(repr, list(dict.fromkeys(texts))[:2]))
-    raise ValueError(
+    raise TableError(
         f"The column {column.name!r} holds numbers, but in {len(texts)} of {len(column)} rows texts such as "
-        f"{examples}. Correct or empty these cells, or {otherwise}."
+        f"{examples}. Correct or empty these cells, or {otherwise}: ",
+        remedy,
+        ".",
     )
 
 
 def _without_holes(
-    frame: pd.DataFrame, target: str, kinds: dict[str, Kind], missing: Missing, notes: list[str]
+    frame: pd.DataFrame, target: str, kinds: dict[str, Kind], missing: Missing, notes: list[Finding]
 ) -> pd.DataFrame:
     holes = frame.isna().sum()
     holes = holes[holes > 0]
     if holes.empty:
         return frame
     if missing == "refuse":
-        listed = ", ".join(f"{name} ({count})" for name, count in holes.items())
-        raise ValueError(
-            f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {listed}. Use "
-            "--missing drop to leave these rows out, or --missing mean to fill them in."
+        where = ", ".join(f"{name} ({count})" for name, count in holes.items())
+        raise TableError(
+            f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {where}. Use ",
+            Choice("missing", "drop"),
+            " to leave these rows out, or ",
+            Choice("missing", "mean"),
+            " to fill them in.",
         )
     kept = frame.dropna() if missing == "drop" else frame[frame[target].notna()].copy()
     if len(kept) < len(frame):
-        notes.append(f"{len(frame) - len(kept)} of {len(frame)} rows with missing values were left out.")
+        notes.append(Finding(FindingKind.ROWS_LEFT_OUT, {"count": len(frame) - len(kept), "n_rows": len(frame)}))
     if missing == "mean":
         for name in [name for name in kinds if kept[name].isna().any()]:
             count = int(kept[name].isna().sum())
             if kinds[name] is Kind.NUMBER:
                 kept[name] = kept[name].fillna(kept[name].mean())
-                notes.append(f"{count} missing values of {name!r} were replaced by its mean.")
+                notes.append(Finding(FindingKind.FILLED_WITH_MEAN, {"count": count, "column": name}))
             else:
                 kept[name] = kept[name].astype(object).where(kept[name].notna(), MISSING_LEVEL)
-                notes.append(f"{count} missing values of {name!r} became a level of their own.")
+                notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, {"count": count, "column": name}))
     if len(kept) < 2:
         raise ValueError(f"Only {len(kept)} rows are left without missing values.")
     return kept
@@ -235,7 +246,7 @@ def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) 
 def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:
     kind = kind_of(column)
     if kind is Kind.MIXED and task != "classification":
-        _refuse_mixed(column, "say that they are classes: --task classification")
+        _refuse_mixed(column, "say that they are classes", Choice("task", "classification"))
     if kind is Kind.DATE:
         raise ValueError(
             f"The target {column.name!r} holds dates. Turn it into a number, such as days since the start."
@@ -249,9 +260,9 @@ def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[
         task = "classification" if not is_number or n_values == 2 else "regression"
     if task == "classification":
         if n_values > MOST_CLASSES:
-            raise ValueError(
-                f"The target {column.name!r} has {n_values} different values, more than {MOST_CLASSES} classes. "
-                + ("Is it a number? Use --task regression." if is_number else "Join rare ones.")
+            raise TableError(
+                f"The target {column.name!r} has {n_values} different values, more than {MOST_CLASSES} classes. ",
+                *(["Is it a number? Use ", Choice("task", "regression"), "."] if is_number else ["Join rare ones."]),
             )
         codes, labels = pd.factorize(column, sort=True)
         return codes.astype(float), tuple(_label(label) for label in labels), "classification"

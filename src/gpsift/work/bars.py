@@ -1,15 +1,13 @@
-"""Progress on standard error, with the time left."""
+"""Progress on standard error, with the time left. With `shows=None` a bar is there where a terminal is."""
 
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gpsift.counted import hearing
-from gpsift.work.climbs import Estimated, Step, listening
+from gpsift.progress import hearing
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -20,101 +18,59 @@ def is_shown(progress: bool | None) -> bool:
     return sys.stderr.isatty() if progress is None else progress
 
 
-class TaskBar(AbstractContextManager[Callable[[], None]]):
-    """A bar of tasks that are counted; entering it gives the function that moves it on.
+@contextmanager
+def task_bar(title: str, total: int, *, transient: bool = False) -> Iterator[Callable[[], None]]:
+    """A bar of tasks that are counted, and the function that moves it on, as often as `total`."""
+    from rich.progress import MofNCompleteColumn
 
-    Parameters
-    ----------
-    title : str
-    total : int
-        How often it will be moved on.
-    transient : bool
-        Whether it goes when it is done.
-    """
-
-    def __init__(self, title: str, total: int, *, transient: bool = False):
-        from rich.progress import MofNCompleteColumn
-
-        self._progress = _progress(MofNCompleteColumn(), transient=transient)
-        self._task = self._progress.add_task(title, total=total)
-
-    def __enter__(self) -> Callable[[], None]:
-        self._progress.start()
-        return lambda: self._progress.advance(self._task)
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+    with _progress(MofNCompleteColumn(), transient=transient) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda: progress.advance(task)
 
 
-class PassingBar(AbstractContextManager[None], ABC):
-    """A bar of one step, where someone sees it; it goes when the step is done.
-
-    Parameters
-    ----------
-    title : str
-    shows : bool or None
-        None shows it where standard error is a terminal.
-    """
-
-    def __init__(self, title: str, shows: bool | None = None):
-        self._title, self._shows = title, is_shown(shows)
-        self._stack = ExitStack()
-
-    def __enter__(self) -> None:
-        if self._shows:
-            self._show()
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    @abstractmethod
-    def _show(self) -> None:
-        """Draw the bar, and have it moved on until the stack is closed."""
-
-    def _share(self) -> tuple[Progress, TaskID]:
-        """A bar that goes from 0 to 1, with the time left."""
-        from rich.progress import TaskProgressColumn
-
-        progress = self._stack.enter_context(_progress(TaskProgressColumn(), transient=True))
-        return progress, progress.add_task(self._title, total=1.0)
-
-
-class FitBar(PassingBar):
+@contextmanager
+def fit_bar(shows: bool | None = None) -> Iterator[None]:
     """Of a single fit, over the starts of its search for hyperparameters.
 
     A fit in several rounds has a bar for each: how many there will be is not known.
     """
+    with _share_of("fit", shows) as (progress, task):
+        searches, before = 1, 0.0
 
-    def __init__(self, shows: bool | None = None):
-        super().__init__("fit", shows)
+        def heard(share: float) -> None:
+            nonlocal searches, before
+            if share < before:  # within a search it only grows
+                searches += 1
+                progress.reset(task, description=f"fit, round {searches}")
+            before = share
+            progress.update(task, completed=share)
 
-    def _show(self) -> None:
-        progress, task = self._share()
-        estimated = Estimated()
-
-        def heard(step: Step) -> None:
-            before = estimated.searches
-            done = estimated.heard(step)
-            if estimated.searches > max(before, 1):
-                progress.reset(task, description=f"fit, round {estimated.searches}")
-            progress.update(task, completed=done)
-
-        self._stack.enter_context(listening(heard))
+        with hearing(heard, "search"):
+            yield
 
 
-class ShareBar(PassingBar):
-    """Of a computation whose loops are counted (`gpsift.counted`)."""
+@contextmanager
+def share_bar(title: str, shows: bool | None = None) -> Iterator[None]:
+    """Of a computation whose loops are counted (`gpsift.progress`)."""
+    with _share_of(title, shows) as (progress, task), hearing(lambda share: progress.update(task, completed=share)):
+        yield
 
-    def _show(self) -> None:
-        progress, task = self._share()
-        self._stack.enter_context(hearing(lambda share: progress.update(task, completed=share)))
 
-
-class WaitingBar(PassingBar):
+@contextmanager
+def waiting_bar(title: str, shows: bool | None = None) -> Iterator[None]:
     """A sign of life and the time that has passed, for a step whose end is not known."""
+    with _progress(transient=True, disable=not is_shown(shows)) as progress:
+        progress.add_task(title, total=None)
+        yield
 
-    def _show(self) -> None:
-        self._stack.enter_context(_progress(transient=True)).add_task(self._title, total=None)
+
+@contextmanager
+def _share_of(title: str, shows: bool | None) -> Iterator[tuple[Progress, TaskID]]:
+    """A bar that goes from 0 to 1, with the time left."""
+    from rich.progress import TaskProgressColumn
+
+    with _progress(TaskProgressColumn(), transient=True, disable=not is_shown(shows)) as progress:
+        yield progress, progress.add_task(title, total=1.0)
 
 
 def _progress(*amount: ProgressColumn, **options: Any) -> Progress:

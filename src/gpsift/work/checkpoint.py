@@ -11,12 +11,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-FORMAT = "1"
+FORMAT = "2"
 
 
 class CheckpointMismatch(ValueError):
@@ -92,14 +93,17 @@ def _differences(known: Mapping[str, str], wanted: Mapping[str, str]) -> str:
 
 
 def as_json(result: Any) -> str:
-    """A result as JSON, arrays as lists."""
+    """A result as JSON, arrays as lists and records as mappings."""
     return json.dumps(result, default=_plain)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    raise TypeError(f"A result may hold numbers, text, lists, mappings and arrays, not {type(value).__name__}.")
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    kinds = "numbers, text, lists, mappings, arrays and records of them"
+    raise TypeError(f"A result may hold {kinds}, not {type(value).__name__}.")
 
 
 def fingerprint(*parts: Any) -> str:

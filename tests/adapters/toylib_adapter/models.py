@@ -8,7 +8,8 @@ import toylib
 from scipy.linalg import cho_solve
 
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm, added_up, radial
 from gpsift.inputs import Inputs

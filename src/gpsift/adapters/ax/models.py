@@ -218,7 +218,7 @@ class SearchSpaceMap(CoordinateMap):
 
 
 def metric_units(adapter: TorchAdapter, metric: str) -> tuple[float, float, bool]:
-    """Center and scale of a metric, and whether it was bent before that."""
+    """Centre and scale of a metric, and whether it was bent before that."""
     center, scale = 0.0, 1.0
     for step in reversed(list(adapter.transforms.values())):
         if isinstance(step, StandardizeY):

@@ -28,8 +28,9 @@ from gpsift.adapters.gpytorch.models import Derivatives
 from gpsift.adapters.gpytorch.posterior import MeanGP, exact_parts
 from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, private_copy
 from gpsift.adapters.known_inputs import known_inputs
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm
@@ -37,7 +38,7 @@ from gpsift.adapters.torch_autograd import Differentiated, as_array
 from gpsift.drawn import Drawn
 from gpsift.inputs import Inputs
 from gpsift.reference import Reference
-from gpsift.tables import default_names
+from gpsift.user_arrays import default_names
 
 
 def reference_of(

@@ -22,7 +22,7 @@ from gpytorch.means import ConstantMean, ZeroMean
 from gpsift.adapters.botorch.transforms import InputMap, OutcomeMap, outcome_map_of
 from gpsift.adapters.gpytorch.models import LIKELIHOODS
 from gpsift.adapters.gpytorch.prior import exact_computations
-from gpsift.adapters.latent import NormalNoise
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import as_array
 from gpsift.response import Predictive

@@ -32,8 +32,8 @@ from gpsift import likelihoods
 from gpsift.adapters.gpflow.kernels import converted, number, white_of
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.observed import Observed
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import Noise, Observed
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inputs import Inputs
@@ -91,15 +91,8 @@ def reference_of(
     if closed is not None:
         return closed
     kind = Differenced if options.derivatives == "numeric" else Taped
-    return kind(model, shared.k, white_of(model.kernel), shared.noise, inputs=shared.inputs)
-
-
-class Noise(NamedTuple):
-    """What is observed of the latent function."""
-
-    # From the variance of the kernel's white noise.
-    predictive: Callable[[float], Predictive]
-    mean_of: str = "the target"
+    white = white_of(model.kernel)
+    return kind(model, shared.k, white, **shared.noise.fields(shared.inputs, white))
 
 
 class Shared(NamedTuple):
@@ -159,8 +152,7 @@ def _n_outputs(model: Any, n_features: int) -> int:
 
 def _noise(likelihood: Any, noise: float | None) -> Noise:
     if type(likelihood) is gl.Gaussian:
-        own = _noise_var(likelihood) if noise is None else 0.0
-        return Noise(lambda white: NormalNoise(own + white if noise is None else float(noise)))
+        return Noise.normal(_noise_var(likelihood) if noise is None else 0.0, noise)
     ours = _likelihood(likelihood)
     if noise is not None:
         raise ValueError(f"`noise` is for normal noise; the likelihood of this model is {type(likelihood).__name__}.")
@@ -204,10 +196,8 @@ def _closed_form(model: Any, shared: Shared) -> LatentGP:
     triple = _triple_of(model)
     return LatentGP(
         posterior=triple(model, shared.k, kernel, white),
-        predictive=shared.noise.predictive(white),
         y_center=_constant(model.mean_function, shared.k),
-        mean_of=shared.noise.mean_of,
-        inputs=shared.inputs,
+        **shared.noise.fields(shared.inputs, white),
     )
 
 
@@ -287,18 +277,12 @@ class Differenced(Numeric):
     model: Any
     k: int
     white: float
-    noise: Noise
+    predictive: Predictive
     inputs: Inputs
+    mean_of: str = "the target"
+    notices: tuple[str, ...] = ()
 
     how = "finite differences of predict_f"
-
-    @property
-    def mean_of(self) -> str:
-        return self.noise.mean_of
-
-    @property
-    def predictive(self) -> Predictive:  # type: ignore[override]
-        return self.noise.predictive(self.white)
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance, without white noise."""

@@ -21,8 +21,8 @@ from gpsift import likelihoods
 from gpsift.adapters.gpjax.kernels import converted, number
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.observed import Observed
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import NormalNoise, Observed
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inference.exact import exact_posterior

@@ -22,8 +22,8 @@ from gpsift import likelihoods
 from gpsift.adapters.gpy.kernels import converted, white_of
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
-from gpsift.adapters.observed import Observed
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import Noise, Observed
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.inputs import Inputs
@@ -79,10 +79,11 @@ def reference_of(
     )
     if closed is not None:
         return closed
-    differenced = Differenced(model, parts, white_of(model.kern), parts.inputs)
+    white = white_of(model.kern)
+    differenced = Differenced(model, parts, white, **parts.fields(white))
     if options.derivatives == "numeric":
         return differenced
-    own = OwnGradients(model, parts, white_of(model.kern), parts.inputs)
+    own = OwnGradients(model, parts, white, **parts.fields(white))
     reason = own.disagreement(differenced)
     if reason is None:
         return own
@@ -123,19 +124,14 @@ class Parts(NamedTuple):
     noise: Noise
     inputs: Inputs
 
+    def fields(self, white: float) -> dict[str, Any]:
+        """The fields of a reference, by the variance of the kernel's white noise."""
+        return self.noise.fields(self.inputs, white * self.y_scale**2)
+
     @property
     def X_train(self) -> np.ndarray:
         assert self.inputs.X is not None
         return self.inputs.X
-
-
-class Noise(NamedTuple):
-    """What is observed of the latent function."""
-
-    # From the variance of the kernel's white noise, in squared units of the target.
-    predictive: Callable[[float], Predictive]
-    mean_of: str = "the target"
-    notices: tuple[str, ...] = ()
 
 
 def _parts(model: Any, options: Options) -> Parts:
@@ -169,8 +165,7 @@ def _noise(model: Any, y_scale: float, options: Options) -> Noise:
 
 
 def _gaussian(likelihood: Any, y_scale: float, noise: float | None) -> Noise:
-    own = float(likelihood.variance[0]) * y_scale**2
-    return Noise(lambda white: NormalNoise(own + white if noise is None else float(noise)))
+    return Noise.normal(float(likelihood.variance[0]) * y_scale**2, noise)
 
 
 def _heteroscedastic(likelihood: Any, y_scale: float, noise: float | None) -> Noise:
@@ -179,10 +174,7 @@ def _heteroscedastic(likelihood: Any, y_scale: float, noise: float | None) -> No
         "The noise of this model is known at its training points only. New observations are given the mean of its "
         f"variances, {mean:.3g}; pass noise=<variance> for another value."
     )
-    return Noise(
-        lambda white: NormalNoise(mean + white if noise is None else float(noise)),
-        notices=(notice,) if noise is None else (),
-    )
+    return Noise.normal(mean, noise, (notice,) if noise is None else ())
 
 
 def _other(ours: Callable[[Any], likelihoods.Likelihood], mean_of: str) -> Callable[..., Noise]:
@@ -228,12 +220,9 @@ def _closed_form(model: Any, parts: Parts) -> LatentGP:
     )
     return LatentGP(
         posterior=posterior,
-        predictive=parts.noise.predictive(white * parts.y_scale**2),
         y_center=parts.y_center + parts.y_scale * constant,
         y_scale=parts.y_scale,
-        mean_of=parts.noise.mean_of,
-        notices=parts.noise.notices,
-        inputs=parts.inputs,
+        **parts.fields(white),
     )
 
 
@@ -274,21 +263,12 @@ class Differenced(Numeric):
     model: Any
     parts: Parts
     white: float
+    predictive: Predictive
     inputs: Inputs
+    mean_of: str = "the target"
+    notices: tuple[str, ...] = ()
 
     how = "finite differences of the latent mean and variance"
-
-    @property
-    def mean_of(self) -> str:
-        return self.parts.noise.mean_of
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        return self.parts.noise.notices
-
-    @property
-    def predictive(self) -> Predictive:  # type: ignore[override]
-        return self.parts.noise.predictive(self.white * self.parts.y_scale**2)
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean and variance, without white noise."""

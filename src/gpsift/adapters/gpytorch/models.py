@@ -24,8 +24,7 @@ from gpsift.adapters.gpytorch.kernels import number_of, value_of
 from gpsift.adapters.gpytorch.posterior import WHITENED, closed_form, exact_parts, variational_parts
 from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
 from gpsift.adapters.known_inputs import known_inputs
-from gpsift.adapters.latent import NormalNoise
-from gpsift.adapters.observed import Observed
+from gpsift.adapters.observed import NormalNoise, Observed
 from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating

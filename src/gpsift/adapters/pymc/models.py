@@ -24,7 +24,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
+from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.pymc.kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm
@@ -33,7 +34,7 @@ from gpsift.inference.exact import exact_posterior
 from gpsift.inputs import Inputs
 from gpsift.numeric import latent_var_of
 from gpsift.reference import Reference
-from gpsift.tables import read_features, read_target
+from gpsift.user_arrays import read_features, read_target
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 Point = Mapping[str, np.ndarray]
@@ -62,7 +63,7 @@ def reference_of(
     point : mapping of str to values
         One value for each random variable instead, such as ``pm.find_MAP()``.
     draws : int
-        So many draws are used, evenly spaced over all chains; fewer if there are not so many.
+        How many draws are used, at most, evenly spaced over all chains.
     derivatives : {"auto", "closed", "autodiff"}
         "closed" refuses covariance functions without closed form here, "autodiff" differentiates the conditional
         distribution even with one.

@@ -19,9 +19,9 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP, NormalNoise
+from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.mapped import ColumnMapped, OtherTarget, Transformed
-from gpsift.adapters.observed import Observed
+from gpsift.adapters.observed import NormalNoise, Observed
 from gpsift.adapters.onevsrest import OneVsRest
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed

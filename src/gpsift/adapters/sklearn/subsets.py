@@ -92,7 +92,7 @@ def subset_kernel(kernel: sk.Kernel, columns: Sequence[int] | np.ndarray) -> sk.
 def kernel_for_width(kernel: sk.Kernel, n_features: int) -> sk.Kernel:
     """A scikit-learn kernel for this many columns, whichever they are.
 
-    A kernel that has one length-scale for each of so many columns is left as it is. One of another number starts with
+    A kernel that has one length-scale for each of that many columns is left as it is. One of another number starts with
     the geometric mean of its length-scales for every column, within the widest of its bounds.
     """
 

@@ -12,7 +12,7 @@ from gpsift.relevance import KL, rank
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class Explanation:
     """Relevances at some rows.
 
     Attributes
@@ -49,7 +49,7 @@ class Local:
         return np.argsort(-self.scores, kind="stable")
 
 
-def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Local:
+def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
     """The relevances at the rows of X, as the model of an analysis sees them.
 
     Parameters
@@ -64,7 +64,7 @@ def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Local:
     here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)  # type: ignore[arg-type]
     shares = here.shares
     prediction = analysis.model.predict(X)
-    return Local(
+    return Explanation(
         names=here.names,
         scores=here.scores,
         average=everywhere.scores,

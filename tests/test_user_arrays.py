@@ -9,7 +9,7 @@ from optional import need
 from scipy import sparse
 
 import gpsift as gs
-from gpsift.tables import default_names, read_features, read_target
+from gpsift.user_arrays import default_names, read_features, read_target
 
 EXPECTED = np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])
 DATES = pd.date_range("2020-01-01", periods=3)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,10 @@ from rich.console import Console
 from gpsift.analysis import Analysis, analyse
 from gpsift.cli.errors import NO_ANSWER
 from gpsift.cli.machine import as_json
+from gpsift.cli.options import shown
 from gpsift.cli.terminal import Output
 from gpsift.notices import Notices, messages
-from gpsift.work import WaitingBar
+from gpsift.work import Work, waiting_bar
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -49,9 +53,9 @@ def _say(caught: list[Any], quiet: bool) -> None:
         typer.echo(f"gpsift: {message}", err=True)
 
 
-def analysed(quiet: bool, data: Any, target: Any, **options: Any) -> Analysis:
-    """The analysis, with bars while it goes on where someone sees them."""
-    return analyse(data, target, progress=False if quiet else None, **options)
+def analysed(data: Any, target: Any, *, work: Work, **options: Any) -> Analysis:
+    """The analysis, and what was typed to have it."""
+    return replace(analyse(data, target, work=work, **options), command=shlex.join(["gpsift", *sys.argv[1:]]))
 
 
 def answered(
@@ -69,7 +73,7 @@ def answered(
     if html is not None:
         from gpsift.page import write_page
 
-        with WaitingBar("writing the page", False if quiet else None):
+        with waiting_bar("writing the page", shown(quiet)):
             write_page(analysis, html)
     if json:
         typer.echo(as_json(analysis))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,12 +17,33 @@ LARGEST_NUMBER = 1e100
 NOT_REAL = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """Columns of a table that has been read and checked already, which `read_features` takes as they are.
+
+    Attributes
+    ----------
+    values : array (n, p)
+        Floats in the order of C; nobody else changes them.
+    names : tuple of str
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape[0], self.values.shape[1]
+
+
 def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The values of a table as an (n, p) float array, and its column names where it has any.
 
     Accepts anything with two dimensions and real numbers: NumPy arrays, nested lists, pandas and polars data frames,
     tensors.
     """
+    if isinstance(X, ReadTable):
+        return X.values, X.names
     _refuse_unreadable(X, name)
     values, names = feature_values(X, name)
     n, p = values.shape

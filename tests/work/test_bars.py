@@ -7,65 +7,71 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.counted import hearing
 from gpsift.drawn import Drawn
-from gpsift.work import FitBar, ShareBar, WaitingBar, bars
-from gpsift.work.climbs import Estimated, Step, listening, tell
+from gpsift.progress import SearchProgress, counted, hearing
+from gpsift.work import bars, fit_bar, share_bar, waiting_bar
 
 
 @pytest.fixture(scope="module")
 def heard():
-    """All steps of a fit with three starts."""
+    """The shares that a fit with three starts tells."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
-    steps = []
-    with listening(steps.append):
+    shares = []
+    with hearing(shares.append, "search"):
         gs.GP().fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))
-    tell(Step(1, 1, 1))  # nobody listens any more
-    return steps
+    SearchProgress(1).evaluated(1, 1)  # nobody listens any more
+    return np.array(shares)
 
 
 def test_every_evaluation_of_every_start_is_told(heard):
-    assert {step.n_starts for step in heard} == {3}
-    for start in (1, 2, 3):
-        evaluations = [step.evaluation for step in heard if step.start == start]
-        assert evaluations == list(range(1, len(evaluations) + 1))
-        assert len(evaluations) > 3
+    starts = np.floor(3 * heard).astype(int)
+    evaluations = [3 * heard[starts == start] - start for start in (0, 1, 2)]
+    assert sum(map(len, evaluations)) == len(heard)
+    expected = np.cumsum([SearchProgress.FIRST_GUESS, len(evaluations[0]), len(evaluations[1])])
+    expected[1:] -= SearchProgress.FIRST_GUESS
+    expected = expected / [1, 1, 2]  # the mean of the starts before
+    for found, each in zip(evaluations, expected, strict=True):
+        assert len(found) > 3
+        np.testing.assert_allclose(found, np.minimum(np.arange(1, len(found) + 1) / each, 0.95))
 
 
 def test_the_share_that_is_done_grows_to_the_end(heard):
-    estimated = Estimated()
-    shares = [estimated.heard(step) for step in heard]
-    assert 0 < shares[0] < 0.1
-    assert all(np.diff(shares) >= 0)
-    assert 0.7 < shares[-1] < 1
-    assert estimated.searches == 1
+    assert 0 < heard[0] < 0.1
+    assert all(np.diff(heard) >= 0)
+    assert 0.7 < heard[-1] < 1
 
 
 def test_later_starts_are_judged_by_those_before_them():
-    estimated = Estimated()
+    progress = SearchProgress(2)
     for evaluation in range(1, 11):
-        estimated.heard(Step(1, 2, evaluation))
-    assert estimated.heard(Step(2, 2, 5)) == pytest.approx(0.75)
-    assert estimated.heard(Step(2, 2, 30)) == pytest.approx((1 + Estimated.MOST_OF_A_CLIMB) / 2)
+        progress.evaluated(1, evaluation)
+    assert progress.evaluated(2, 5) == pytest.approx(0.75)
+    assert progress.evaluated(2, 30) == pytest.approx((1 + SearchProgress.MOST_OF_A_START) / 2)
 
 
 def test_a_new_search_begins_again():
-    estimated = Estimated()
     for start, evaluation in ((1, 1), (1, 2), (2, 1), (2, 2)):
-        estimated.heard(Step(start, 2, evaluation))
-    assert estimated.heard(Step(1, 1, 1)) == pytest.approx(1 / Estimated.FIRST_GUESS)
-    assert estimated.searches == 2
+        SearchProgress(2).evaluated(start, evaluation)
+    assert SearchProgress(1).evaluated(1, 1) == pytest.approx(1 / SearchProgress.FIRST_GUESS)
+
+
+def test_who_hears_of_a_search_is_not_told_of_loops():
+    shares = []
+    with hearing(shares.append, "search"):
+        assert list(counted("ab", 2)) == ["a", "b"]
+    assert shares == []
 
 
 def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with FitBar(True):
+    with fit_bar(True):
+        first = SearchProgress(2)
         for evaluation in range(1, 11):
-            tell(Step(1, 2, evaluation))
-        tell(Step(2, 2, 10))
-        tell(Step(1, 1, 1))
+            first.evaluated(1, evaluation)
+        first.evaluated(2, 10)
+        SearchProgress(1).evaluated(1, 1)
     words = drawn.getvalue()
     assert "fit, round 2" in words
     assert "left" in words
@@ -88,7 +94,7 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
     assert shares == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.875, 1.0, 1.0])
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with ShareBar("ranking", True):
+    with share_bar("ranking", True):
         gs.rank(sampled, measure=gs.VAR())
     assert "100%" in drawn.getvalue()
     assert "left" in drawn.getvalue()
@@ -97,7 +103,7 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
 def test_waiting_shows_what_for_and_how_long(monkeypatch):
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with WaitingBar("reading", True):
+    with waiting_bar("reading", True):
         pass
     assert "reading" in drawn.getvalue()
     assert "0:00:00" in drawn.getvalue()
@@ -105,9 +111,9 @@ def test_waiting_shows_what_for_and_how_long(monkeypatch):
 
 
 def test_there_is_no_bar_where_nobody_sees_it(capsys):
-    with FitBar(None):
-        tell(Step(1, 1, 1))
-    with WaitingBar("reading"):
+    with fit_bar(None):
+        SearchProgress(1).evaluated(1, 1)
+    with waiting_bar("reading"):
         pass
     assert capsys.readouterr().err == ""
     assert bars.sys.stderr.isatty() is False

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpsift.work.bars import TaskBar, is_shown
+from gpsift.work.bars import is_shown, task_bar
 from gpsift.work.checkpoint import Checkpoint, as_json
 
 
@@ -23,8 +23,8 @@ class Task:
     arguments: tuple[Any, ...]
 
 
-class Bench(AbstractContextManager["Bench"]):
-    """Where tasks are run.
+class Runner(AbstractContextManager["Runner"]):
+    """Runs tasks, and does so once: what a checkpoint has is not computed again.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Bench(AbstractContextManager["Bench"]):
         if self._checkpoint is not None:
             self._stack.enter_context(self._checkpoint)
         if self._shows:
-            self._advance = self._stack.enter_context(TaskBar(self._title, self._total))
+            self._advance = self._stack.enter_context(task_bar(self._title, self._total))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -60,8 +60,9 @@ class Bench(AbstractContextManager["Bench"]):
     def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> list[Any]:
         """The result of every task, in their order.
 
-        `function` must be importable and its results made of numbers, text, lists, mappings and arrays; they pass
-        through JSON, so that a result is the same whether it was computed now or found in the checkpoint.
+        `function` must be importable and its results made of numbers, text, lists, mappings, arrays and records of
+        them; they pass through JSON, records as mappings, so that a result is the same whether it was computed now or
+        found in the checkpoint.
         """
         done = {task.key: self._find(task.key) for task in tasks}
         missing = [task for task in tasks if done[task.key] is None]

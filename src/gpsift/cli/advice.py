@@ -1,0 +1,14 @@
+"""What to type about a finding: options of the command line, which nobody below it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpsift.findings import FindingKind
+from gpsift.gp.choosing import LARGEST_QUICK
+
+ADVICE: Mapping[FindingKind, str] = {
+    FindingKind.ROWS_DRAWN: "--rows takes more, and longer.",
+    FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
+    FindingKind.TAKEN_FOR_LEVELS: "That is --categorical, and the default --hyper map.",
+}
