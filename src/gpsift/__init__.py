@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
+from gpsift.hyper import Sift
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
@@ -88,6 +89,7 @@ __all__ = [
     "Reading",
     "Reference",
     "Selection",
+    "Sift",
     "Sparse",
     "SquaredExponential",
     "Stability",

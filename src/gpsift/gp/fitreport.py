@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.hyper.optimise import Estimate
+from gpsift.hyper.optimise import Estimate, SiftReport
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
 from gpsift.notices import notice
@@ -59,6 +59,8 @@ class FitReport:
     evidence_bound : float
         A lower bound of the largest log evidence, seen at other hyperparameters than those of the fit: a sparse model
         whose hyperparameters are those of exact inference on some rows has a lower one at its own.
+    sift : SiftReport or None
+        With `Sift()`: which features were switched on, in which order, what they brought, and which came close.
     """
 
     converged: bool
@@ -78,6 +80,7 @@ class FitReport:
     n_blocks: int = 0
     n_rows_searched: int = 0
     evidence_bound: float = -np.inf
+    sift: SiftReport | None = None
 
     @classmethod
     def of(
@@ -104,6 +107,7 @@ class FitReport:
             n_blocks=inferred.n_blocks,
             n_rows_searched=estimate.n_rows,
             evidence_bound=estimate.evidence_bound,
+            sift=estimate.sift,
             constant_columns=constant_columns,
             stepped_features=stepped_features,
         )

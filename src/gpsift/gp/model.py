@@ -35,7 +35,7 @@ class GP:
         Squared exponential with one length-scale for each feature plus a constant by default. Its values are where the
         search for hyperparameters starts, for inputs and target of unit scale.
     hyper : Hyper
-        `ML2()`, `MAP()`, `Fixed(...)` or `NUTS()`.
+        `ML2()`, `MAP()`, `Sift()`, `Fixed(...)` or `NUTS()`.
     standardize : bool
         Fit on inputs of mean 0 and standard deviation 1, and the target likewise for Gaussian and Student-t noise.
         Predictions, gradients and scores are in the user's units either way.
@@ -73,7 +73,7 @@ class GP:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
         if not isinstance(self.hyper, Hyper):
-            raise TypeError(f"`hyper` must be ML2(), MAP(), NUTS() or Fixed(...), got {self.hyper!r}.")
+            raise TypeError(f"`hyper` must be ML2(), MAP(), Sift(), NUTS() or Fixed(...), got {self.hyper!r}.")
         read_likelihood(self.likelihood)
         if not isinstance(self.inference, Sparse) and self.inference not in INFERENCES:
             raise ValueError(

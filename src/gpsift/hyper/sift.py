@@ -63,7 +63,28 @@ class Sift(Hyper):
     patience: int = 2
     prior: MAP = field(default_factory=lambda: MAP(starts=1))
 
+    def __post_init__(self) -> None:
+        if self.toll is not None and not (np.isfinite(self.toll) and self.toll >= 0):
+            raise ValueError(f"`toll` must be a number of nats of at least 0, got {self.toll!r}.")
+        for name, least in (("max_active", 1), ("patience", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+                raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+        if not isinstance(self.prior, MAP):
+            raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}.")
+
     def estimate(self, problem: Problem) -> Estimate:
+        if not isinstance(problem.engine, DenseEngine):
+            raise ValueError(
+                "Sift() needs inference with a matrix of all rows, not a sparse one. Fit at most some thousand rows, "
+                "or use MAP()."
+            )
+        features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
+        if not features or None in features:
+            raise ValueError(
+                "Sift() switches features off by their length-scales, and this kernel does not have one for each. Use "
+                "SquaredExponential() without shared=True, or MAP()."
+            )
         return _Sifting(self, problem).run()
 
 

@@ -154,5 +154,5 @@ def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 def weighted_variance(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Variance along the last axis, around the mean: E[f^2] - E[f]^2 would cancel where f is nearly constant."""
-    deviation = values - (values @ weights)[:, None]
-    return deviation**2 @ weights
+    change = values - values[:, :1]  # exactly 0 where nothing varies
+    return (change - (change @ weights)[:, None]) ** 2 @ weights

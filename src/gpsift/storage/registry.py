@@ -12,6 +12,8 @@ from gpsift import families, gp, kernels, likelihoods, results
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper import Sift
+from gpsift.hyper.optimise import SiftReport, SwitchedOn
 from gpsift.inference import CoupledPosterior, Inferred
 from gpsift.input_moments import InputMoments
 from gpsift.inputs import Inputs
@@ -53,6 +55,8 @@ CLASSES: Mapping[str, type] = {
     "Inputs": Inputs,
     "InputMoments": InputMoments,
     "FitReport": FitReport,
+    "SiftReport": SiftReport,
+    "SwitchedOn": SwitchedOn,
     "Trace": Trace,
     "Group": Group,
     "Variable": Variable,
@@ -77,6 +81,7 @@ CLASSES: Mapping[str, type] = {
     "hyper.ML2": gp.ML2,
     "hyper.MAP": gp.MAP,
     "hyper.NUTS": gp.NUTS,
+    "hyper.Sift": Sift,
     "hyper.Fixed": gp.Fixed,
     "prior.HalfT": gp.HalfT,
     "prior.InverseGamma": gp.InverseGamma,

@@ -1,0 +1,133 @@
+"""Features that are switched on one by one."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import gpsift as gs
+
+TRUE = ("x1", "x2", "x3", "x4", "x5")
+
+
+def wide(n=100, p=50, seed=0, noise=1.0):
+    rng = np.random.default_rng([seed, p])
+    X = rng.uniform(size=(n, p))
+    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    return X, f + noise * rng.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = wide()
+    return gs.GP(hyper=gs.Sift()).fit(X, y), X, y
+
+
+def test_the_true_features_of_many_are_switched_on(fitted):
+    gp, *_ = fitted
+    assert set(gp.report.sift.active) == set(TRUE)
+
+
+def test_what_is_off_has_no_say_at_all(fitted):
+    gp, X, _ = fitted
+    off = [j for j, name in enumerate(gp.inputs.names) if name not in TRUE]
+    assert np.all(np.isinf(gp.lengthscale[off]))
+    for measure in (gs.KL(), gs.VAR(), gs.ARD()):
+        assert_array_equal(gs.rank(gp, X, measure).scores[off], 0.0)
+    moved = X.copy()
+    moved[:, off] = 7.0
+    assert_allclose(gp.predict(moved).mean, gp.predict(X).mean, rtol=1e-9)
+
+
+def test_predictions_are_those_of_a_model_of_the_active_features(fitted):
+    gp, X, y = fitted
+    X_new, y_new = wide(200, seed=9)
+    small = gs.GP(hyper=gs.MAP(starts=1)).fit(X[:, :5], y)
+    found, true = (each.log_density(y_new).mean() for each in (gp.predict(X_new), small.predict(X_new[:, :5])))
+    assert found > true - 0.1
+
+
+def test_the_report_says_what_each_step_brought(fitted):
+    gp, *_ = fitted
+    report = gp.report.sift
+    assert {name for step in report.steps for name in step.features} >= set(TRUE)
+    assert report.steps[0].gain > report.steps[0].toll == pytest.approx(np.log(50) + 1)
+    assert not set(dict(report.close)) & set(TRUE)
+
+
+def test_with_everything_active_it_is_map_from_the_same_place():
+    X, y = wide(60, 5)
+    sifted = gs.GP(hyper=gs.Sift()).fit(X, y)
+    assert set(sifted.report.sift.active) == set(TRUE)
+    again = gs.GP(hyper=gs.MAP(starts=1)).fit(X, y, start=sifted)
+    assert_allclose(again.log_marginal_likelihood, sifted.log_marginal_likelihood, atol=1e-2)
+
+
+def test_noise_switches_nothing_on():
+    on = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        gp = gs.GP(hyper=gs.Sift()).fit(rng.normal(size=(80, 20)), rng.normal(size=80))
+        on += bool(gp.report.sift.active)
+    assert on == 0
+
+
+def test_a_product_without_main_effects_is_found_as_a_pair():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 40))
+    y = 2.0 * X[:, 7] * X[:, 23] + 0.3 * rng.normal(size=100)
+    assert set(gs.GP(hyper=gs.Sift()).fit(X, y).report.sift.active) == {"x8", "x24"}
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "target"),
+    [
+        ("bernoulli", lambda f, rng: (f + 0.3 * rng.normal(size=f.size) > 0).astype(float)),
+        ("poisson", lambda f, rng: rng.poisson(np.exp(f)).astype(float)),
+        ("student-t", lambda f, rng: f + 0.2 * rng.standard_t(3, size=f.size)),
+        ("softmax", lambda f, rng: np.digitize(f + 0.2 * rng.normal(size=f.size), [-0.6, 0.6]).astype(float)),
+    ],
+)
+def test_other_likelihoods_are_sifted_too(likelihood, target):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 8))
+    f = 1.5 * np.sin(X[:, 1]) + X[:, 4]
+    gp = gs.GP(likelihood=likelihood, hyper=gs.Sift()).fit(X, target(f, rng))
+    assert {"x2", "x5"} <= set(gp.report.sift.active)
+    assert len(gp.report.sift.active) <= 3
+
+
+def test_a_lower_toll_lets_more_in_and_a_limit_fewer():
+    X, y = wide(60, 20)
+    free, limited = (gs.GP(hyper=gs.Sift(**choice)).fit(X, y) for choice in ({"toll": 0.0}, {"max_active": 2}))
+    assert len(free.report.sift.active) > 5
+    assert len(limited.report.sift.active) == 2
+
+
+def test_a_sifted_model_is_kept_in_a_file(fitted, tmp_path):
+    gp, X, _ = fitted
+    gp.save(tmp_path / "sifted.gpsift")
+    again = gs.load(tmp_path / "sifted.gpsift")
+    assert again.report.sift == gp.report.sift
+    assert_array_equal(gs.rank(again, X).scores, gs.rank(gp, X).scores)
+
+
+@pytest.mark.parametrize(
+    ("choice", "error", "message"),
+    [
+        ({"toll": -1.0}, ValueError, "`toll` must be a number of nats of at least 0, got -1.0"),
+        ({"max_active": 0}, ValueError, "`max_active` must be a whole number of at least 1, got 0"),
+        ({"patience": 1.5}, ValueError, "`patience` must be a whole number of at least 0, got 1.5"),
+        ({"prior": gs.ML2()}, TypeError, r"`prior` must be MAP\(...\)"),
+    ],
+)
+def test_bad_choices_are_refused(choice, error, message):
+    with pytest.raises(error, match=message):
+        gs.Sift(**choice)
+
+
+def test_models_that_cannot_be_sifted_are_refused():
+    X, y = wide(40, 6)
+    with pytest.raises(ValueError, match="this kernel does not have one for each"):
+        gs.GP(gs.SquaredExponential(shared=True), hyper=gs.Sift()).fit(X, y)
+    with pytest.raises(ValueError, match="a matrix of all rows, not a sparse one"):
+        gs.GP(hyper=gs.Sift(), inference=gs.Sparse(m=5)).fit(X, y)
