@@ -26,16 +26,7 @@ class Task:
 class Runner(AbstractContextManager["Runner"]):
     """Runs tasks, and does so once: what a checkpoint has is not computed again.
 
-    Parameters
-    ----------
-    jobs : int or None
-        Processes; None leaves it to joblib, which takes 1 outside a `parallel_config`.
-    checkpoint : Checkpoint or None
-    progress : bool or None
-        Whether to show a bar; None shows one where standard error is a terminal.
-    title : str
-    total : int
-        How many tasks there will be in all.
+    `jobs` and `progress` are those of `Work`; `total` is how many tasks there will be in all.
     """
 
     def __init__(
