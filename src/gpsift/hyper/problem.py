@@ -80,11 +80,7 @@ class Problem(Generic[E]):
 
     @staticmethod
     def exact(
-        kernel: Kernel,
-        X: np.ndarray,
-        y: np.ndarray,
-        names: tuple[str, ...],
-        known_noise_var: np.ndarray | None = None,
+        kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
     ) -> Problem[ExactEngine]:
         """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
