@@ -7,15 +7,7 @@ room `sparse`.
 """
 
 from gpsift.inference.coupled import CoupledAt, CoupledPosterior
-from gpsift.inference.engine import (
-    Engine,
-    EPEngine,
-    ExactEngine,
-    Inferred,
-    LaplaceEngine,
-    LatentPosterior,
-    MulticlassEngine,
-)
+from gpsift.inference.engine import Engine, EPEngine, ExactEngine, Inferred, LaplaceEngine, MulticlassEngine
 from gpsift.inference.exact import Evidence
 
 __all__ = [
@@ -27,6 +19,5 @@ __all__ = [
     "ExactEngine",
     "Inferred",
     "LaplaceEngine",
-    "LatentPosterior",
     "MulticlassEngine",
 ]
