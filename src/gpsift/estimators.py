@@ -40,6 +40,8 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
     standardize: bool
     random_state: Any
     _default_hyper: ClassVar[type[Hyper]] = ML2
+    # How scikit-learn should read the target.
+    target_options: ClassVar[dict[str, Any]] = {}
 
     def rank(self, X: Any = None, measure: Measure | str | None = None, **options: Any) -> Ranking:
         """Rank the features by how predictions react to them.
@@ -58,8 +60,7 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
         Ranking
         """
         check_is_fitted(self)
-        points = None if X is None else self._read(X)
-        return rank(self.gp_, points, measure, **options)
+        return rank(self.gp_, None if X is None else read_data(self, X), measure, **options)
 
     def _gp(self, likelihood: Likelihood) -> GP:
         """The model that the parameters stand for."""
@@ -75,12 +76,9 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
         """Fit to data that were read; names of columns go along, so that warnings and rankings have them."""
         self.gp_ = model.fit(named(X, getattr(self, "feature_names_in_", None)), y)
 
-    def _read(self, X: Any, **target: Any) -> Any:
-        return read_data(self, X, **target)
-
     def _predictive(self, X: Any) -> Prediction:
         check_is_fitted(self)
-        return self.gp_.predict(self._read(X))
+        return self.gp_.predict(read_data(self, X))
 
 
 class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
@@ -122,6 +120,8 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
     True
     """
 
+    target_options: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -146,14 +146,9 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         X : array or data frame (n, p)
         y : array (n,)
         """
-        X, y = self._read(X, y=y, **self.target_options)
+        X, y = read_data(self, X, y=y, **self.target_options)
         self._fit(X, *self.model_for(y))
         return self
-
-    @property
-    def target_options(self) -> dict[str, Any]:
-        """How scikit-learn should read the target."""
-        return {"y_numeric": True}
 
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
         """The model that the parameters stand for, and the target that it takes."""
@@ -269,16 +264,10 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         """
         if self.link not in LINKS:
             raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
-        X, y = self._read(X, y=y, **self.target_options)
-        model, codes = self.model_for(y)
-        self._fit(X, model, codes)
+        X, y = read_data(self, X, y=y, **self.target_options)
+        self._fit(X, *self.model_for(y))
         self.classes_ = np.unique(y)
         return self
-
-    @property
-    def target_options(self) -> dict[str, Any]:
-        """How scikit-learn should read the target."""
-        return {}
 
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
         """The model that the parameters stand for, and the codes 0, 1, ... of the labels."""

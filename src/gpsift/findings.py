@@ -49,26 +49,19 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One of the kinds, and the data that it is about.
-
-    Attributes
-    ----------
-    kind : FindingKind
-    data : mapping
-        Names and numbers; which ones, the words of the kind say.
-    title, detail : str
-        In a few words, and in a sentence or two.
-    """
+    """One of the kinds, and the names and numbers that it is about; which ones, the words of the kind say."""
 
     kind: FindingKind
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
+        """In a few words."""
         return WORDS[self.kind][0]
 
     @property
     def detail(self) -> str:
+        """In a sentence or two."""
         words = WORDS[self.kind][1]
         return words.format_map(self.data) if isinstance(words, str) else words(self.data)
 

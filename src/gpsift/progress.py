@@ -50,10 +50,6 @@ class SearchProgress:
     """How much of a search for hyperparameters is done, judged by the starts that have ended.
 
     How many evaluations a start takes is not known before its end: those before it say, and of the first it is guessed.
-
-    Parameters
-    ----------
-    n_starts : int
     """
 
     # Of 36 starts, with 60 to 442 rows, 4 to 40 columns and three likelihoods, four in five took 21 to 56.

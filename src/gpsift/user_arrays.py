@@ -19,16 +19,9 @@ NOT_REAL = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta
 
 @dataclass(frozen=True, eq=False)
 class ReadTable:
-    """Columns of a table that has been read and checked already, which `read_features` takes as they are.
+    """Columns of a table that has been read and checked already, which `read_features` takes as they are."""
 
-    Attributes
-    ----------
-    values : array (n, p)
-        Floats in the order of C; nobody else changes them.
-    names : tuple of str
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # (n, p) floats in the order of C, which nobody else changes
     names: tuple[str, ...]
 
     @property
@@ -194,8 +187,10 @@ def _as_real_array(values: Any, name: str) -> np.ndarray:
 
 
 def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
+    # NAType is pandas.NA's, found without importing pandas.
+    filled = [np.nan if v is None or type(v).__name__ == "NAType" else v for v in array.ravel()]
+    array = np.array(filled, dtype=object).reshape(array.shape)
     # Strings that look like numbers are refused too: float("1e5") hides a column that was read as text.
-    array = np.array([np.nan if _is_missing(v) else v for v in array.ravel()], dtype=object).reshape(array.shape)
     wrong = next((v for v in array.ravel() if isinstance(v, NOT_REAL)), None)
     if wrong is not None:
         raise TypeError(f"`{name}` holds values that are not real numbers, such as {wrong!r}.")
@@ -203,10 +198,6 @@ def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
         return array.astype(float)
     except (TypeError, ValueError) as error:
         raise TypeError(f"`{name}` holds values that are not numbers ({error}).") from error
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
 
 
 def _refuse_unreadable(values: Any, name: str) -> None:

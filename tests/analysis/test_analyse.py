@@ -145,7 +145,7 @@ def rows_and_inference(answer):
 
 @pytest.mark.filterwarnings("ignore:The model does not predict better")
 def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monkeypatch, frame):
-    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_RANKING", 40)
+    monkeypatch.setattr(analysis_run, "LARGEST_QUICK", 40)
     monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SPARSE_RANKING", 50)
     monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SEARCH", 30)
     ranked = gs.analyse(frame, "y", select=False)

@@ -21,27 +21,13 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Kind:
-    """A family that a function can predict.
+    """A family that a function can predict."""
 
-    Parameters
-    ----------
-    family : callable
-        From the arrays that vary, and the fixed parameters by name, to the distribution.
-    returns : str
-        What the function returns, in words.
-    positive : tuple of bool
-        For each array that varies, whether it must be positive.
-    fixed : tuple of str
-        Parameters that do not vary with X and are given as options.
-    mean_of : str
-        What the first array is.
-    """
-
-    family: Callable[..., Family]
-    returns: str
-    positive: tuple[bool, ...] = (True,)
-    fixed: tuple[str, ...] = ()
-    mean_of: str = "the target"
+    family: Callable[..., Family]  # from the arrays that vary, and the fixed parameters by name
+    returns: str  # what the function returns, in words
+    positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be
+    fixed: tuple[str, ...] = ()  # parameters that do not vary with X and are given as options
+    mean_of: str = "the target"  # what the first array is
 
 
 KINDS: Mapping[str, Kind] = {

@@ -26,26 +26,13 @@ Latent = Callable[[Any, Any], tuple[Any, Any]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differentiated(Graded):
-    """A latent function whose mean and variance JAX computes, and what is observed of it.
+    """A latent function whose mean and variance JAX computes, and what is observed of it."""
 
-    Parameters
-    ----------
-    latent : function
-        From the model and points (n, p), JAX arrays, to latent means and variances, (n,) each. A function of a module,
-        not a closure: what JAX compiles for it serves all models of the same structure.
-    model : pytree
-    of : str
-        What is differentiated, in words.
-    predictive : callable
-        From latent mean and variance to the distribution of a new observation.
-    inputs : Inputs
-    mean_of : str
-        What the latent mean is the mean of.
-    """
-
+    # From the model, a pytree, and points (n, p), JAX arrays, to latent means and variances, (n,) each. A function of a
+    # module, not a closure: what JAX compiles for it serves all models of the same structure.
     latent: Latent
     model: Any
-    of: str
+    of: str  # what is differentiated, in words
     predictive: Predictive
     inputs: Inputs
     mean_of: str = "the target"

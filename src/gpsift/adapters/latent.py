@@ -18,25 +18,12 @@ ResponseParts = tuple[LatentAt, Predictive, np.ndarray, np.ndarray, float, float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatentGP(Reference):
-    """A latent posterior, and what is observed of it.
+    """A latent posterior, and what is observed of it."""
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Of the latent function, in the user's units of the inputs.
-    predictive : callable
-        From latent mean and variance, in the user's units, to the distribution of a new observation.
-    inputs : Inputs
-    y_center, y_scale : float
-        The latent function in the user's units is y_center + y_scale f.
-    mean_of : str
-        What the latent mean is the mean of.
-    """
-
-    posterior: Posterior
+    posterior: Posterior  # sees inputs in the user's units
     predictive: Predictive
     inputs: Inputs
-    y_center: float = 0.0
+    y_center: float = 0.0  # the latent function in the user's units is y_center + y_scale f
     y_scale: float = 1.0
     mean_of: str = "the target"
     notices: tuple[str, ...] = ()

@@ -31,42 +31,24 @@ Function = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differentiated(Graded):
-    """A model given by a function of torch tensors, differentiated automatically.
-
-    Parameters
-    ----------
-    function : callable
-        From inputs (n, p) to what the predictive distribution varies with, a tuple of tensors (n,) or (n, C); row i of
-        each depends on row i of the inputs only. The first one is what VAR looks at.
-    predictive : callable
-        From these, as NumPy arrays, to the distribution of a new observation.
-    what : str
-        What is differentiated, in words.
-    inputs : Inputs
-    latent : callable
-        From the same to the distribution of the noise-free function.
-    mean : callable, optional
-        From inputs to the first of them alone, where that is cheaper.
-    covariance : callable, optional
-        From inputs (n, p) to the joint covariance of the noise-free function, (n, n).
-    device, dtype
-        Where and in which precision the function computes.
-    within : callable
-        Makes the context in which predictions are computed and differentiated: settings of a library matter in the
-        backward pass as well.
-    """
+    """A model given by a function of torch tensors, differentiated automatically."""
 
     AT_ONCE = 16 * BLOCK
 
+    # From inputs (n, p) to what the predictive distribution varies with, tensors (n,) or (n, C); row i of each depends
+    # on row i of the inputs only. The first one is what VAR looks at.
     function: Function
+    # From these, as NumPy arrays, to the distribution of a new observation, and to that of the noise-free function.
     predictive: Callable[..., Family]
-    what: str
+    what: str  # is differentiated, in words
     inputs: Inputs
     latent: Callable[..., Family] = families.Gaussian
-    mean: Callable[[torch.Tensor], torch.Tensor] | None = None
-    covariance: Callable[[torch.Tensor], torch.Tensor] | None = None
+    mean: Callable[[torch.Tensor], torch.Tensor] | None = None  # the first alone, where that is cheaper
+    covariance: Callable[[torch.Tensor], torch.Tensor] | None = None  # of the noise-free function, jointly, (n, n)
     device: torch.device = torch.device("cpu")
     dtype: torch.dtype = torch.float64
+    # Makes the context in which predictions are computed and differentiated: settings of a library matter in the
+    # backward pass as well.
     within: Callable[[], AbstractContextManager[Any]] = nullcontext
     mean_of: str = "the target"
     notices: tuple[str, ...] = ()

@@ -13,29 +13,17 @@ from gpsift.relevance import KL, rank
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Relevances at some rows.
+    """KL relevances of the columns at some rows, and what is predicted there.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The columns.
-    scores, average : array (p,)
-        KL relevance at the rows, and over all rows of the model.
-    moves_mean, moves_variance : array (p,) or None
-        How much of the squared relevance at the rows is in each; None where predictions have no such parts.
-    n_rows : int
-    prediction, observed : array (n,), or (n, C) for classes
-        Means of the predictive distribution there, and what was observed (n,).
-    sd : array
-        Its standard deviation.
+    `moves_mean` and `moves_variance` are shares of the squared relevance; None where predictions have no such parts.
     """
 
     names: tuple[str, ...]
     scores: np.ndarray
-    average: np.ndarray
+    average: np.ndarray  # over all rows of the model
     moves_mean: np.ndarray | None
     moves_variance: np.ndarray | None
-    prediction: np.ndarray
+    prediction: np.ndarray  # means (n,), or probabilities of several classes (n, C)
     sd: np.ndarray
     observed: np.ndarray
 
@@ -50,16 +38,7 @@ class Explanation:
 
 
 def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
-    """The relevances at the rows of X, as the model of an analysis sees them.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    X : data frame
-        Rows in the form of `Analysis.X`; they need not be among those of the fit.
-    y : array
-        What was observed there.
-    """
+    """The relevances at rows in the form of `Analysis.X`, which need not be among those of the fit."""
     options = {"groups": dict(analysis.groups), "categorical": list(analysis.groups)}
     here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)  # type: ignore[arg-type]
     shares = here.shares

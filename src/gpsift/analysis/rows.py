@@ -17,41 +17,19 @@ MOST_CELLS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of the leading ranking, or a sample of them.
+    """The rows of the leading ranking, or m of them."""
 
-    Attributes
-    ----------
-    places : array (m,)
-        Which of the ranking's points they are.
-    total : int
-        How many points the ranking has.
-    names : tuple of str
-        The columns, most relevant first.
-    labels : index (m,)
-        What each row is called in the user's table.
-    values : list of series (m,)
-        The user's values, by column.
-    shades : array (p, m)
-        Where each value lies among those of its column, from 0 to 1; categories by their level.
-    relevance : array (p, m)
-    average : array (p,)
-        The same over all rows of the ranking.
-    mean_share : array (p, m) or None
-        How much of the squared relevance moves the mean; None where it has no such parts.
-    prediction : Prediction
-        At these rows.
-    observed : array (m,)
-    """
-
-    places: np.ndarray
-    total: int
-    names: tuple[str, ...]
-    labels: pd.Index
-    values: list[pd.Series]
-    shades: np.ndarray
-    relevance: np.ndarray
-    average: np.ndarray
-    mean_share: np.ndarray | None
+    places: np.ndarray  # which of the ranking's points they are
+    total: int  # points of the ranking
+    names: tuple[str, ...]  # the columns, most relevant first
+    labels: pd.Index  # what each row is called in the user's table
+    values: list[pd.Series]  # the user's, by column
+    shades: (
+        np.ndarray
+    )  # (p, m), where each value lies among those of its column, from 0 to 1; categories by their level
+    relevance: np.ndarray  # (p, m)
+    average: np.ndarray  # (p,), over all rows of the ranking
+    mean_share: np.ndarray | None  # (p, m), of the squared relevance what moves the mean, where it has such parts
     prediction: Prediction
     observed: np.ndarray
 
@@ -103,16 +81,13 @@ def thinned(n: int, p: int, seed: int) -> np.ndarray:
 
 def shade(values: pd.Series) -> np.ndarray:
     """Where each value lies among all, from 0 to 1, by rank; text and categories by their level in order."""
-    if not pd.api.types.is_numeric_dtype(values):
-        values = pd.Series(pd.Categorical(values.astype(str)).codes)
-        return _spread(values.to_numpy(dtype=float))
-    # By rank and not by value: one outlier would leave all others in one shade.
-    return _spread(values.rank(method="average").to_numpy(dtype=float))
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    low, high = np.nanmin(values), np.nanmax(values)
-    return np.full(values.shape, 0.5) if high == low else np.nan_to_num((values - low) / (high - low), nan=0.5)
+    if pd.api.types.is_numeric_dtype(values):
+        # By rank and not by value: one outlier would leave all others in one shade.
+        places = values.rank(method="average").to_numpy(dtype=float)
+    else:
+        places = pd.Categorical(values.astype(str)).codes.astype(float)
+    low, high = np.nanmin(places), np.nanmax(places)
+    return np.full(places.shape, 0.5) if high == low else np.nan_to_num((places - low) / (high - low), nan=0.5)
 
 
 def _column(analysis: Analysis, j: int, places: np.ndarray) -> pd.Series:

@@ -13,7 +13,7 @@ from gpsift.atomic import written_whole
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.cli.errors import clear_errors
-from gpsift.cli.shown import show_ranking, show_selection
+from gpsift.cli.shown import show_ranking
 from gpsift.work import Work
 
 
@@ -36,13 +36,11 @@ def demo(
         from sklearn.datasets import load_diabetes
 
         frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-        searches = html is not None
         work = Work(progress=o.shown(quiet))
-        found = analysed(frame, "progression", select=searches, seed=seed, work=work)
+        found = analysed(frame, "progression", select=html is not None, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
         _save_picture(analysis, out)
-        show = show_selection if searches else show_ranking
-        answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show)
+        answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:
             typer.echo(f"The picture is in {out}.", err=True)
 

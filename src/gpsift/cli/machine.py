@@ -12,23 +12,30 @@ from gpsift.analysis.explained import Explanation
 from gpsift.cli.advice import ADVICE
 from gpsift.findings import Finding, told
 from gpsift.relevance.rank import versions
-from gpsift.results import Path, Ranking, Stability
+from gpsift.results import Path, Ranking
 
 SCHEMA = "gpsift-answer/1"
 
 
 def as_json(analysis: Analysis) -> str:
     """The whole answer."""
+    quality, found = analysis.model.quality, analysis.stability
     record: dict[str, Any] = {
         **_head(analysis),
-        "quality": _quality(analysis),
+        "quality": {
+            "explains": analysis.model.explains,
+            "elpd": quality.elpd,
+            "elpd_against_no_inputs": quality.elpd_diff,
+            "standard_error": quality.diff_se,
+        },
         "rankings": {name: _ranking(ranking) for name, ranking in analysis.rankings.items()},
     }
     if analysis.path is not None:
         record["path"] = _path(analysis.path)
         record["selected"] = None if analysis.selected is None else list(analysis.selected)
-    if analysis.stability is not None:
-        record["stability"] = _stability(analysis.stability)
+    if found is not None:
+        columns = found.to_frame().to_dict(orient="records")
+        record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
     record["odd_columns"] = [_finding(finding) for finding in analysis.odd_columns]
     record["cautions"] = [_finding(finding) for finding in analysis.cautions]
     return _dumped(record)
@@ -51,7 +58,7 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         "prediction": local.prediction,
         "sd": local.sd,
         "observed": local.observed,
-        "relevance": _records(columns, local.order),
+        "relevance": [{name: values[j] for name, values in columns.items()} for j in local.order],
     }
     return _dumped(record)
 
@@ -74,16 +81,6 @@ def _head(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _quality(analysis: Analysis) -> dict[str, Any]:
-    quality = analysis.model.quality
-    return {
-        "explains": analysis.model.explains,
-        "elpd": quality.elpd,
-        "elpd_against_no_inputs": quality.elpd_diff,
-        "standard_error": quality.diff_se,
-    }
-
-
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     frame = ranking.to_frame()
     return {"measure": ranking.measure, "units": ranking.units, "columns": frame.to_dict(orient="records")}
@@ -100,14 +97,6 @@ def _path(path: Path) -> dict[str, Any]:
         if suggestion is None
         else {"rule": suggestion.rule, "size": suggestion.size, "reason": suggestion.reason},
     }
-
-
-def _stability(found: Stability) -> dict[str, Any]:
-    return {"samples": len(found.scores), "rows": found.n_rows, "columns": found.to_frame().to_dict(orient="records")}
-
-
-def _records(columns: dict[str, Any], order: np.ndarray) -> list[dict[str, Any]]:
-    return [{name: values[j] for name, values in columns.items()} for j in order]
 
 
 def _dumped(record: dict[str, Any]) -> str:

@@ -45,15 +45,13 @@ class HyperChoice(StrEnum):
         return MAP(seed=seed) if self is HyperChoice.MAP else ML2(seed=seed)
 
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")]
+_FILE = typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")
+_TARGET = typer.Option("--target", "-t", help="The column to explain, by name or position from 0.")
+File = Annotated[str, _FILE]
+OptionalFile = Annotated[str | None, _FILE]
+Target = Annotated[str, _TARGET]
+OptionalTarget = Annotated[str | None, _TARGET]
 Save = Annotated[Path | None, typer.Option(help="Keep the fitted model in this file.")]
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to explain, by name or position from 0.")]
-OptionalFile = Annotated[
-    str | None, typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")
-]
-OptionalTarget = Annotated[
-    str | None, typer.Option("--target", "-t", help="The column to explain, by name or position from 0.")
-]
 Model = Annotated[Path | None, typer.Option(help="A saved model to rank, in place of fitting one.")]
 Drop = Annotated[list[str], typer.Option(help="A column to leave out; may be given several times.")]
 Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; may be given several times.")]

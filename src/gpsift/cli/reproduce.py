@@ -13,28 +13,9 @@ from gpsift.cli.errors import clear_errors
 from gpsift.cli.terminal import Output
 from gpsift.work import Work
 
-
-class Experiment(StrEnum):
-    """What can be reproduced."""
-
-    TOY = "toy"
-    DELTA = "delta"
-    POINTWISE = "pointwise"
-    COST = "cost"
-    CONCRETE = "concrete"
-    HOUSING = "housing"
-    AUTOMOBILE = "automobile"
-    CRIME = "crime"
-    PIMA = "pima"
-    VARIABILITY = "variability"
-    ALL = "all"
-
-
-class LengthscalePrior(StrEnum):
-    """Prior of the length-scales: mode at 5 standard deviations of an input, or below 1."""
-
-    LONG = "long"
-    SHORT = "short"
+# Values are the names in small letters. The modes of the priors are at 5 standard deviations of an input, and below 1.
+LengthscalePrior = StrEnum("LengthscalePrior", "LONG SHORT")
+Experiment = StrEnum("Experiment", "TOY DELTA POINTWISE COST CONCRETE HOUSING AUTOMOBILE CRIME PIMA VARIABILITY ALL")
 
 
 class VarCovariance(StrEnum):

@@ -11,7 +11,7 @@ from gpsift.analysis import Reading, Selection
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.cli.errors import KEPT, clear_errors
-from gpsift.cli.shown import show_selection
+from gpsift.cli.shown import show_ranking
 from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
 
@@ -73,4 +73,4 @@ def select(
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )
-        answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_selection)
+        answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -26,22 +26,14 @@ MOST_ODDITIES = 10
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranking(analysis: Analysis, console: Console) -> None:
-    """The columns in their order, one measure beside the other."""
-    _say_what(analysis, console)
-    _show_rankings(analysis.rankings, console)
-    _say_oddities(analysis, console)
-    _say_cautions(analysis, console)
-
-
 def show_one_ranking(ranking: Ranking, what: str, console: Console) -> None:
     """A ranking by itself."""
     console.print(f"{escape(what)}.")
     _show_rankings({ranking.measure.split("(")[0]: ranking}, console)
 
 
-def show_selection(analysis: Analysis, console: Console) -> None:
-    """The same, and how many are enough."""
+def show_ranking(analysis: Analysis, console: Console) -> None:
+    """The columns in their order, one measure beside the other; where that was asked, how many are enough."""
     _say_what(analysis, console)
     _show_rankings(analysis.rankings, console)
     _say_oddities(analysis, console)
@@ -81,10 +73,6 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
 
 
 def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
-    table = new_table()
-    table.add_column("column", overflow="fold")
-    if with_values:
-        table.add_column("value", overflow="fold")
     columns: dict[str, Callable[[int], str]] = {
         "here": lambda j: f"{local.scores[j]:.3g}",
         "average": lambda j: f"{local.average[j]:.3g}",
@@ -95,8 +83,7 @@ def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, wi
             "moves mean": lambda j: f"{100 * mean[j]:.0f} %",
             "moves variance": lambda j: f"{100 * variance[j]:.0f} %",
         }
-    for heading in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table(["column", *(["value"] if with_values else []), *columns], texts=("column", "value"))
     for j in local.order[:MOST_ROWS_SHOWN]:
         name = local.names[j]
         values = [escape(_value(rows[name]))] if with_values else []
@@ -174,10 +161,7 @@ def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
 
 
 def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
-    table = new_table()
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("column", overflow="fold")
-    table.add_column(name, justify="right", no_wrap=True)
+    table = new_table(["", "column", name])
     for heading, _ in beside:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for position, j in enumerate(leading.order[:MOST_ROWS_SHOWN], start=1):
@@ -190,10 +174,6 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
 
 def _show_path(path: Path, console: Console) -> None:
     console.print(f"Submodels, {escape(path.scheme)}; elpd beside that of the model with all columns.")
-    print_first_that_fits(console, list(_path_tables(path)))
-
-
-def _path_tables(path: Path) -> Iterator[Table]:
     metric = next(iter(path.metrics))
     chosen = None if path.suggestion is None else path.suggestion.size
     columns: dict[str, Callable[[int], str]] = {
@@ -201,17 +181,15 @@ def _path_tables(path: Path) -> Iterator[Table]:
         "difference": lambda k: f"{path.diff[k]:.1f} ± {path.diff_se[k]:.1f}",
         metric: lambda k: f"{path.metrics[metric][k]:.4g}",
     }
+    tables = []
     for kept in (["elpd", "difference", metric], ["elpd", "difference"], ["difference"]):
-        table = new_table()
-        table.add_column("size", justify="right", no_wrap=True)
-        table.add_column("added", overflow="fold")
-        for heading in kept:
-            table.add_column(heading, justify="right", no_wrap=True)
+        table = new_table(["size", "added", *kept], texts=("added",))
         for place, size in enumerate(path.sizes):
             added = path.names[path.order[size - 1]] if size else "no column"
             cells = [columns[heading](place) for heading in kept]
             table.add_row(str(size), escape(_short(added)), *cells, style="bold" if size == chosen else None)
-        yield table
+        tables.append(table)
+    print_first_that_fits(console, tables)
 
 
 def _show_stability(found: Stability, console: Console) -> None:
@@ -221,11 +199,7 @@ def _show_stability(found: Stability, console: Console) -> None:
 
 
 def _stability_table(found: Stability, firsts: list[int]) -> Table:
-    table = new_table()
-    table.add_column("column", overflow="fold")
-    table.add_column("mean rank", justify="right", no_wrap=True)
-    for k in firsts:
-        table.add_column("first" if k == 1 else f"in first {k}", justify="right", no_wrap=True)
+    table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
     for j in found.order[:MOST_ROWS_SHOWN]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -37,9 +37,15 @@ def plain_sign(error: UnicodeError) -> tuple[str, int]:
     return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
 
 
-def new_table() -> Table:
-    """A table in the style of all others: few lines, so that much goes into a narrow terminal."""
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Table:
+    """An empty table: few lines, so that much goes into a narrow terminal; its texts may be broken, its numbers not."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in headings:
+        if heading in texts:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 def print_first_that_fits(console: Console, tables: Sequence[Table]) -> int:

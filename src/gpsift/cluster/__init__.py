@@ -9,14 +9,4 @@ from gpsift.cluster.collections import read_collections
 from gpsift.cluster.rows import ClusterRows
 from gpsift.cluster.summary import NOWHERE, Cloud, Spread, Summary, cloud, missing, summarise
 
-__all__ = [
-    "NOWHERE",
-    "Cloud",
-    "ClusterRows",
-    "Spread",
-    "Summary",
-    "cloud",
-    "missing",
-    "read_collections",
-    "summarise",
-]
+__all__ = ["NOWHERE", "Cloud", "ClusterRows", "Spread", "Summary", "cloud", "missing", "read_collections", "summarise"]

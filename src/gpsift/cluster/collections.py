@@ -17,16 +17,9 @@ def read_collections(
 ) -> ClusterRows:
     """Rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
 
-    Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
+    Targets are a dask array, a series or a data frame with one column; known noise and sizes may be a number for all
+    rows. Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
     Partitions may be of any size; those of the others are made those of X.
-
-    Parameters
-    ----------
-    X : dask array (n, p) or data frame
-    y : dask array (n,), series, or data frame with one column, optional
-    noise_var, size : the same, or a number for all rows, optional
-    size_name : str
-        What users call the size.
     """
     fields = {"X": X, "y": y, "noise_var": noise_var, size_name: size}
     numbers = {name: _number(fields[name], name) for name in ("noise_var", size_name) if np.ndim(fields[name]) == 0}

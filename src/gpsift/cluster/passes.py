@@ -39,15 +39,7 @@ def dask_module(name: str = "dask") -> Any:
 
 
 class Pass:
-    """The tasks of one pass.
-
-    Parameters
-    ----------
-    title : str
-        What it is for; tasks carry it in their names, which dask's dashboard shows.
-    carried : object
-        What every task gets first.
-    """
+    """The tasks of one pass: the title is in their names, which dask's dashboard shows; all get `carried` first."""
 
     def __init__(self, title: str, carried: Any):
         self.title, self._delayed = title, dask_module().delayed

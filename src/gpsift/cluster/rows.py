@@ -12,41 +12,31 @@ import numpy as np
 
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.cluster.passes import Pass
-from gpsift.sparse.rows import Rows, Totals
+from gpsift.sparse.rows import Rows
 from gpsift.user_arrays import feature_values, target_values
 
-T = TypeVar("T", bound=Totals)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A partition of at least one row: how many it has, and the delayed tables of which Rows are made.
-
-    A number in place of a table is that of all rows.
-    """
+    """A partition of at least one row: how many it has, and the delayed tables of which Rows are made."""
 
     n: int
-    tables: tuple[Any, ...]  # X, y, noise_var, size; all but the first may be None
+    tables: tuple[Any, ...]  # X, y, noise_var, size; all but the first may be None, or a number that all rows have
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
     """How a partition is read where it is: in chunks, each made what visits expect.
 
-    Parameters
-    ----------
-    n_columns, chunk_bytes : int
-        Of the matrices that a visit makes, and what one of them may take.
-    transform : callable from Rows to Rows, optional
-        Such as standardisation: done to each chunk when it is visited, so that there is no second copy of the data.
-    size_name : str
-        What users call the size of an observation.
+    That is done when a chunk is visited, such as standardisation, so that there is no second copy of the data.
     """
 
-    n_columns: int
-    chunk_bytes: int = CHUNK_BYTES
+    n_columns: int  # of the matrices that a visit makes
+    chunk_bytes: int = CHUNK_BYTES  # that one of them may take
     transform: Callable[[Rows], Rows] | None = None
-    size_name: str = "size"
+    size_name: str = "size"  # what users call the size of an observation
 
     @property
     def chunking(self) -> dict[str, int]:
@@ -72,18 +62,9 @@ class ClusterRows:
 
     Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
     scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a
-    lost worker are made again by the others. Collections that were persisted are read from memory.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-    names : tuple of str or None
-        Of the columns, where they have any.
-    reading : Reading
-    held : object
-        The collections. The graphs of their partitions do not keep what was persisted on a cluster; they do.
-    extremes : array
-        The numbers of the rows with the smallest and the largest target, where they are known.
+    lost worker are made again by the others. Collections that were persisted are read from memory; `held` holds them,
+    because the graphs of their partitions do not keep what was persisted on a cluster. `extremes` are the numbers of
+    the rows with the smallest and the largest target, where they are known.
     """
 
     def __init__(
@@ -107,16 +88,18 @@ class ClusterRows:
         return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.held, extremes)
 
     def total(self, visit: Callable[[Rows], T]) -> T:
-        one_pass = Pass(_name(visit), (visit, self.reading))
-        for partition in self.partitions:
-            one_pass.add(_total_of_partition, *partition.tables)
-        return one_pass.total()
+        return self._pass(_total_of_partition, visit).total()
 
     def joined(self, visit: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
-        one_pass = Pass(_name(visit), (visit, self.reading))
+        found = self._pass(_joined_in_partition, visit).results()
+        return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
+
+    def _pass(self, of_partition: Callable[..., Any], visit: Callable[[Rows], Any]) -> Pass:
+        title = str(getattr(visit, "func", visit).__name__).strip("_")
+        one_pass = Pass(title, (visit, self.reading))
         for partition in self.partitions:
-            one_pass.add(_joined_in_partition, *partition.tables)
-        return tuple(np.concatenate(pieces) for pieces in zip(*one_pass.results(), strict=True))
+            one_pass.add(of_partition, *partition.tables)
+        return one_pass
 
     def undivided(self) -> Self:
         return self  # a partition is visited in chunks, which have to fit into the memory of whoever has it
@@ -167,7 +150,3 @@ def _stacked(parts: Sequence[Rows]) -> Rows:
         return None if pieces[0] is None else np.concatenate(pieces)
 
     return Rows(stacked("X"), stacked("y"), stacked("noise_var"), stacked("size"))
-
-
-def _name(visit: Callable[..., Any]) -> str:
-    return str(getattr(visit, "func", visit).__name__).strip("_")

@@ -32,23 +32,14 @@ MISSING = "?"
 class Coding:
     """How categories become numbers.
 
-    Attributes
-    ----------
-    as_numbers : tuple of str
-        Categories that are number words and become numbers.
-    one_hot : bool
-        Whether categories of more than two levels get a column for every level. Otherwise, and always with two levels,
-        they get one for every level but the alphabetically first.
-    all_rows : bool
-        Whether levels are those of all 205 rows, not of the complete ones. Some columns are then constant.
-    without : tuple of str
-        Columns left out in the end.
+    With `one_hot` categories of more than two levels get a column for every level. Otherwise, and always with two
+    levels, they get one for every level but the alphabetically first.
     """
 
-    as_numbers: tuple[str, ...] = ()
+    as_numbers: tuple[str, ...] = ()  # categories that are number words
     one_hot: bool = False
-    all_rows: bool = False
-    without: tuple[str, ...] = ()
+    all_rows: bool = False  # levels are those of all 205 rows, not of the complete ones; some columns are then constant
+    without: tuple[str, ...] = ()  # columns left out in the end
 
 
 CODINGS = {

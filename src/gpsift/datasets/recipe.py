@@ -24,41 +24,19 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """How a data set is made.
+    """How a data set is made."""
 
-    Attributes
-    ----------
-    name, title : str
-        What `load` takes, and what the paper says.
-    prepared : str
-        Name of a file that holds the finished table.
-    files : tuple of RawFile
-        The forms in which the raw data are published. All give the same cells.
-    sources : tuple of Source
-        Where to download one of them, in this order.
-    table : callable
-        (cells, coding) -> Table.
-    digests : mapping of str to str
-        `table_digest` of the outcome for each coding.
-    n_train : int
-        Training rows of a split in the paper.
-    log_target : bool
-        Whether the target is logged unless asked otherwise.
-    is_classification : bool
-    citation, caveat : str
-    """
-
-    name: str
-    title: str
-    prepared: str
-    files: tuple[RawFile, ...]
-    sources: tuple[Source, ...]
-    table: Callable[[np.ndarray, str], Table]
-    digests: Mapping[str, str]
-    n_train: int
+    name: str  # what `load` takes
+    title: str  # what the paper says
+    prepared: str  # a file that holds the finished table
+    files: tuple[RawFile, ...]  # the forms in which the raw data are published; all give the same cells
+    sources: tuple[Source, ...]  # where to download one of them, in this order
+    table: Callable[[np.ndarray, str], Table]  # from cells and coding
+    digests: Mapping[str, str]  # `table_digest` of the outcome for each coding
+    n_train: int  # rows of a split in the paper
     citation: str
     caveat: str
-    log_target: bool = False
+    log_target: bool = False  # unless asked otherwise
     is_classification: bool = False
 
     def check_coding(self, coding: str) -> None:

@@ -69,21 +69,11 @@ STATLIB = Service("StatLib", "http://lib.stat.cmu.edu", "GPSIFT_STATLIB")
 
 @dataclass(frozen=True)
 class RawFile:
-    """A file as published.
+    """A file as published."""
 
-    Attributes
-    ----------
-    name : str
-        Its name, in a folder and in the cache.
-    cells : callable
-        Text -> array of strings.
-    sha256 : str or None
-        `text_digest` of the file where that is known. Otherwise what is made of it decides.
-    """
-
-    name: str
-    cells: Callable[[str], np.ndarray]
-    sha256: str | None = None
+    name: str  # in a folder and in the cache
+    cells: Callable[[str], np.ndarray]  # from its text
+    sha256: str | None = None  # `text_digest` where that is known; otherwise what is made of the file decides
 
 
 @dataclass(frozen=True)

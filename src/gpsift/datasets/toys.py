@@ -159,16 +159,8 @@ def correlated_inputs(law: Law, own: np.ndarray, shared: np.ndarray, correlation
 
     With :math:`z_j = \sqrt{r}\, z_0 + \sqrt{1 - r}\, z_j'`, normal inputs are :math:`0.4\, z_j`, and r is their
     correlation. Uniform ones are :math:`2 \Phi(z_j) - 1`, a Gaussian copula, whose correlation is
-    :math:`(6 / \pi) \arcsin(r / 2)`; r is chosen so that this is the one asked for.
-
-    Parameters
-    ----------
-    law : {"uniform", "normal"}
-    own : array (n, p)
-        z', what each input has for itself.
-    shared : array (n,)
-        z0, what they have in common.
-    correlation : float
+    :math:`(6 / \pi) \arcsin(r / 2)`; r is chosen so that this is the one asked for. `own` is z' (n, p), what each input
+    has for itself, and `shared` is z0 (n,), what they have in common.
     """
     r = correlation if law == "normal" else 2.0 * np.sin(np.pi * correlation / 6.0)
     z = np.sqrt(r) * shared[:, None] + np.sqrt(1.0 - r) * own

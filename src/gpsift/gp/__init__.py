@@ -11,9 +11,7 @@ from gpsift.gp.drawn import DrawnGP
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.model import GP
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.hyper.choices import MAP, ML2, Fixed
-from gpsift.hyper.nuts import NUTS
-from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma
+from gpsift.hyper import MAP, ML2, NUTS, Fixed, GammaPrior, HalfT, InverseGamma
 
 __all__ = [
     "GP",

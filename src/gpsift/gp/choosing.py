@@ -33,7 +33,8 @@ def choose_inference(
 
     Matrices live beside an array. `samples` says whether hyperparameters are drawn.
     """
-    if samples and not _on_host(beside):
+    on_host = isinstance(beside, np.ndarray)
+    if samples and not on_host:
         raise ValueError(
             "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
             "CPU."
@@ -41,7 +42,9 @@ def choose_inference(
     if isinstance(asked, Sparse) or asked == "sparse":
         return sparse_choice(asked, likelihood, samples=samples)
     chosen = likelihood.default_inference if asked == "auto" else asked
-    largest = _largest(likelihood, beside)
+    largest = LARGEST_DENSE
+    if likelihood.has_closed_form:
+        largest = LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
     may_be_sparse = likelihood.has_sparse_form and not samples
     if asked == "auto" and may_be_sparse and n > largest:
         notice(
@@ -49,7 +52,7 @@ def choose_inference(
             f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{chosen}")` takes all rows.'
         )
         return Sparse()
-    if not _on_host(beside) and not likelihood.has_closed_form:
+    if not on_host and not likelihood.has_closed_form:
         other = "take `inference=Sparse(m=...)`, " if likelihood.has_sparse_form else ""
         raise ValueError(
             f"A device is used for exact and sparse inference, not for {INFERENCE_NAMES[chosen]}, which "
@@ -104,14 +107,3 @@ def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> En
             )
         return EPEngine(rows.X, y, size)
     return LaplaceEngine(rows.X, y, size)
-
-
-def _largest(likelihood: Likelihood, beside: Array) -> int:
-    """Rows up to which inference is dense by default."""
-    if not likelihood.has_closed_form:
-        return LARGEST_DENSE
-    return LARGEST_EXACT if _on_host(beside) else LARGEST_EXACT_ON_DEVICE
-
-
-def _on_host(beside: Array) -> bool:
-    return isinstance(beside, np.ndarray)

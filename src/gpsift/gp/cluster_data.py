@@ -25,17 +25,9 @@ from gpsift.user_arrays import constant_columns, refuse_extreme, refuse_missing,
 
 
 class ClusterData(TrainingData):
-    """Rows in the partitions of dask collections.
+    """Rows in the partitions of dask collections, with what there is beside X and y.
 
-    Parameters
-    ----------
-    source : ClusterRows
-    likelihood : Likelihood
-        Which says of each row whether it can be explained, in the pass that summarises all.
-    has_noise, has_sizes : bool
-        What there is beside X and y.
-    device : str or None
-        That was asked for, and is refused.
+    The likelihood says of each row whether it can be explained, in the pass that summarises all. A device is refused.
     """
 
     def __init__(
@@ -82,7 +74,8 @@ class ClusterData(TrainingData):
         p, missing, bounds = self.n_features, self.summary.missing, self.summary.bounds.rows
         refuse_not_finite(missing.counts[:p], self.given_names, "X")
         refuse_extreme(bounds[:, :p], "X")
-        for column, name in enumerate(self._names_beside_X, start=p):
+        beside = ("y", True), ("noise_var", self.has_noise), (self.source.reading.size_name, self.has_sizes)
+        for column, name in enumerate((name for name, is_there in beside if is_there), start=p):
             if missing.counts[column]:
                 refuse_missing(int(missing.counts[column]), int(missing.first[column]), name)
         self._refuse_wrong(likelihood)
@@ -90,11 +83,6 @@ class ClusterData(TrainingData):
         likelihood.check_target(y, bounds[:, -1] if self.has_sizes else np.ones(2))
         check_data(y, likelihood, self.n, self.constant, self.names)
         return likelihood
-
-    @property
-    def _names_beside_X(self) -> list[str]:
-        named = ("noise_var", self.has_noise), (self.source.reading.size_name, self.has_sizes)
-        return ["y", *(name for name, is_there in named if is_there)]
 
     def _refuse_wrong(self, likelihood: Likelihood) -> None:
         wrong = self.summary.wrong

@@ -26,20 +26,13 @@ from gpsift.user_arrays import constant_columns, default_names, read_features, r
 class StandardRows(NamedTuple):
     """Rows in the units of the model.
 
-    Attributes
-    ----------
-    X, y : arrays
-        From which a problem takes the units of its hyperparameters: all rows, or some with their moments.
-    source : RowSource
-        All rows, to be visited.
-    levels : array
-        A table with all values of the features that have few.
+    A problem takes the units of its hyperparameters from X and y: all rows, or some with their moments.
     """
 
     X: np.ndarray
     y: np.ndarray
-    source: RowSource
-    levels: np.ndarray
+    source: RowSource  # all rows, to be visited
+    levels: np.ndarray  # a table with all values of the features that have few
 
 
 class Kept(NamedTuple):
@@ -52,18 +45,11 @@ class Kept(NamedTuple):
 
 
 class TrainingData(ABC):
-    """The rows of a fit as they were read, in the user's units.
-
-    Attributes
-    ----------
-    n, n_features : int
-    given_names : tuple of str or None
-        Of the columns, where they have any.
-    """
+    """The rows of a fit as they were read, in the user's units."""
 
     n: int
     n_features: int
-    given_names: tuple[str, ...] | None
+    given_names: tuple[str, ...] | None  # of the columns, where they have any
 
     @classmethod
     @abstractmethod
@@ -79,10 +65,6 @@ class TrainingData(ABC):
     @abstractmethod
     def constant(self) -> np.ndarray:
         """Which columns never vary, (p,)."""
-
-    @property
-    def constant_names(self) -> tuple[str, ...]:
-        return tuple(name for name, is_constant in zip(self.names, self.constant, strict=True) if is_constant)
 
     @abstractmethod
     def choose(self, asked: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:

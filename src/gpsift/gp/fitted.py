@@ -154,15 +154,15 @@ class FittedGP(Savable, Reference):
 
     def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
         """Draws of the noise-free function at all points jointly, (n_draws, n)."""
-        points = self._read(X_new)
-        scaled = self._placed(points.X)
-        with blas_threads_for(max(self.n_rows, len(points))):
+        scaled = self._placed(self._read(X_new).X)
+        size = scaled.shape[0] * self.likelihood.n_latent
+        with blas_threads_for(max(self.n_rows, size)):
             # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
-            variances, directions = np.linalg.eigh(to_numpy(self.posterior.covariance(scaled)))
+            variances, directions = np.linalg.eigh(to_numpy(self.posterior.covariance(scaled)).reshape(size, size))
             mean = to_numpy(self.posterior.at(scaled).mean)
-        normal = np.random.default_rng(seed).standard_normal((n_draws, len(points)))
+        normal = np.random.default_rng(seed).standard_normal((n_draws, size))
         deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
-        return self.scaling.y_center + self.scaling.y_scale * (mean + deviations)
+        return self.scaling.y_center + self.scaling.y_scale * (mean + deviations.reshape(n_draws, *mean.shape))
 
     def at(self, points: Points) -> GPResponse:
         scaling = self.scaling
@@ -218,9 +218,10 @@ class FittedGP(Savable, Reference):
 
     def __repr__(self) -> str:
         quality = self.quality
+        terms = getattr(self.kernel, "terms", (self.kernel,))
         lines = [
             f"{type(self).__name__} on {self.n_rows} rows and {self.inputs.n_features} features: "
-            f"{_kernel_name(self.kernel)}{self._sparsity}",
+            f"{' + '.join(type(term).__name__ for term in terms)}{self._sparsity}",
             f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
             f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
         ]
@@ -230,8 +231,3 @@ class FittedGP(Savable, Reference):
                 f"length-scales differs for {', '.join(self.report.moving_features[:6]) or 'no feature'}"
             )
         return "\n".join(lines)
-
-
-def _kernel_name(kernel: Kernel) -> str:
-    terms = getattr(kernel, "terms", (kernel,))
-    return " + ".join(type(term).__name__ for term in terms)

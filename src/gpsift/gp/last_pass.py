@@ -25,26 +25,14 @@ KEPT_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class LastPass:
-    """The last pass of a fit: what leaving each row out makes of its prediction, and the moments of the inputs.
+    """The last pass of a fit: what leaving each row out makes of its prediction, and the moments of the inputs."""
 
-    Parameters
-    ----------
-    latent : callable
-        Latent mean and variance at rows, each given all others, in the units of the model.
-    likelihood : Likelihood
-        In these units too.
-    scaling : Scaling
-    mean, sd : array (p,)
-        Of each feature, 0 for the spread of a constant one, in the user's units.
-    without_inputs : Likelihood and float
-        What predicts the target without inputs, in these units.
-    """
-
+    # Latent mean and variance at rows, each given all others; it and the likelihood are in the units of the model.
     latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
     likelihood: Likelihood
     scaling: Scaling
-    mean: np.ndarray
-    sd: np.ndarray
+    mean: np.ndarray  # of each feature, in the user's units, as all that follows
+    sd: np.ndarray  # 0 for a constant feature
     without_inputs: WithoutInputs
 
     def sheet(
@@ -53,8 +41,7 @@ class LastPass:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
         found = source.total(partial(last_pass_sums, self))
-        drawn = np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False)
-        kept = np.sort(drawn)
+        kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
         arrays = self.left_out(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
         sheet = SampledQuality(

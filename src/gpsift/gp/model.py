@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from gpsift.gp.choosing import INFERENCES, Inference, dense_engine
@@ -13,7 +14,7 @@ from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.hyper import ML2, Estimate, Hyper, Problem, informed
+from gpsift.hyper import ML2, Hyper, Problem, informed
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
 from gpsift.sparse import Sparse, search_for
@@ -137,12 +138,16 @@ class GP:
         rows = data.standardised(scaling, likelihood, inference)
         with data.threads(inference):
             problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
-            estimate, problem = _estimated(self.hyper, informed(problem, known, ceiling), inference)
+            problem = informed(problem, known, ceiling)
+            if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
+                estimate, problem = search_for(likelihood)(self.hyper, problem).run()
+            else:
+                estimate = self.hyper.estimate(problem)
             inferred, kept = data.answer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
         kernel, likelihood = problem.split(estimate.log_params)
         stepped = stepped_features(rows.levels, kernel, data.names)
-        report = FitReport.of(estimate, inferred, data.constant_names, stepped)
+        report = FitReport.of(estimate, inferred, tuple(compress(data.names, data.constant)), stepped)
         report.warn()
         form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
         fitted = form(
@@ -167,10 +172,3 @@ def posed(
     else:
         engine = dense_engine(inference, likelihood, rows.source.sample(rows.source.n, seed=0))
     return Problem(kernel, likelihood, rows.X, rows.y, engine, names)
-
-
-def _estimated(hyper: Hyper, problem: Problem[Any], inference: Inference) -> tuple[Estimate, Problem[Any]]:
-    """The hyperparameters, and the problem with the inducing points that go with them, if there are any."""
-    if isinstance(inference, Sparse):
-        return search_for(problem.likelihood)(hyper, problem).run()
-    return hyper.estimate(problem), problem

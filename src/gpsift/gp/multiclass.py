@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ from scipy.linalg import helmert
 
 from gpsift.families import Family, MultivariateNormal
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.quality import class_quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import CoupledAt, CoupledPosterior
 from gpsift.inputs import Points
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.reference import Reference, Response
-from gpsift.results import Prediction, Quality
+from gpsift.results import Prediction
 from gpsift.threads import blas_threads_for
 
 
@@ -25,8 +23,8 @@ from gpsift.threads import blas_threads_for
 class FittedMulticlass(FittedGP):
     """What `GP(likelihood="softmax").fit` returns: a `FittedGP` with a latent function for each class.
 
-    Latent means are (n, C) and covariances (n, C, C). The `mean` of a prediction are the probabilities of the classes,
-    (n, C).
+    Latent means are (n, C), covariances (n, C, C) and draws of the latent functions (n_draws, n, C). The `mean` of a
+    prediction, and the moments of `quality`, are those of the indicators of the classes, (n, C).
     """
 
     posterior: CoupledPosterior  # type: ignore[assignment]  # coupled functions instead of one
@@ -40,27 +38,8 @@ class FittedMulticlass(FittedGP):
     def mean_of(self) -> str:
         return "the latent functions"
 
-    @cached_property
-    def quality(self) -> Quality:
-        """Leave-one-out sheet; its moments are those of the indicators of the classes, (n, C)."""
-        return class_quality_sheet(
-            self.y_train,
-            self.likelihood,
-            self.inferred.cavity_mean,
-            self.inferred.cavity_var,
-            log_evidence=self.log_marginal_likelihood,
-            n_searched=self.report.n_searched,
-        )
-
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
-        """Probabilities of the classes at new points, averaged over the latent functions.
-
-        Parameters
-        ----------
-        X_new : array or data frame (n, p)
-        exposure, trials
-            Not for classes.
-        """
+        """Probabilities of the classes at new points, averaged over the latent functions; classes have no sizes."""
         points = self._read(X_new)
         size = read_size(self.likelihood, len(points), exposure=exposure, trials=trials)
         with blas_threads_for(self.y_train.size):
@@ -68,18 +47,6 @@ class FittedMulticlass(FittedGP):
             mean, cov = latent.mean, latent.cov
         normal = MultivariateNormal(mean, cov)
         return Prediction(self.likelihood.predictive(mean, cov, size), mean, normal.var, normal)
-
-    def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
-        """Draws of the latent functions at all points jointly, (n_draws, n, C)."""
-        X = self.scaling.inputs(self._read(X_new).X)
-        size = X.shape[0] * self.n_classes
-        with blas_threads_for(max(self.y_train.size, size)):
-            # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
-            variances, directions = np.linalg.eigh(self.posterior.covariance(X).reshape(size, size))
-            mean = self.posterior.at(X).mean
-        normal = np.random.default_rng(seed).standard_normal((n_draws, size))
-        deviations = (normal * np.sqrt(np.maximum(variances, 0.0))) @ directions.T
-        return mean + deviations.reshape(n_draws, X.shape[0], self.n_classes)
 
     def at(self, points: Points) -> MulticlassResponse:  # type: ignore[override]
         return MulticlassResponse(self._latent_at(points), self.scaling, self.likelihood)

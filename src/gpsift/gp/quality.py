@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from gpsift.likelihoods import Likelihood, Softmax
+from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality
 from gpsift.sparse.rows import Totals
 
-# The model without inputs: a likelihood and the one latent value of all observations.
-WithoutInputs = tuple[Likelihood, float]
+# The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
+WithoutInputs = tuple[Likelihood, float | np.ndarray]
 # For a level that is right to eight digits wherever the search starts.
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
 
@@ -39,53 +39,25 @@ def quality_sheet(
     """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
 
     Like the model, the one without inputs keeps what was estimated from all rows, so a model that found nothing scores
-    the same. It is `model_without_inputs(y, ...)` unless these are only some of the rows.
+    the same. It is `model_without_inputs(y, ...)` unless these are only some of the rows. Several classes, of cavities
+    (n, C) and (n, C, C), are compared by the probabilities of all: `loo_r2` is then the Brier skill score.
     """
     loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
     level_likelihood, level = without_inputs or model_without_inputs(y, size, likelihood)
-    f = np.full(y.shape, level)
+    f = np.full((*y.shape, *np.shape(level)), level)
     lpd_empty = level_likelihood.log_density(y, f, size)
     level_mean, _ = level_likelihood.conditional_moments(f, size)
+    observed = likelihood.indicators(y)
     below = loo.cdf(y)
     if likelihood.is_discrete:
         below = 0.5 * (below + loo.cdf(y - 1.0))  # the middle of the jump
     return Quality(
         loo_mean=loo.mean,
         loo_var=loo.var,
-        loo_r2=float(1.0 - np.sum((y - loo.mean) ** 2) / np.sum((y - level_mean) ** 2)),
+        loo_r2=float(1.0 - np.sum((observed - loo.mean) ** 2) / np.sum((observed - level_mean) ** 2)),
         lpd=loo.log_density(y),
         lpd_empty=lpd_empty,
         pit=below,
-        evidence_gain=float(log_evidence - lpd_empty.sum()),
-        n_searched=n_searched,
-    )
-
-
-def class_quality_sheet(
-    y: np.ndarray,
-    likelihood: Softmax,
-    cavity_mean: np.ndarray,
-    cavity_cov: np.ndarray,
-    *,
-    log_evidence: float = np.inf,
-    n_searched: int = 0,
-) -> Quality:
-    """The same for several classes, whose cavities are (n, C) and (n, C, C).
-
-    The model without inputs predicts the frequencies of the classes. `loo_r2` is then the Brier skill score: squared
-    errors are those of the probabilities of all classes.
-    """
-    indicators = likelihood.indicators(y)
-    frequencies = indicators.mean(axis=0)
-    loo = likelihood.training_predictive(cavity_mean, cavity_cov, np.ones(y.size))
-    lpd_empty = np.log(indicators @ frequencies)
-    return Quality(
-        loo_mean=loo.mean,
-        loo_var=loo.var,
-        loo_r2=float(1.0 - np.sum((indicators - loo.mean) ** 2) / np.sum((indicators - frequencies) ** 2)),
-        lpd=loo.log_density(y),
-        lpd_empty=lpd_empty,
-        pit=0.5 * (loo.cdf(y) + loo.cdf(y - 1.0)),
         evidence_gain=float(log_evidence - lpd_empty.sum()),
         n_searched=n_searched,
     )

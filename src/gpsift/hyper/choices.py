@@ -57,7 +57,8 @@ class Searching(Hyper):
     def with_one_start(self) -> Self:
         return replace(self, starts=1)  # type: ignore[type-var]
 
-    def _maximised(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
+    def maximised(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
+        """The best that the starts find."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
@@ -82,7 +83,7 @@ class ML2(Searching):
     max_iterations: int = MAX_ITERATIONS
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self._maximised(problem, _no_prior, problem.ceiling)
+        return self.maximised(problem, _no_prior, problem.ceiling)
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class MAP(Searching):
         }
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self._maximised(problem, self.log_prior)
+        return self.maximised(problem, self.log_prior)
 
 
 @dataclass(frozen=True)

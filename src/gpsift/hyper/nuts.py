@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gpsift.hyper.choices import MAP, Hyper
-from gpsift.hyper.optimise import Draws, Estimate, LogPrior, limits, maximise
+from gpsift.hyper.optimise import Draws, Estimate, LogPrior, limits
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.notices import notice
@@ -90,13 +90,7 @@ class NUTS(Hyper):
         _import_sampler()
         # The mode of what is sampled, the density of the logarithms: that of `MAP` can lie at the end of a tail, a
         # vanishing level for one, from which a chain is long on its way.
-        modes = maximise(
-            problem,
-            prior_of_logarithms(self.prior),
-            n_starts=self.prior.starts,
-            seed=self.prior.seed,
-            max_iterations=self.prior.max_iterations,
-        )
+        modes = self.prior.maximised(problem, prior_of_logarithms(self.prior))
         trace = self._sample(problem, modes)
         log_params = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
         chosen = np.unique(np.linspace(0, len(log_params) - 1, min(self.keep, len(log_params))).round().astype(int))
@@ -169,10 +163,13 @@ def _compiled_model(problem: Problem, make_density: Callable[[], Density], start
         rng = np.random.default_rng(seed)
         return rng.choice(starts) + START_SD * rng.standard_normal(len(labels))
 
+    def expanded(log_params: np.ndarray) -> dict[str, np.ndarray]:
+        return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
+
     return nutpie.compiled_pyfunc.from_pyfunc(
         ndim=len(labels),
         make_logp_fn=make_density,
-        make_expand_fn=lambda *_: _expand,
+        make_expand_fn=lambda *_: expanded,
         expanded_dtypes=[np.dtype("float64") for _ in names],
         expanded_shapes=[(len(labels),) for _ in names],
         expanded_names=names,
@@ -180,10 +177,6 @@ def _compiled_model(problem: Problem, make_density: Callable[[], Density], start
         dims=dict.fromkeys(names, ("parameter",)),
         make_initial_point_fn=initial_point,
     )
-
-
-def _expand(log_params: np.ndarray) -> dict[str, np.ndarray]:
-    return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
 
 
 def prior_of_logarithms(prior: MAP) -> LogPrior:
@@ -228,15 +221,14 @@ def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Den
 
     context = get_context("loky")  # unlike "spawn", asks for no `if __name__ == "__main__":` in the user's script
     connections, workers = [], []
+    idle: SimpleQueue[Any] = SimpleQueue()
     for _ in range(n_processes):
         ours, theirs = Pipe()
         workers.append(context.Process(target=_serve, args=(theirs, problem.fresh(), prior), daemon=True))
         workers[-1].start()
         theirs.close()
         connections.append(ours)
-    idle: SimpleQueue[Any] = SimpleQueue()
-    for connection in connections:
-        idle.put(connection)
+        idle.put(ours)
 
     def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
         connection = idle.get()

@@ -17,8 +17,17 @@ class Prior(ABC):
         """log p(value), and its derivative with respect to log(value)."""
 
 
+class _PositiveParameters(Prior):
+    """A prior whose own parameters are positive."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"`{name}` of {type(self).__name__} must be positive, got {value}.")
+
+
 @dataclass(frozen=True)
-class HalfT(Prior):
+class HalfT(_PositiveParameters):
     """Student's t distribution folded at zero.
 
     Parameters
@@ -30,9 +39,6 @@ class HalfT(Prior):
 
     df: float = 4.0
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_positive(self, df=self.df, scale=self.scale)
 
     def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ratio = (value / self.scale) ** 2 / self.df
@@ -47,7 +53,7 @@ class HalfT(Prior):
 
 
 @dataclass(frozen=True)
-class InverseGamma(Prior):
+class InverseGamma(_PositiveParameters):
     """Inverse gamma distribution: a sharp left tail, a long right one. Its mode is scale / (shape + 1).
 
     Parameters
@@ -58,9 +64,6 @@ class InverseGamma(Prior):
     shape: float
     scale: float
 
-    def __post_init__(self) -> None:
-        _check_positive(self, shape=self.shape, scale=self.scale)
-
     def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_constant = self.shape * math.log(self.scale) - math.lgamma(self.shape)
         log_density = log_constant - (self.shape + 1.0) * np.log(value) - self.scale / value
@@ -68,7 +71,7 @@ class InverseGamma(Prior):
 
 
 @dataclass(frozen=True)
-class GammaPrior(Prior):
+class GammaPrior(_PositiveParameters):
     """Gamma distribution with mean shape / rate.
 
     Parameters
@@ -79,16 +82,7 @@ class GammaPrior(Prior):
     shape: float
     rate: float
 
-    def __post_init__(self) -> None:
-        _check_positive(self, shape=self.shape, rate=self.rate)
-
     def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         log_density = log_constant + (self.shape - 1.0) * np.log(value) - self.rate * value
         return log_density, self.shape - 1.0 - self.rate * value
-
-
-def _check_positive(prior: Prior, **values: float) -> None:
-    for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"`{name}` of {type(prior).__name__} must be positive, got {value}.")

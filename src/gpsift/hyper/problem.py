@@ -51,40 +51,22 @@ def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
 class Problem(Generic[E]):
     """A model and data. Parameters are the kernel's, then the likelihood's.
 
-    Parameters
-    ----------
-    kernel, likelihood : Kernel, Likelihood
-        Their values are where the search starts, for inputs and target of unit scale.
-    X, y : arrays (n, p) and (n,)
-    engine : Engine
-        Inference on X and y.
-    names : tuple of str
-        Feature names, for messages.
-    start : array or None
-        Log parameters from which the search starts first, such as those of a larger model.
-    ceiling : float
-        A log evidence that no parameters exceed, where one is known.
-    tolerance : float
-        A gain of less than this share of the objective in one iteration ends the search.
+    Their values are where the search starts, for inputs and target of unit scale.
     """
 
     kernel: Kernel
     likelihood: Likelihood
     X: np.ndarray
     y: np.ndarray
-    engine: E
-    names: tuple[str, ...]
-    start: np.ndarray | None = None
-    ceiling: float = np.inf
-    tolerance: float = TOLERANCE
+    engine: E  # inference on X and y
+    names: tuple[str, ...]  # of the features, for messages
+    start: np.ndarray | None = None  # log parameters to start from first, such as those of a larger model
+    ceiling: float = np.inf  # a log evidence that no parameters exceed, where one is known
+    tolerance: float = TOLERANCE  # a gain of less than this share of the objective in one iteration ends the search
 
     @staticmethod
     def exact(
-        kernel: Kernel,
-        X: np.ndarray,
-        y: np.ndarray,
-        names: tuple[str, ...],
-        known_noise_var: np.ndarray | None = None,
+        kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
     ) -> Problem[ExactEngine]:
         """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)

@@ -14,7 +14,6 @@ from gpsift.inference.engine import (
     ExactEngine,
     Inferred,
     LaplaceEngine,
-    LatentPosterior,
     MulticlassEngine,
     Slope,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "ExactEngine",
     "Inferred",
     "LaplaceEngine",
-    "LatentPosterior",
     "MulticlassEngine",
     "Slope",
 ]

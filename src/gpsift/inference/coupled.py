@@ -35,26 +35,14 @@ from gpsift.posterior import PickledByFields
 
 @dataclass(frozen=True, eq=False)
 class CoupledPosterior(PickledByFields):
-    """Support points, weights and what M consists of.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    Z : array (m, p)
-    weights : array (m, C)
-    L : array (m, m)
-        Lower Cholesky factor of I + K.
-    P : array (C, m, m)
-    N : array (m, m)
-        Lower Cholesky factor of Q, the sum of P.
-    """
+    """Support points, weights and what M consists of."""
 
     kernel: Kernel
-    Z: np.ndarray
-    weights: np.ndarray
-    L: np.ndarray
-    P: np.ndarray
-    N: np.ndarray
+    Z: np.ndarray  # (m, p)
+    weights: np.ndarray  # (m, C)
+    L: np.ndarray  # lower Cholesky factor of I + K
+    P: np.ndarray  # (C, m, m)
+    N: np.ndarray  # lower Cholesky factor of Q, the sum of P
 
     @property
     def n_classes(self) -> int:

@@ -43,32 +43,18 @@ class LatentPosterior(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Inferred:
-    """A posterior, and what leaving each observation out makes of it.
-
-    Attributes
-    ----------
-    posterior : LatentPosterior
-    log_evidence : float
-    cavity_mean, cavity_var : array (n,)
-        Latent moments at each point given all other observations; (n, C) and covariances (n, C, C) for C classes.
-    converged : bool
-    n_iterations : int
-    jitter : float
-    n_inducing : int
-        How many inducing points stand for the rows; 0 where none do.
-    n_blocks : int
-        In how many blocks of rows the rest is followed; 0 where it is not.
-    """
+    """A posterior, and what leaving each observation out makes of it."""
 
     posterior: LatentPosterior
     log_evidence: float
+    # Latent moments at each point given all other observations, (n,); (n, C) and (n, C, C) for C classes.
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
     converged: bool = True
     n_iterations: int = 0
     jitter: float = 0.0
-    n_inducing: int = 0
-    n_blocks: int = 0
+    n_inducing: int = 0  # inducing points that stand for the rows; 0 where none do
+    n_blocks: int = 0  # blocks of rows in which the rest is followed; 0 where it is not
 
 
 class Engine(ABC):
@@ -265,7 +251,7 @@ class LaplaceEngine(DenseEngine):
         return type(self)(self.X, self.y, self.size, warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
-        starts = [self._weights] if self._weights is not None else [None]
+        starts = [self._weights]
         if not likelihood.is_log_concave:
             # Several modes: also from nothing, and from a smooth curve through the data.
             smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
@@ -286,7 +272,7 @@ class MulticlassEngine(DenseEngine):
 
     def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, warm: bool = True):
         self.X, self.y, self.likelihood, self.warm = X, y, likelihood, warm
-        self._indicators = (y[:, None] == np.arange(likelihood.n_latent)).astype(float)
+        self._indicators = likelihood.indicators(y)
         self._weights: np.ndarray | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:

@@ -8,11 +8,13 @@ B = I + S K S, which stands vanishing precisions (Rasmussen & Williams 2006, sec
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods.base import Moments
 from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, cholesky_solve
 
 # Of one answer.
@@ -32,34 +34,15 @@ class Sites:
     tau: np.ndarray
     nu: np.ndarray
 
-    @classmethod
-    def vacuous(cls, n: int) -> Sites:
-        """Sites that say nothing."""
-        return cls(np.zeros(n), np.zeros(n))
-
 
 @dataclass(frozen=True, eq=False)
 class EPResult:
-    """A fixed point of expectation propagation.
-
-    Attributes
-    ----------
-    sites : Sites
-    log_evidence : float
-    L : array (n, n)
-        Cholesky factor of B = I + S K S.
-    weights : array (n,)
-        (K + D)^-1 t.
-    cavity_mean, cavity_var : array (n,)
-        Of the posterior without each site: what all other observations say about a point.
-    converged : bool
-    n_sweeps : int
-    """
+    """A fixed point of expectation propagation; cavities are what all other observations say about a point."""
 
     sites: Sites
     log_evidence: float
-    L: np.ndarray
-    weights: np.ndarray
+    L: np.ndarray  # Cholesky factor of B = I + S K S
+    weights: np.ndarray  # (K + D)^-1 t
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
     converged: bool
@@ -76,12 +59,12 @@ def expectation_propagation(
     tolerance: float = 1e-9,
 ) -> EPResult:
     """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width."""
-    sites = Sites.vacuous(y.size) if start is None else start
+    sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
     damping, smallest_move, stalled, sweep = DAMPING, np.inf, 0, 0
     while True:
         sweep += 1
-        state = _posterior(K, sites)
-        moved, move = _updated(state, sites, y, size, likelihood)
+        state = _State.of(K, sites, y, size, likelihood)
+        moved, move = state.updated()
         if move < tolerance or sweep == MAX_SWEEPS:
             break
         # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
@@ -92,76 +75,62 @@ def expectation_propagation(
         sites = Sites(
             (1.0 - damping) * sites.tau + damping * moved.tau, (1.0 - damping) * sites.nu + damping * moved.nu
         )
-    return _result(K, state, sites, y, size, likelihood, converged=move < tolerance, n_sweeps=sweep)
+    return state.result(K, converged=move < tolerance, n_sweeps=sweep)
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
+    """Given the sites: the marginals, these without their own site, and with the observation in its place."""
+
+    sites: Sites
     L: np.ndarray
     mean: np.ndarray
     var: np.ndarray
+    cavity_mean: np.ndarray
+    cavity_var: np.ndarray
+    tilted: Moments
 
+    @classmethod
+    def of(cls, K: np.ndarray, sites: Sites, y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> Self:
+        root = np.sqrt(sites.tau)
+        L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
+        mean = K @ (sites.nu - root * cholesky_solve(L, root * (K @ sites.nu)))
+        var = marginal_variances(K, L, root)
+        precision = 1.0 / var - sites.tau
+        if not np.all(precision > 0):
+            raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
+        cavity_mean, cavity_var = (mean / var - sites.nu) / precision, 1.0 / precision
+        tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
+        return cls(sites, L, mean, var, cavity_mean, cavity_var, tilted)
 
-def _posterior(K: np.ndarray, sites: Sites) -> _State:
-    """Marginal means and variances given the sites."""
-    root = np.sqrt(sites.tau)
-    L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
-    mean = K @ (sites.nu - root * cholesky_solve(L, root * (K @ sites.nu)))
-    return _State(L, mean, marginal_variances(K, L, root))
+    def updated(self) -> tuple[Sites, float]:
+        """Where the sites would like to be, and how far that is."""
+        tilted, cavity_mean, cavity_var = self.tilted, self.cavity_mean, self.cavity_var
+        share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
+        tau = share / cavity_var
+        nu = tilted.mean * (1.0 + share) / cavity_var - cavity_mean / cavity_var
+        width = np.sqrt(cavity_var)
+        move = max(
+            float(np.max(np.abs(tilted.mean - self.mean) / width)),
+            float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
+        )
+        return Sites(tau, nu), move
 
-
-def _cavities(state: _State, sites: Sites) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of each marginal without its own site."""
-    precision = 1.0 / state.var - sites.tau
-    if not np.all(precision > 0):
-        raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
-    return (state.mean / state.var - sites.nu) / precision, 1.0 / precision
-
-
-def _updated(
-    state: _State, sites: Sites, y: np.ndarray, size: np.ndarray, likelihood: Likelihood
-) -> tuple[Sites, float]:
-    """Where the sites would like to be, and how far that is."""
-    cavity_mean, cavity_var = _cavities(state, sites)
-    tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
-    share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
-    tau = share / cavity_var
-    nu = tilted.mean * (1.0 + share) / cavity_var - cavity_mean / cavity_var
-    width = np.sqrt(cavity_var)
-    move = max(
-        float(np.max(np.abs(tilted.mean - state.mean) / width)),
-        float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(state.var)) / width)),
-    )
-    return Sites(tau, nu), move
-
-
-def _result(
-    K: np.ndarray,
-    state: _State,
-    sites: Sites,
-    y: np.ndarray,
-    size: np.ndarray,
-    likelihood: Likelihood,
-    *,
-    converged: bool,
-    n_sweeps: int,
-) -> EPResult:
-    # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before they are added.
-    cavity_mean, cavity_var = _cavities(state, sites)
-    tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
-    tau, nu = sites.tau, sites.nu
-    shrink = 1.0 + tau * cavity_var
-    log_evidence = (
-        tilted.log_normaliser.sum()
-        + 0.5 * np.log1p(tau * cavity_var).sum()
-        - np.log(np.diagonal(state.L)).sum()
-        + 0.5 * nu @ state.mean
-        - 0.5 * np.sum(nu**2 * cavity_var / shrink)
-        + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
-    )
-    # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant term would magnify its rounding error.
-    weights = nu - tau * state.mean
-    residual = nu - tau * (K @ weights) - weights
-    root = np.sqrt(tau)
-    weights = weights + residual - root * cholesky_solve(state.L, root * (K @ residual))
-    return EPResult(sites, float(log_evidence), state.L, weights, cavity_mean, cavity_var, converged, n_sweeps)
+    def result(self, K: np.ndarray, *, converged: bool, n_sweeps: int) -> EPResult:
+        # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before adding.
+        tau, nu, cavity_mean, cavity_var = self.sites.tau, self.sites.nu, self.cavity_mean, self.cavity_var
+        shrink = 1.0 + tau * cavity_var
+        log_evidence = (
+            self.tilted.log_normaliser.sum()
+            + 0.5 * np.log1p(tau * cavity_var).sum()
+            - np.log(np.diagonal(self.L)).sum()
+            + 0.5 * nu @ self.mean
+            - 0.5 * np.sum(nu**2 * cavity_var / shrink)
+            + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
+        )
+        # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant would magnify its rounding error.
+        weights = nu - tau * self.mean
+        residual = nu - tau * (K @ weights) - weights
+        root = np.sqrt(tau)
+        weights = weights + residual - root * cholesky_solve(self.L, root * (K @ residual))
+        return EPResult(self.sites, float(log_evidence), self.L, weights, cavity_mean, cavity_var, converged, n_sweeps)

@@ -18,13 +18,7 @@ import numpy as np
 
 from gpsift.arrays import Array, namespace
 from gpsift.kernels import Kernel
-from gpsift.linalg import (
-    add_diagonal,
-    cholesky_solve,
-    inverse_from_cholesky,
-    jittered_cholesky,
-    log_det_from_cholesky,
-)
+from gpsift.linalg import add_diagonal, cholesky_solve, inverse_from_cholesky, jittered_cholesky, log_det_from_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 
 LOG_2PI = math.log(2.0 * math.pi)

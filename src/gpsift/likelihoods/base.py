@@ -193,9 +193,13 @@ class Likelihood(ABC):
         """A latent value from which a search for the one that fits all observations can start."""
         return 0.0
 
-    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float] | None:
+    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float | np.ndarray] | None:
         """The best parameters and latent value for all observations alike, where they have a closed form."""
         return None
+
+    def indicators(self, y: np.ndarray) -> np.ndarray:
+        """What the means of predictions are compared with: y itself, or indicators of several classes, (n, C)."""
+        return y
 
     def in_units(self, y_scale: float) -> Self:
         """The likelihood of y times y_scale, where `standardises_target`."""

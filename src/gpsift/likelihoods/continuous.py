@@ -165,9 +165,7 @@ class StudentT(Likelihood):
             0.5 * power * r**2 / (a * total), -power * r / total**2, power * (a - 3.0 * r**2) / total**3
         )
         by_df = ParamDerivatives(
-            0.5 * (digamma_step(df) - 1.0 / df - np.log1p(r**2 / a)),
-            r / total,
-            (r**2 - a) / total**2,
+            0.5 * (digamma_step(df) - 1.0 / df - np.log1p(r**2 / a)), r / total, (r**2 - a) / total**2
         )
         df_part = ParamDerivatives(*(df * own + a * through for own, through in zip(by_df, by_a, strict=True)))
         scale_part = ParamDerivatives(2.0 * a * by_a.log_density - 1.0, 2.0 * a * by_a.first, 2.0 * a * by_a.second)

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
 
 from gpsift.families import Family, log1p_excess
+from gpsift.families.quantiles import quantiles
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations, which converges exponentially.
 REACH = 8.5
@@ -155,11 +156,7 @@ class LatentMixture(Family):
 
     def quantile(self, probability: float | np.ndarray) -> np.ndarray:
         """Quantiles: (n,) for one probability, (n, k) for k of them."""
-        probability = np.asarray(probability, dtype=float)
-        if np.any((probability <= 0) | (probability >= 1)):
-            raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
-        columns = [self._one_quantile(float(p)) for p in np.atleast_1d(probability)]
-        return columns[0] if probability.ndim == 0 else np.stack(columns, axis=1)
+        return quantiles(self._one_quantile, probability)
 
     def _one_quantile(self, probability: float) -> np.ndarray:
         """Bisection; rounded up for counts."""

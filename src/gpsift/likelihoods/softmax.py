@@ -92,6 +92,10 @@ class Softmax(Likelihood):
         """1 for the class of each observation, 0 for the others, (n, C)."""
         return (y[..., None] == np.arange(self.n_latent)).astype(float)
 
+    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, np.ndarray]:
+        with np.errstate(divide="ignore"):  # of a class that does not occur
+            return self, np.log(self.indicators(y).mean(axis=0))
+
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         """log P(y), with latent values f (n, C)."""
         label = np.broadcast_to(y, f.shape[:-1]).astype(int)

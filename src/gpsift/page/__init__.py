@@ -5,7 +5,6 @@ In goes the record of an analysis, out comes a file that needs nothing else: no 
 `figures.py` draws, the templates lay out, `page.css` and `page.js` travel inside the file.
 """
 
-from gpsift.page.build import page_text, write_page
-from gpsift.page.make import report
+from gpsift.page.build import page_text, report, write_page
 
 __all__ = ["page_text", "report", "write_page"]

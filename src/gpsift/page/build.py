@@ -1,4 +1,4 @@
-"""From the record of an analysis to one HTML file."""
+"""From a table, or from the record of an analysis, to one HTML file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gpsift.analysis import Analysis
+from gpsift.analysis import Analysis, analyse
 from gpsift.analysis.rows import rows_of
 from gpsift.atomic import written_whole
 from gpsift.findings import told
@@ -23,21 +23,33 @@ from gpsift.page.words import count, listed, number, percent, sentence, shortene
 SHORT_TABLE = 25
 
 
-def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
-    """Write the page of an analysis: one HTML file that needs nothing else.
-
-    The file appears whole or not at all: it is written under another name in the same folder and then renamed.
+def report(data: Any, target: str | int, path: str | os.PathLike[str], **options: Any) -> Analysis:
+    """Analyse a table and write the page.
 
     Parameters
     ----------
-    analysis : Analysis
+    data, target
+        As in `analyse`: a data frame or a file, and the column to explain.
     path : path
-        An existing file is replaced.
+        Where the page goes.
+    **options
+        Of `analyse`.
 
     Returns
     -------
-    Path
-        Where the page is.
+    Analysis
+        What the page shows.
+    """
+    analysis = analyse(data, target, **options)
+    write_page(analysis, path)
+    return analysis
+
+
+def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
+    """Write the page of an analysis, one HTML file that needs nothing else, and say where it is.
+
+    The file appears whole or not at all: it is written under another name in the same folder and then renamed. An
+    existing file is replaced.
     """
     text = page_text(analysis)
     with written_whole(path) as part:
@@ -46,14 +58,7 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    now : datetime, optional
-        The date on the page, by default this moment.
-    """
+    """The page as text, with the date `now`, by default this moment."""
     # Both are needed by pages only, and Bokeh takes a while to load.
     import jinja2
 
@@ -90,7 +95,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         most_strips=figures.MOST_STRIPS,
         ramp=figures.RAMP,
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
-        stability=stability_lines(analysis),
+        stability=_stability_lines(analysis),
         first=analysis.n_first,
         cautions=told(analysis.cautions),
         count=count,
@@ -103,7 +108,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     )
 
 
-def stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
+def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     """A line for each column, the best mean rank first."""
     found = analysis.stability
     if found is None:

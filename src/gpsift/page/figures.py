@@ -13,13 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from bokeh.core.types import ID
 from bokeh.embed import json_item
-from bokeh.models import (
-    ColumnDataSource,
-    FixedTicker,
-    HoverTool,
-    LinearColorMapper,
-    TapTool,
-)
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, TapTool
 from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
@@ -159,14 +153,8 @@ def _item(plot: Any, target: str) -> dict[str, Any]:
 
 def _frame(height: int, x_label: str, y_label: str = "") -> Any:
     """An empty plot that fills the width, has no toolbar and lets the page scroll."""
-    plot = figure(
-        height=height,
-        sizing_mode="stretch_width",
-        min_width=120,
-        tools="",
-        toolbar_location=None,
-        output_backend="canvas",
-    )
+    plot = figure(height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None)
+    plot.output_backend = "canvas"
     plot.background_fill_color = plot.border_fill_color = plot.outline_line_color = None
     plot.min_border_left = 4
     for axis, label in ((plot.xaxis, x_label), (plot.yaxis, y_label)):

@@ -48,13 +48,15 @@ def data_lines(analysis: Analysis) -> list[Line]:
     model = analysis.model
     members = getattr(model, "members", ())
     one: Any = members[0] if members else model
+    kind = type(one.likelihood).__name__
+    noise = LIKELIHOODS.get(kind, kind)
     lines = [
         Line("Source", analysis.source),
         Line("Rows", f"{len(analysis.X):,}"),
         Line("Columns", str(len(analysis.leading.names)), _categories(analysis)),
         Line("Target", tag(analysis.target), _target(analysis)),
         Line("Kernel", one.kernel.title),
-        Line("Likelihood", _likelihood_words(one.likelihood)),
+        Line("Likelihood", noise + (" of known variance" if one.likelihood.knows_noise else "")),
         Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
     ]
     if members:
@@ -71,30 +73,17 @@ def quality_lines(analysis: Analysis) -> list[Line]:
     if analysis.task == "classification":
         right, commonest = analysis.accuracy
         lines.append(Line("Classes right", percent(right), f"{percent(commonest)} by always naming the commonest"))
-        probability, empty = quality.mean_probability
-        lines.append(
-            Line(
-                "Probability of what was seen",
-                number(probability, 2),
-                f"{number(empty, 2)} without inputs (geometric mean)",
-            )
-        )
+        probability, empty = (number(each, 2) for each in quality.mean_probability)
+        lines.append(Line("Probability of what was seen", probability, f"{empty} without inputs (geometric mean)"))
     else:
-        lines.append(Line("Variance explained (R²)", percent(quality.loo_r2), _r2_remark(quality.loo_r2)))
-        inside = quality.coverage(LEVEL)
-        lines.append(
-            Line(
-                f"Inside the {percent(LEVEL)} interval", percent(inside), f"of the rows; {percent(LEVEL)} if calibrated"
-            )
-        )
+        meaning = "1 minus squared error over that of one value for all"
+        remark = "worse than one value for all rows" if quality.loo_r2 < 0 else meaning
+        lines.append(Line("Variance explained (R²)", percent(quality.loo_r2), remark))
+        level, inside = percent(LEVEL), percent(quality.coverage(LEVEL))
+        lines.append(Line(f"Inside the {level} interval", inside, f"of the rows; {level} if calibrated"))
     difference, error = quality.elpd_diff, quality.diff_se
-    lines.append(
-        Line(
-            "elpd against no inputs",
-            signed(f"{difference:+.1f} ± {error:.1f}"),
-            _difference_words(difference, error),
-        )
-    )
+    value = signed(f"{difference:+.1f} ± {error:.1f}")
+    lines.append(Line("elpd against no inputs", value, _difference_words(difference, error)))
     return lines
 
 
@@ -110,11 +99,6 @@ def predicts(analysis: Analysis) -> str:
     if quality.loo_r2 <= 0:
         return "and the model's mean predicts left-out rows no better than one value for all (R² below 0)"
     return f"and the model explains {percent(quality.loo_r2)} of the variance of rows that were left out"
-
-
-def _likelihood_words(likelihood: Any) -> str:
-    name = type(likelihood).__name__
-    return LIKELIHOODS.get(name, name) + (" of known variance" if likelihood.knows_noise else "")
 
 
 def _categories(analysis: Analysis) -> Markup:
@@ -137,10 +121,6 @@ def _target(analysis: Analysis) -> str | Markup:
         return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), listed(analysis.classes, 8))
     low, high = float(min(analysis.y)), float(max(analysis.y))
     return f"{TASKS[analysis.task]}, {value_text(low)} to {value_text(high)}"
-
-
-def _r2_remark(r2: float) -> str:
-    return "worse than one value for all rows" if r2 < 0 else "1 minus squared error over that of one value for all"
 
 
 def _difference_words(difference: float, error: float) -> str:

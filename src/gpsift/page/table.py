@@ -126,18 +126,10 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     if leading.draws is None:
         return []
     k = analysis.n_first
-    chances = leading.in_first_probability(k)
+    width = Head(f"{percent(LEVEL)} interval", "Of the score, over the draws of the hyperparameters; sorts by width")
     spans = [Cell(f"{number(low)} – {number(high)}", float(high - low)) for low, high in leading.interval(LEVEL)]
-    return [
-        (
-            Head(f"{percent(LEVEL)} interval", "Of the score, over the draws of the hyperparameters; sorts by width"),
-            spans,
-        ),
-        (
-            Head(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}"),
-            [_share(c) for c in chances],
-        ),
-    ]
+    chance = Head(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}")
+    return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 
 
 def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:

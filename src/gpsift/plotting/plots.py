@@ -22,11 +22,8 @@ LABEL_LENGTH = 28
 
 def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """Horizontal bars of the scores, the most relevant on top; split by what moves the mean and the variance."""
-    import matplotlib.pyplot as plt
-
     chosen = _choose(ranking, features, MAX_BARS)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 1.2 + 0.3 * len(chosen)), layout="constrained")
+    ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
     places = np.arange(len(chosen))
     left = np.zeros(len(chosen))
     for term, share in (ranking.shares or {"": np.ones_like(ranking.scores)}).items():
@@ -98,6 +95,13 @@ def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -
             raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(ranking.names[:8])} ...")
         chosen.append(int(j))
     return chosen
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Of a figure of this size in inches."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def short(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift.plotting.plots import BLUE, ORANGE, short
+from gpsift.plotting.plots import BLUE, ORANGE, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,10 +18,7 @@ MOST_FEATURES = 40
 
 def entropy_by_position(stability: Stability, *, ax: Axes | None = None) -> Axes:
     """Relative entropy of which feature stands at each position of the ranking."""
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    ax = new_axes(6.4, 3.6) if ax is None else ax
     positions = np.arange(1, stability.n_features + 1)
     ax.plot(positions, stability.entropy, "o-", color=BLUE, markersize=4, linewidth=1, label=stability.measure)
     ax.set_ylim(-0.02, 1.02)
@@ -34,12 +31,9 @@ def entropy_by_position(stability: Stability, *, ax: Axes | None = None) -> Axes
 
 def jittered_ranks(stability: Stability, *, ax: Axes | None = None) -> Axes:
     """The rank of each feature in every sample, a dot each, features by mean rank."""
-    import matplotlib.pyplot as plt
-
     ranks = stability.ranks
     shown = stability.order[:MOST_FEATURES]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 1.4 + 0.28 * len(shown)), layout="constrained")
+    ax = new_axes(6.4, 1.4 + 0.28 * len(shown)) if ax is None else ax
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, size=(2, *ranks.shape))
     for place, j in enumerate(shown):

@@ -18,24 +18,12 @@ KEPT_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class RankedPoints:
-    """The points of a ranking.
+    """The points of a ranking."""
 
-    Attributes
-    ----------
-    points : Points
-        Those in this process that are looked at.
-    numbers : array
-        The numbers that these have among the rows that were given.
-    drawn : bool
-        Whether they were drawn at random.
-    everywhere : ClusterRows or None
-        The rows that scores are made of, where they are more than the points.
-    """
-
-    points: Points
-    numbers: np.ndarray
-    drawn: bool
-    everywhere: ClusterRows | None = None
+    points: Points  # those in this process that are looked at
+    numbers: np.ndarray  # that these have among the rows that were given
+    drawn: bool  # whether they were drawn at random
+    everywhere: ClusterRows | None = None  # the rows that scores are made of, where they are more than the points
 
     @classmethod
     def read(cls, inputs: Inputs, X: Any, points: Any, seed: int, measure: Measure) -> Self:

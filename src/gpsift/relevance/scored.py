@@ -19,20 +19,11 @@ from gpsift.relevance.training_levels import training_levels
 
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
-    """What is scored: features, or groups of them, some of which are categories.
-
-    Attributes
-    ----------
-    names : tuple of str
-    columns : tuple of tuple of int
-        The columns of each.
-    levels : mapping of int to Levels
-        Those that are categories, by their position.
-    """
+    """What is scored: features, or groups of them, some of which are categories."""
 
     names: tuple[str, ...]
     columns: Groups
-    levels: Mapping[int, Levels]
+    levels: Mapping[int, Levels]  # of those that are categories, by their position
 
     @classmethod
     def read(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -228,7 +228,7 @@ def variability_claims(everything: Mapping[str, Tables]) -> list[Verdict]:
 def feature_claims(name: str, tables: Tables) -> list[Verdict]:
     """Claim 8: which features come first and last."""
     if name == "housing":
-        first = {method: _share(tables.scores, method, 1) for method in ("ARD", *OURS)}
+        first = {method: _first_shares(tables.scores, method) for method in ("ARD", *OURS)}
         spread = {feature: first["ARD"].get(feature, 0.0) for feature in ("LSTAT", "DIS", "NOX")}
         return [
             Verdict(
@@ -285,13 +285,11 @@ def _relative(toys: pd.DataFrame, law: str, p: int) -> dict[str, np.ndarray]:
     return {str(method): (row / row.max()).to_numpy() for method, row in means.iterrows()}
 
 
-def _share(scores: pd.DataFrame, method: str, place: int) -> dict[str, float]:
-    chosen = scores[(scores.method == method) & (scores["rank"] == place)]
+def _first_shares(scores: pd.DataFrame, method: str) -> dict[str, float]:
+    """In which share of the splits each feature comes first."""
+    chosen = scores[(scores.method == method) & (scores["rank"] == 1)]
     return {str(name): float(share) for name, share in chosen.feature.value_counts(normalize=True).items()}
 
 
 def _nearest(values: pd.Index, wanted: float) -> float:
     return float(min(values, key=lambda value: abs(np.log(value / wanted))))
-
-
-CURVE_CLAIMS: tuple[Callable[[str, Tables], list[Verdict]], ...] = (curve_claims, feature_claims)

@@ -30,21 +30,11 @@ SUBMODEL_STARTS = 2
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the splits of a data set gave, tidy: one row for each number.
+    """What the splits of a data set gave, tidy: one row for each number."""
 
-    Attributes
-    ----------
-    scores : data frame
-        split, method, feature, score, rank.
-    curves : data frame
-        split, method, size, and one column for each metric of the submodel's predictions.
-    reference : data frame
-        split, and the metrics of the full model with drawn hyperparameters.
-    """
-
-    scores: pd.DataFrame
-    curves: pd.DataFrame
-    reference: pd.DataFrame
+    scores: pd.DataFrame  # split, method, feature, score, rank
+    curves: pd.DataFrame  # split, method, size, and one column for each metric of the submodel's predictions
+    reference: pd.DataFrame  # split, and the metrics of the full model with drawn hyperparameters
     n_train: int
     n_test: int
 

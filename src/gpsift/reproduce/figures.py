@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from gpsift.datasets.load import RECIPES
 from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.reproduce.claims import REGRESSIONS, entropies_of
 from gpsift.reproduce.datasplits import Tables
@@ -20,21 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"ARD": "#1f4fd8", "KL": "#d62728", "VAR": "#17becf", "RATE": "#8c8c8c", "projection": "#2ca02c"}
-TITLES = {
-    "concrete": "Concrete",
-    "housing": "Boston Housing",
-    "automobile": "Automobile",
-    "crime": "Crime",
-    "pima": "Pima Indians",
-}
+TITLES = {name: recipe.title for name, recipe in RECIPES.items()}
 METRIC_LABELS = {"mlpd": "MLPD", "mse": "MSE"}
 FORMATS = ("png", "svg")
 
 
 def toy_functions() -> Figure:
     """Figure 1: the eight latent functions for both input laws."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(2, 4, figsize=(8, 3.6), sharex=True, sharey=True, layout="constrained")
+    figure, axes = _subplots(2, 4, figsize=(8, 3.6), sharex=True, sharey=True)
     x = np.linspace(-1, 1, 201)
     laws: tuple[tuple[Law, str], ...] = (("uniform", "black"), ("normal", COLOURS["KL"]))
     for law, colour in laws:
@@ -48,19 +42,12 @@ def toy_functions() -> Figure:
 
 def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
     """Figure 2, and with 50 features the supplement's last one: average scores relative to the largest."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(2, 1, figsize=(5.2 if p == 8 else 8, 5.2), sharex=True, layout="constrained")
+    figure, axes = _subplots(2, 1, figsize=(5.2 if p == 8 else 8, 5.2), sharex=True)
     for ax, law in zip(axes, ("uniform", "normal"), strict=True):
         chosen = toys[(toys.law == law) & (toys.p == p)]
-        for method in ("ARD", "KL", "VAR"):
+        for method in METHODS:
             wide = chosen[chosen.method == method].pivot_table(index="data_set", columns="feature", values="score")
-            top = wide.mean().max()
-            intervals = [plain_interval((wide[j] / top).to_numpy()) for j in wide.columns]
-            means = np.array([interval.mean for interval in intervals])
-            errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
-            ax.errorbar(
-                wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[method], label=method, markersize=3, lw=1
-            )
+            _draw_means(ax, wide / wide.mean().max(), method)
         ax.set_title(f"{law} inputs, {chosen.data_set.nunique()} data sets", fontsize="medium")
         ax.set_ylabel("relative relevance")
         ax.set_ylim(-0.02, 1.05)
@@ -75,8 +62,7 @@ def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
 
 def delta_scores(deltas: pd.DataFrame) -> Figure:
     """The supplement's figure of KL scores by the size of the step."""
-    plt = _pyplot()
-    figure, ax = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    figure, ax = _subplots(figsize=(5.2, 3.6))
     means = deltas.groupby(["delta", "feature"])["score"].mean().unstack("feature")
     for feature in means.columns:
         ax.plot(means.index, means[feature] / means.to_numpy().max(), "o-", markersize=3, lw=1, label=f"{feature}")
@@ -91,8 +77,7 @@ def delta_scores(deltas: pd.DataFrame) -> Figure:
 
 def pointwise(points: pd.DataFrame) -> Figure:
     """Figure 6: pointwise relevance of inputs 1 and 8."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True, layout="constrained")
+    figure, axes = _subplots(1, 2, figsize=(7, 3), sharey=True)
     for ax, feature in zip(axes, (1, 8), strict=True):
         part = points[points.feature == feature]
         ax.scatter(part.x, part.relevance, s=8, color=COLOURS["KL"], alpha=0.6, linewidths=0)
@@ -105,8 +90,7 @@ def pointwise(points: pd.DataFrame) -> Figure:
 
 def cost(table: pd.DataFrame) -> Figure:
     """Seconds of a ranking by rows and by features, with the fitted exponents."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+    figure, axes = _subplots(1, 2, figsize=(7, 3))
     for ax, (name, fixed, value) in zip(axes, (("n", "p", 8), ("p", "n", 300)), strict=True):
         for method, part in table[table[fixed] == value].groupby("method"):
             part = part.sort_values(name)
@@ -127,20 +111,11 @@ def cost(table: pd.DataFrame) -> Figure:
 
 def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False) -> Figure:
     """Figures 3 and 4: a metric of the submodels by size with 95 % intervals, the sampled full model dashed."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(
-        1, len(everything), figsize=(3.9 * len(everything), 3.4), squeeze=False, layout="constrained"
-    )
+    figure, axes = _subplots(1, len(everything), figsize=(3.9 * len(everything), 3.4), squeeze=False)
     for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
         shown = _same_splits(tables.curves) if extra else tables.curves[tables.curves.method.isin(METHODS)]
         for method, table in shown.groupby("method", sort=False):
-            wide = table.pivot_table(index="split", columns="size", values=metric)
-            intervals = [plain_interval(wide[size].dropna().to_numpy()) for size in wide.columns]
-            errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
-            means = [interval.mean for interval in intervals]
-            ax.errorbar(
-                wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[str(method)], label=method, markersize=3, lw=1
-            )
+            _draw_means(ax, table.pivot_table(index="split", columns="size", values=metric), str(method))
         if metric in tables.reference and len(tables.reference):
             ax.axhline(tables.reference[metric].mean(), color="black", ls="--", lw=1, label="full model, sampled")
         ax.set_title(f"{TITLES[name]}, {shown.split.nunique()} splits", fontsize="medium")
@@ -151,6 +126,14 @@ def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False
     return figure
 
 
+def _draw_means(ax: Axes, wide: pd.DataFrame, method: str) -> None:
+    """The mean of each column with its 95 % interval."""
+    intervals = [plain_interval(wide[column].dropna().to_numpy()) for column in wide.columns]
+    means = [interval.mean for interval in intervals]
+    errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
+    ax.errorbar(wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[method], label=method, markersize=3, lw=1)
+
+
 def _same_splits(curves: pd.DataFrame) -> pd.DataFrame:
     """Only the splits on which every method was tried; means over different splits do not compare."""
     methods = curves.groupby("split").method.nunique()
@@ -159,10 +142,7 @@ def _same_splits(curves: pd.DataFrame) -> pd.DataFrame:
 
 def entropies(everything: Mapping[str, Tables]) -> Figure:
     """Figure 5: relative entropy of each choice."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(
-        1, len(everything), figsize=(3.9 * len(everything), 3.2), sharey=True, squeeze=False, layout="constrained"
-    )
+    figure, axes = _subplots(1, len(everything), figsize=(3.9 * len(everything), 3.2), sharey=True, squeeze=False)
     for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
         shown = int(tables.curves["size"].max())
         for method, values in entropies_of(tables).items():
@@ -179,11 +159,10 @@ def entropies(everything: Mapping[str, Tables]) -> Figure:
 
 def ranks(name: str, tables: Tables) -> Figure:
     """The supplement's figures of ranks: a mark for each split, jittered; inputs by their mean rank under KL."""
-    plt = _pyplot()
     order = tables.scores[tables.scores.method == "KL"].groupby("feature")["rank"].mean().sort_values().index[:30]
-    figure, ax = plt.subplots(figsize=(max(5.0, 0.45 * len(order)), 4), layout="constrained")
+    figure, ax = _subplots(figsize=(max(5.0, 0.45 * len(order)), 4))
     rng = np.random.default_rng(0)  # of the jitter, which is decoration
-    for shift, method in ((-0.25, "ARD"), (0.0, "KL"), (0.25, "VAR")):
+    for shift, method in zip((-0.25, 0.0, 0.25), METHODS, strict=True):
         table = tables.scores[tables.scores.method == method].set_index("feature")
         for place, feature in enumerate(order):
             values = table.loc[[feature], "rank"].to_numpy()
@@ -208,6 +187,10 @@ def save(figure: Figure, folder: Path, name: str) -> None:
     for suffix in FORMATS:
         figure.savefig(folder / f"{name}.{suffix}", dpi=150)
     _pyplot().close(figure)
+
+
+def _subplots(*shape: int, **options: Any) -> Any:
+    return _pyplot().subplots(*shape, layout="constrained", **options)
 
 
 def _pyplot() -> Any:

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from gpsift.datasets import NAMES as DATA_SETS
 from gpsift.datasets import load
 from gpsift.relevance.rank import versions
 from gpsift.reproduce import claims, datasplits, figures, toyruns
@@ -18,7 +19,6 @@ from gpsift.reproduce.datasplits import Tables
 from gpsift.reproduce.settings import Settings
 from gpsift.reproduce.store import read_splits, read_table, write_splits, write_table, write_text
 
-DATA_SETS = ("concrete", "housing", "automobile", "crime", "pima")
 TOYS = ("toy", "delta", "pointwise", "cost")
 # "variability" draws on the splits of the four regression sets and runs those that are missing.
 EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
@@ -116,8 +116,7 @@ def summarise(out: Path, say: Say = print) -> Path:
         figures.save(figures.entropies(regressions), out, "figure-entropy")
     verdicts = _toy_verdicts(out)
     for name, tables in found.items():
-        for decide in claims.CURVE_CLAIMS:
-            verdicts += decide(name, tables)
+        verdicts += claims.curve_claims(name, tables) + claims.feature_claims(name, tables)
     verdicts += claims.variability_claims(found) if regressions else []
     verdicts.sort(key=lambda verdict: (int(verdict.claim.split()[0]), verdict.claim))
     facts = {name: json.loads((out / name / "facts.json").read_text(encoding="utf-8")) for name in found}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,65 +15,34 @@ from gpsift.work import Work
 LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0, 5.0)}
 # What a task gives: numbers, text, lists and arrays by name.
 Result = dict[str, Any]
+QUICK_LIMITS = {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
 METHODS = ("ARD", "KL", "VAR")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to run and where to put it.
+    """What to run and where to put it."""
 
-    Parameters
-    ----------
-    out : path
-        Folder of the results.
-    splits : int
-        Random splits of each data set; the paper has 50.
-    toys : int
-        Data sets of each toy; the paper has 200, and a quarter of that where it says 50.
-    quick : bool
-        A smoke run: few splits, small sizes, few draws.
-    resume : bool
-        Go on with what is in `out`; otherwise start anew.
-    prior : {"long", "short"}
-        Prior of the length-scales, on which the paper is silent: mode at 5 standard deviations, or below 1.
-    covariance : str
-        How VAR estimates the covariance of the inputs; the authors' code adds a diagonal, "ridge".
-    log_crime : bool
-        Whether the target of Crime is logged.
-    coding : str
-        Coding of Automobile.
-    nuts_splits : int
-        On how many splits the full model is sampled.
-    seed : int
-    folder : path or None
-        Where the data are, if not to be fetched.
-    work : Work
-        Processes and progress; finished parts are kept in `out` by themselves.
-    """
-
-    out: Path
-    splits: int = 50
-    toys: int = 200
-    quick: bool = False
-    resume: bool = False
-    prior: str = "long"
-    covariance: Covariance = "ridge"
-    log_crime: bool = True
-    coding: str = "default"
-    nuts_splits: int = 10
-    extra_splits: int = 20
+    out: Path  # of the results
+    splits: int = 50  # of each data set, as in the paper
+    toys: int = 200  # data sets of each toy, as in the paper; a quarter of that where it says 50
+    quick: bool = False  # a smoke run: few splits, small sizes, few draws
+    resume: bool = False  # go on with what is in `out`; otherwise start anew
+    prior: str = "long"  # of `LENGTHSCALE_PRIORS`: the paper is silent on it
+    covariance: Covariance = "ridge"  # of the inputs, for VAR; the authors' code adds a diagonal
+    log_crime: bool = True  # whether the target of Crime is logged
+    coding: str = "default"  # of Automobile
+    nuts_splits: int = 10  # on which the full model is sampled
+    extra_splits: int = 20  # on which projection and RATE are tried too
     largest_size: int = 30
     seed: int = 0
-    folder: Path | None = None
-    work: Work = Work(jobs=2)
-    quick_limits: dict[str, int] = field(
-        default_factory=lambda: {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
-    )
+    folder: Path | None = None  # where the data are, if not to be fetched
+    work: Work = Work(jobs=2)  # finished parts are kept in `out` by themselves
 
     def limited(self, name: str) -> int:
         """A number of the settings, cut down in a quick run."""
         value = int(getattr(self, name))
-        return min(value, self.quick_limits[name]) if self.quick else value
+        return min(value, QUICK_LIMITS[name]) if self.quick else value
 
     @property
     def hyper(self) -> MAP:

@@ -101,18 +101,10 @@ class Quality:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SampledQuality(Quality):
-    """The sheet of more rows than are kept: numbers are those of all rows, arrays those of a sample of them.
+    """The sheet of more rows than are kept: numbers are those of all rows, arrays those of a sample of them."""
 
-    Attributes
-    ----------
-    rows : array
-        Which rows the arrays belong to.
-    n_rows : int
-        How many there are in all.
-    """
-
-    rows: np.ndarray
-    n_rows: int
+    rows: np.ndarray  # those that the arrays belong to
+    n_rows: int  # in all
     total_elpd: float
     total_elpd_empty: float
     total_diff_se: float

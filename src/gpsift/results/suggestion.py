@@ -34,38 +34,22 @@ class Baseline:
 class Verdict:
     """What one rule says.
 
-    Attributes
-    ----------
-    rule : {"one-se", "negligible", "explained"}
-    size : int or None
-        The smallest that qualifies; None if none does.
-    n_units : int
-        Of the reference.
-    baseline : Baseline
-    limit : float
-        What the rule asks for: standard errors, a difference in elpd, or a share.
-    diff, se : float or None
-        Difference to the baseline in elpd of the submodel of this size, and its standard error.
-    of : {"elpd", "kl"}
-        What a share is a share of.
-    gain : float
-        What there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
-    reason : str
-        In words.
+    `gain` is what there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
     """
 
-    rule: str
-    size: int | None
-    n_units: int
+    rule: str  # "one-se", "negligible" or "explained"
+    size: int | None  # the smallest that qualifies; None if none does
+    n_units: int  # of the reference
     baseline: Baseline
-    limit: float
-    diff: float | None = None
-    se: float | None = None
-    of: str = "elpd"
+    limit: float  # what the rule asks for: standard errors, a difference in elpd, or a share
+    diff: float | None = None  # to the baseline, in elpd, of the submodel of this size
+    se: float | None = None  # of `diff`
+    of: str = "elpd"  # what a share is a share of; or "kl"
     gain: float = np.inf
 
     @property
     def reason(self) -> str:
+        """In words."""
         if self.gain <= 0 and self.of == "elpd":
             return f"{self.baseline.name} gains nothing in elpd over the smallest submodel of the path"
         enough, none = self._phrases()

@@ -88,16 +88,9 @@ def _site_var(reference: FittedGP) -> np.ndarray:
 
 
 class Predictive:
-    """Moments of a submodel's predictions at the training points, and what depends on them.
+    """Moments of a submodel's predictions at the training points, from all others (`left_out`) or in-sample.
 
-    Parameters
-    ----------
-    K : array (n, n)
-    sites : Sites
-    noise_var : float
-        The noise that is projected: a part of both D and N.
-    left_out : bool
-        Whether each point is predicted from all others, or in-sample.
+    `noise_var` is the noise that is projected: a part of both D and N.
     """
 
     def __init__(self, K: np.ndarray, sites: Sites, noise_var: float, *, left_out: bool):

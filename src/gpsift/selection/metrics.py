@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
-
-Metric = Callable[[np.ndarray, np.ndarray], float]
 
 
 def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Mapping[str, float]:
     """Metrics of predictive means: of values, or of the probability of class 1 or of each class, (n, C)."""
-    return class_metrics(y, mean) if classes else value_metrics(y, mean)
-
-
-def value_metrics(y: np.ndarray, mean: np.ndarray) -> Mapping[str, float]:
-    """Root mean squared error, and its square."""
+    if classes:
+        return class_metrics(y, mean)
     mse = float(np.mean((y - mean) ** 2))
     return {"rmse": float(np.sqrt(mse)), "mse": mse}
 

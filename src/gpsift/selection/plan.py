@@ -107,7 +107,8 @@ class Plan:
             (first,) = _run(runner, lead, [self._lead_task(self.folds[-1], self.ordered)])
             shared = Ordered(_order_of(first))
         order_of = {fold.name: self.ordered if fold.name == "all" else shared for fold in self.folds}
-        full = _by_fold(self.folds, _run(runner, lead, [self._lead_task(f, order_of[f.name]) for f in self.folds]))
+        tasks = [self._lead_task(fold, order_of[fold.name]) for fold in self.folds]
+        full = dict(zip(self.folds, _run(runner, lead, tasks), strict=True))
         tasks = [self._follow_task(fold, size, full[fold]) for fold in self.scored for size in self.smaller]
         results = iter(_run(runner, follow, tasks))
         submodels = {fold: {size: next(results) for size in self.smaller} for fold in self.scored}
@@ -161,7 +162,7 @@ class Plan:
             return full
         columns = self.units.all_columns
         tasks = [Task(f"{fold.name}/reference", (fold, self.reference, columns, None, None)) for fold in self.scored]
-        return {**full, **_by_fold(self.scored, _run(runner, follow, tasks))}
+        return {**full, **dict(zip(self.scored, _run(runner, follow, tasks), strict=True))}
 
     def path(self, found: Sequence[Found], *, classes: bool) -> Path:
         """The record of all that was found."""
@@ -212,10 +213,6 @@ class Plan:
 
 def _run(runner: Runner, function: Callable[..., SubmodelFit], tasks: Sequence[Task]) -> list[SubmodelFit]:
     return [SubmodelFit.read(result) for result in runner.run(function, tasks)]
-
-
-def _by_fold(folds: Sequence[Fold], results: Sequence[SubmodelFit]) -> dict[Fold, SubmodelFit]:
-    return dict(zip(folds, results, strict=True))
 
 
 def _order_of(full: SubmodelFit) -> list[int]:

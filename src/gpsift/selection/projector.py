@@ -47,10 +47,7 @@ INDISTINGUISHABLE = 1e-12
 class Space:
     """Log hyperparameters of models of all features, and the coordinates in which they are searched.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its kernel has a switch for each feature, and its values are those of the reference.
+    The kernel of the problem has a switch for each feature, and its values are those of the reference.
     """
 
     def __init__(self, problem: Problem):
@@ -116,11 +113,7 @@ class Submodel:
 class Projector:
     """Projects a reference onto sets of its features, which are given in ascending order.
 
-    Parameters
-    ----------
-    reference : FittedGP
-    left_out : bool
-        Whether predictions are compared at points that are left out, or in-sample.
+    Predictions are compared at points that are left out, or in-sample.
     """
 
     def __init__(self, reference: FittedGP, *, left_out: bool = True):

@@ -55,33 +55,18 @@ def fit_submodel(
 class SubmodelFit:
     """What the fit of a submodel gave, on the rows that are scored and for the fits that follow.
 
-    Attributes
-    ----------
-    lpd : array (n,)
-        Log predictive density of each scored row.
-    mean : array (n,) or (n, C)
-        Predictive means, or the probability of each class.
-    converged : bool
-        Whether the search for hyperparameters did.
-    notices : tuple of str
-        What the fit and the ranking warned of.
-    parent : mapping
-        What the fits of smaller models know from this one.
-    order, scores, kl
-        Of the full model: as in `Ordered`.
-    dropped : int or None
-        In backward elimination: the unit that goes next.
+    `order`, `scores` and `kl` are those of the full model, as in `Ordered`.
     """
 
-    lpd: np.ndarray
-    mean: np.ndarray
-    converged: bool
-    notices: tuple[str, ...] = ()
-    parent: Parent = field(default_factory=dict)
+    lpd: np.ndarray  # of each scored row
+    mean: np.ndarray  # (n,), or the probability of each class (n, C)
+    converged: bool  # the search for hyperparameters
+    notices: tuple[str, ...] = ()  # of the fit and the ranking
+    parent: Parent = field(default_factory=dict)  # what the fits of smaller models know from this one
     order: list[int] | None = None
     scores: list[float] | None = None
     kl: np.ndarray | None = None
-    dropped: int | None = None
+    dropped: int | None = None  # in backward elimination, the unit that goes next
 
     @classmethod
     def of(cls, fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None) -> Self:

@@ -16,13 +16,7 @@ Fitted = FittedGP | DrawnGP
 
 
 def lead(
-    fold: Fold,
-    model: GP,
-    units: Units,
-    order: Order,
-    given: Ordered | None,
-    largest: int,
-    fitted: Fitted | None,
+    fold: Fold, model: GP, units: Units, order: Order, given: Ordered | None, largest: int, fitted: Fitted | None
 ) -> SubmodelFit:
     """Fit the full model unless it is there, score it, and put the units in order, unless their order is given."""
     with Notices() as caught:
@@ -45,13 +39,7 @@ def follow(fold: Fold, model: GP, columns: Sequence[int], parent: Parent | None,
 
 
 def eliminate(
-    fold: Fold,
-    model: GP,
-    units: Units,
-    kept: Sequence[int],
-    order: Order,
-    above: Parent | None,
-    fitted: Fitted | None,
+    fold: Fold, model: GP, units: Units, kept: Sequence[int], order: Order, above: Parent | None, fitted: Fitted | None
 ) -> SubmodelFit:
     """Fit the submodel on the units that are left unless it is there, score it, and name the next to go.
 

@@ -73,27 +73,14 @@ def block_weights(inducing: Inducing, mean: Array, L_P_inverse: Array, rows: Row
 
 @dataclass(frozen=True, eq=False)
 class BlockInference:
-    """The posterior with blocks, and what it takes to leave rows out.
-
-    Attributes
-    ----------
-    posterior : BlockPosterior
-    mean : array (m,)
-        mu.
-    y, precision : arrays (n,)
-        The targets of the sampled rows in the order of blocks, and the diagonal of C.
-    noise_var : float or None
-        Of all rows; None where each has its own.
-    log_evidence : float
-        Log density of all observations together, log N(y; 0, C^-1).
-    """
+    """The posterior with blocks, and what it takes to leave rows out."""
 
     posterior: BlockPosterior
-    mean: Array
-    y: Array
-    precision: Array
-    noise_var: float | None
-    log_evidence: float
+    mean: Array  # mu, (m,)
+    y: Array  # targets of the sampled rows in the order of blocks, (n,)
+    precision: Array  # the diagonal of C there, (n,)
+    noise_var: float | None  # of all rows; None where each has its own
+    log_evidence: float  # log density of all observations together, log N(y; 0, C^-1)
 
     @classmethod
     def of(cls, model: BoundModel, source: RowSource, sampled: Rows, most: int) -> Self:
@@ -136,20 +123,16 @@ class BlockInference:
         rows = Rows(rows.X, rows.y, xp.zeros_like(rows.y) + noise_var)
         self.posterior.prepare()
 
-        def of_block(number: int, which: np.ndarray) -> tuple[Array, Array]:
-            return self._left_out_in(number, rows.take(which))
+        def of_block(number: int, which: np.ndarray) -> list[Array]:
+            triple, here = self.posterior.triple(number), rows.take(which)
+            parts = [self._left_out_of(number, triple, here.chunk(part)) for part in triple.parts(here.n)]
+            return [xp.concat(pieces) for pieces in zip(*parts, strict=True)]
 
         mean, var = in_blocks(of_block, self.posterior.visited(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)
 
-    def _left_out_in(self, number: int, rows: Rows) -> tuple[Array, Array]:
-        """The same for rows of one block, part by part."""
-        triple, xp = self.posterior.triple(number), namespace(rows.X)
-        parts = [self._left_out_of(number, triple, rows.chunk(part)) for part in triple.parts(rows.n)]
-        mean, var = (xp.concat(pieces) for pieces in zip(*parts, strict=True))
-        return mean, var
-
     def _left_out_of(self, number: int, triple: Posterior, rows: Rows) -> tuple[Array, Array]:
+        """The same for some rows of one block."""
         posterior, xp = self.posterior, namespace(rows.X)
         K, prior = posterior.kernel.between(rows.X, triple.Z).K, posterior.kernel.diag(rows.X)
         explained, unknown = (factor.root(K.T).T for factor in triple.factors)
@@ -160,19 +143,14 @@ class BlockInference:
         var = prior - row_products(explained, explained) + row_products(unknown, unknown) + h**2 / d
 
         which = posterior.blocks.rows(number)
-        at = _found(rows, Rows(posterior.X[which, :], self.y[which]))
+        places = {key: place for place, key in enumerate(_keys(Rows(posterior.X[which, :], self.y[which])))}
+        at = np.array([places.get(key, -1) for key in _keys(rows)])  # where each row is among those of the block, or -1
         is_sampled = like(rows.X, at >= 0) > 0.0
         weights, precision = (rows_of(a[which], np.maximum(at, 0)) for a in (posterior.weights, self.precision))
         return (
             xp.where(is_sampled, rows.y - weights / precision, mean),
             xp.where(is_sampled, 1.0 / precision - rows.noise_var, var),
         )
-
-
-def _found(rows: Rows, among: Rows) -> np.ndarray:
-    """Where each row is among others, or -1."""
-    places = {key: place for place, key in enumerate(_keys(among))}
-    return np.array([places.get(key, -1) for key in _keys(rows)])
 
 
 def _keys(rows: Rows) -> Iterator[bytes]:

@@ -39,32 +39,16 @@ Visit = tuple[int, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class BlockPosterior(PickledByFields):
-    """The posterior with inducing points and blocks; it answers as a `gpsift.posterior.Posterior` does.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    Z : array (m, p)
-        Inducing points.
-    L_P : array (m, m)
-        Cholesky factor of P.
-    blocks : Blocks
-    X, noise_var : arrays (n, p), (n,)
-        The sampled rows in the order of blocks, and s.
-    weights : array (n,)
-        w: what they add to the mean in their block.
-    smooth_weights : array (n_blocks, m)
-        What the inducing points add to it in each block, L^-T (mu - A^T w).
-    """
+    """The posterior with inducing points and blocks; it answers as a `gpsift.posterior.Posterior` does."""
 
     kernel: Kernel
-    Z: Array
-    L_P: Array
+    Z: Array  # inducing points, (m, p)
+    L_P: Array  # Cholesky factor of P, (m, m)
     blocks: Blocks
-    X: Array
-    noise_var: Array
-    weights: Array
-    smooth_weights: Array
+    X: Array  # the sampled rows in the order of blocks, (n, p)
+    noise_var: Array  # s, (n,)
+    weights: Array  # w, what these rows add to the mean in their block, (n,)
+    smooth_weights: Array  # what the inducing points add to it in each block, L^-T (mu - A^T w), (n_blocks, m)
 
     def at(self, X: Array) -> LatentInBlocks:
         """The posterior at the rows of X, anywhere."""
@@ -163,10 +147,7 @@ class BlockPosterior(PickledByFields):
 
 
 class LatentInBlocks(LatentInParts):
-    """The same at points that lie in several blocks.
-
-    A step and slopes are those of the posterior in a point's own block.
-    """
+    """The same at points in several blocks; a step and slopes are those of the posterior in a point's own block."""
 
     posterior: BlockPosterior  # type: ignore[assignment]
 

@@ -18,28 +18,15 @@ SAME_SPREAD = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Boxes by a tree of cuts, whose root is node 0.
+    """Boxes by a tree of cuts, whose root is node 0."""
 
-    Attributes
-    ----------
-    feature : array (n_nodes,) of int
-        Across which a node is cut; -1 for a block.
-    cut : array (n_nodes,)
-        What is above goes to the second child.
-    child : array (n_nodes, 2) of int
-        Nodes; of a block, its number twice.
-    starts : array (n_blocks + 1,) of int
-        Where the rows of each block start, when rows are in the order of blocks.
-    """
-
-    feature: np.ndarray
-    cut: np.ndarray
-    child: np.ndarray
-    starts: np.ndarray
+    feature: np.ndarray  # across which a node is cut, (n_nodes,); -1 for a block
+    cut: np.ndarray  # what is above goes to the second child, (n_nodes,)
+    child: np.ndarray  # nodes, (n_nodes, 2); of a block, its number twice
+    starts: np.ndarray  # of the rows of each block, when rows are in the order of blocks, (n_blocks + 1,)
 
     @property
     def n(self) -> int:
-        """How many there are."""
         return len(self.starts) - 1
 
     @property
@@ -77,7 +64,8 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
             order.append(rows)
             starts.append(starts[-1] + len(rows))
             continue
-        feature[node] = _widest(np.std(X[rows], axis=0) * nearness)
+        spread = np.std(X[rows], axis=0) * nearness
+        feature[node] = int(np.argmax(spread >= (1.0 - SAME_SPREAD) * spread.max()))  # the first of the widest
         values = X[rows, feature[node]]
         by_value = np.argsort(values, kind="stable")
         half, cut[node] = _cut(values[by_value])
@@ -88,11 +76,6 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
         cut += [np.inf, np.inf]
         child += [(0, 0), (0, 0)]
     return Blocks(np.array(feature), np.array(cut), np.array(child), np.array(starts)), np.concatenate(order)
-
-
-def _widest(spread: np.ndarray) -> int:
-    """The first of the largest, whatever rounding makes of those that are equal."""
-    return int(np.argmax(spread >= (1.0 - SAME_SPREAD) * spread.max()))
 
 
 def _cut(values: np.ndarray) -> tuple[int, float]:

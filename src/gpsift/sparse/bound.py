@@ -70,11 +70,8 @@ class Whitened:
     y: Array  # D^-1/2 y
     s: Array | float
     D: Array
+    root: Array  # D^1/2
     r: Array
-
-    @property
-    def root_D(self) -> Array:
-        return namespace(self.D).sqrt(self.D)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,20 +96,6 @@ class GradientSums(Totals):
 
 
 @dataclass(frozen=True, eq=False)
-class PlaceGradient(Totals):
-    """What the second visit finds for the places of the inducing points."""
-
-    by_places: Array  # (m, p)
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOutDensity(Totals):
-    """Sum of the log predictive densities."""
-
-    elpd: float
-
-
-@dataclass(frozen=True, eq=False)
 class Solution:
     """What follows from the sums: B = L_B L_B^T, u, and the value of the objective."""
 
@@ -130,14 +113,6 @@ class Solution:
         return invert_lower(self.L_B)
 
 
-@dataclass(frozen=True, eq=False)
-class InverseTerms:
-    """alpha and the diagonal of (Q + D)^-1, for a chunk of rows."""
-
-    alpha: Array
-    precision: Array
-
-
 def whiten(model: BoundModel, rows: Rows) -> Whitened:
     """A, D and r of a chunk."""
     xp, inducing = namespace(rows.X), model.inducing
@@ -148,7 +123,7 @@ def whiten(model: BoundModel, rows: Rows) -> Whitened:
     D = s + model.power * r
     root_D = xp.sqrt(D)
     root /= root_D[:, None]
-    return Whitened(pairs, root, rows.y / root_D, s, D, r)
+    return Whitened(pairs, root, rows.y / root_D, s, D, root_D, r)
 
 
 def row_sums(model: BoundModel, rows: Rows) -> RowSums:
@@ -174,25 +149,25 @@ def solve(model: BoundModel, total: RowSums) -> Solution:
     return Solution(total, L_B, solve_lower(L_B, c, transpose=True), value)
 
 
-def inverse_terms(chunk: Whitened, solution: Solution) -> InverseTerms:
+def inverse_terms(chunk: Whitened, solution: Solution) -> tuple[Array, Array]:
     """alpha and the diagonal of (Q + D)^-1 for the rows of a chunk."""
     xp = namespace(chunk.A)
     V = times_transposed(chunk.A, solution.L_B_inverse)
     # Where a row decides alone, rounding can take its leverage above 1.
     leverage = xp.clip(row_products(V, V), 0.0, 1.0 - xp.finfo(V.dtype).eps)
-    return InverseTerms(_alpha(chunk, solution), (1.0 - leverage) / chunk.D)
+    return _alpha(chunk, solution), (1.0 - leverage) / chunk.D
 
 
 def gradient_sums(model: BoundModel, solution: Solution, rows: Rows) -> GradientSums:
     """The second visit of a chunk."""
     chunk, power, inducing = whiten(model, rows), model.power, model.inducing
-    xp, A, D, root_D = namespace(chunk.A), chunk.A, chunk.D, chunk.root_D
-    site = inverse_terms(chunk, solution)
-    h = 0.5 * (site.alpha**2 - site.precision)
+    xp, A, D = namespace(chunk.A), chunk.A, chunk.D
+    alpha, precision = inverse_terms(chunk, solution)
+    h = 0.5 * (alpha**2 - precision)
     rho = xp.where(chunk.r > 0.0, power * h - 0.5 * (1.0 - power) / D, xp.zeros_like(D))
-    whitened = (2.0 * rho * root_D)[:, None] * A
-    whitened += (A / root_D[:, None]) @ solution.B_inverse
-    G = site.alpha[:, None] * solution.u - whitened
+    whitened = (2.0 * rho * chunk.root)[:, None] * A
+    whitened += (A / chunk.root[:, None]) @ solution.B_inverse
+    G = alpha[:, None] * solution.u - whitened
     by_noise = xp.sum(chunk.s * h + 0.5 * (1.0 - power) * chunk.r / D)
     return GradientSums(
         chunk.pairs.log_gradient(G @ inducing.L_inverse) + inducing.kernel.diag_log_gradient(rows.X, rho),
@@ -216,30 +191,20 @@ def variational_gradient_sums(model: BoundModel, solution: Solution, shrunk: Arr
     )
 
 
-def place_gradient(model: BoundModel, solution: Solution, shrunk: Array, rows: Rows) -> PlaceGradient:
-    """The second visit for power 0 where the places of the points are asked for."""
+def place_gradient(model: BoundModel, solution: Solution, shrunk: Array, rows: Rows) -> Array:
+    """The second visit for power 0 where the places of the points are asked for: by these, (m, p)."""
     chunk = whiten(model, rows)
     G = _by_cross_covariance(model, solution, shrunk, chunk, _alpha(chunk, solution))
-    return PlaceGradient(chunk.pairs.other_gradient(G))
+    return chunk.pairs.other_gradient(G)
 
 
 def _by_cross_covariance(model: BoundModel, solution: Solution, shrunk: Array, chunk: Whitened, alpha: Array) -> Array:
     """dF / dK_xz for power 0, (rows, m); it takes the place of A."""
     A = chunk.A
-    A /= chunk.root_D[:, None]
+    A /= chunk.root[:, None]
     G = A @ shrunk
     G += alpha[:, None] * (solution.u @ model.inducing.L_inverse)
     return G
-
-
-def gradient(model: BoundModel, solution: Solution, total: GradientSums) -> np.ndarray:
-    """By the log parameters of the kernel, then by a noise variance that all rows share."""
-    u, by_rows, by_noise = solution.u, total.AA, total.by_noise
-    if model.power == 0.0:
-        by_rows = -0.5 * solution.sums.AA
-        by_noise += 0.5 * float(u.shape[0] - namespace(u).sum(namespace(u).linalg.diagonal(solution.B_inverse)))
-    by_kernel = total.by_kernel + model.inducing.log_gradient(_by_inducing_covariance(model, solution, by_rows))
-    return np.append(by_kernel, by_noise)
 
 
 def _by_inducing_covariance(model: BoundModel, solution: Solution, by_rows: Array) -> Array:
@@ -255,20 +220,20 @@ def left_out(model: BoundModel, solution: Solution, rows: Rows) -> tuple[Array, 
     inducing points, like the hyperparameters, were chosen with the row.
     """
     chunk = whiten(model, rows)
-    site = inverse_terms(chunk, solution)
-    var = 1.0 / site.precision - chunk.D + chunk.r
-    return rows.y - site.alpha / site.precision, namespace(var).clip(var, 0.0, None)
+    alpha, precision = inverse_terms(chunk, solution)
+    var = 1.0 / precision - chunk.D + chunk.r
+    return rows.y - alpha / precision, namespace(var).clip(var, 0.0, None)
 
 
-def left_out_density(model: BoundModel, solution: Solution, rows: Rows) -> LeftOutDensity:
+def left_out_density(model: BoundModel, solution: Solution, rows: Rows) -> float:
     """How well the rows of a chunk are predicted, each by all others."""
     mean, var = left_out(model, solution, rows)
     xp, var = namespace(mean), var + model.noise(rows)
-    return LeftOutDensity(-0.5 * float(xp.sum(xp.log(var) + (rows.y - mean) ** 2 / var + LOG_2PI)))
+    return -0.5 * float(xp.sum(xp.log(var) + (rows.y - mean) ** 2 / var + LOG_2PI))
 
 
 def _alpha(chunk: Whitened, solution: Solution) -> Array:
-    return (chunk.y - chunk.A @ solution.u) / chunk.root_D
+    return (chunk.y - chunk.A @ solution.u) / chunk.root
 
 
 class Passes:
@@ -280,21 +245,26 @@ class Passes:
         self.solution = solve(model, source.total(partial(row_sums, model)))
 
     def gradient(self) -> np.ndarray:
-        """Of the objective; see `gradient`."""
+        """Of the objective, by the log parameters of the kernel, then by a noise variance that all rows share."""
         model, solution = self.model, self.solution
         if model.power == 0.0:
-            visit = partial(variational_gradient_sums, model, solution, self._shrunk)
+            total = self.source.total(partial(variational_gradient_sums, model, solution, self._shrunk))
+            xp, B_inverse = namespace(solution.u), solution.B_inverse
+            by_rows = -0.5 * solution.sums.AA
+            by_noise = total.by_noise + 0.5 * float(B_inverse.shape[0] - xp.sum(xp.linalg.diagonal(B_inverse)))
         else:
             _ = solution.L_B_inverse, solution.B_inverse  # made once, not by every thread
-            visit = partial(gradient_sums, model, solution)
-        return gradient(model, solution, self.source.total(visit))
+            total = self.source.total(partial(gradient_sums, model, solution))
+            by_rows, by_noise = total.AA, total.by_noise
+        by_kernel = total.by_kernel + model.inducing.log_gradient(_by_inducing_covariance(model, solution, by_rows))
+        return np.append(by_kernel, by_noise)
 
     def place_gradient(self) -> np.ndarray:
         """Of the variational bound, by the places of the inducing points, (m, p)."""
         model, solution = self.model, self.solution
-        by_rows = self.source.total(partial(place_gradient, model, solution, self._shrunk)).by_places
+        by_rows = self.source.total(partial(place_gradient, model, solution, self._shrunk))
         G = _by_inducing_covariance(model, solution, -0.5 * solution.sums.AA)
-        return to_numpy(by_rows + model.inducing.place_gradient(G))
+        return to_numpy(by_rows + 2.0 * model.inducing.pairs.other_gradient(G))  # twice, because G is symmetric
 
     @property
     def _shrunk(self) -> Array:
@@ -304,7 +274,7 @@ class Passes:
     def elpd(self, rows: RowSource) -> float:
         """Log predictive density of some of the rows, each given all others in the sense of `left_out`."""
         _ = self.solution.L_B_inverse  # made once, not by every thread
-        return rows.total(partial(left_out_density, self.model, self.solution)).elpd
+        return rows.total(partial(left_out_density, self.model, self.solution))
 
     def posterior(self) -> Posterior:
         """With the inducing points as support."""

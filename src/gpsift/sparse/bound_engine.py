@@ -45,12 +45,7 @@ class LeftOutScore(NamedTuple):
 class BoundEngine(SparseEngine):
     """Power expectation propagation with inducing points, for Gaussian noise.
 
-    Parameters
-    ----------
-    source, candidates, Z, choice
-        As in `SparseEngine`.
-    block_rows : int
-        Of the blocks in which the rest is followed, at most; 0 where it is not, see `scored`.
+    What these leave is followed in blocks of at most `block_rows`; 0 where it is not, see `scored`.
     """
 
     def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, block_rows: int = 0):

@@ -27,14 +27,7 @@ from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
 from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.rows import Rows
-from gpsift.sparse.search import (
-    Answer,
-    SparseSearch,
-    VariationalSearch,
-    best_of,
-    densely_searched,
-    picked,
-)
+from gpsift.sparse.search import Answer, SparseSearch, VariationalSearch, best_of, densely_searched, picked
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on them.
 FIRST_ROWS = 1000

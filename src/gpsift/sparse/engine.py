@@ -18,29 +18,16 @@ from gpsift.sparse.choice import Sparse
 from gpsift.sparse.inducing import inducing_rows, most_candidates
 from gpsift.sparse.rows import LocalRows, Rows, RowSource
 
-LeftOut = Callable[[Rows], tuple[Array, Array]]
-
 
 class Solved(NamedTuple):
     """An answer before rows are left out, and how that is done: latent mean and variance of some, given all others."""
 
     inferred: Inferred
-    left_out: LeftOut
+    left_out: Callable[[Rows], tuple[Array, Array]]
 
 
 class SparseEngine(Engine):
-    """Inference with inducing points.
-
-    Parameters
-    ----------
-    source : RowSource
-        The rows, wherever they are.
-    candidates : array (n_candidates, p)
-        Rows among which inducing points are picked.
-    Z : array (m, p)
-        The inducing points; they stay where they are, see `picked_for`.
-    choice : Sparse
-    """
+    """Inference with inducing points Z (m, p), picked among candidates; they stay where they are, see `picked_for`."""
 
     name = "sparse"
 

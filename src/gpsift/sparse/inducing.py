@@ -52,11 +52,6 @@ class Inducing:
         L, more = jittered_cholesky(add_diagonal(pairs.K, jitter))
         return cls(kernel, Z, pairs, L, jitter + more, more)
 
-    @property
-    def jitter_share(self) -> float:
-        """The jitter relative to the mean diagonal, with which it moves."""
-        return self.jitter / float(namespace(self.Z).mean(self.kernel.diag(self.Z)))
-
     @cached_property
     def L_inverse(self) -> Array:
         return invert_lower(self.L)
@@ -72,12 +67,8 @@ class Inducing:
     def log_gradient(self, G: Array) -> np.ndarray:
         """By the log parameters of the kernel, where G is the derivative by K_zz."""
         xp = namespace(G)
-        # The jitter is a share of the mean diagonal, and moves with it.
-        return self.pairs.log_gradient(add_diagonal(G, self.jitter_share * float(xp.mean(xp.linalg.diagonal(G)))))
-
-    def place_gradient(self, G: Array) -> Array:
-        """By the places of the points, (m, p), where the symmetric G is the derivative by K_zz."""
-        return 2.0 * self.pairs.other_gradient(G)
+        share = self.jitter / float(xp.mean(self.kernel.diag(self.Z)))  # of the mean diagonal, with which it moves
+        return self.pairs.log_gradient(add_diagonal(G, share * float(xp.mean(xp.linalg.diagonal(G)))))
 
     def posterior(self, mean: Array, precision: Array) -> Posterior:
         """The triple for L v with v ~ N(mean, B^-1), B the precision: w = L^-T mean and M = L^-T (I - B^-1) L^-1."""

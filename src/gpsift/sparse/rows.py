@@ -60,7 +60,7 @@ class Totals:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-T = TypeVar("T", bound=Totals)
+T = TypeVar("T")  # of what a visit finds, which can be added: Totals, an array, a number
 
 
 class RowSource(Protocol):
@@ -86,14 +86,8 @@ class RowSource(Protocol):
 class LocalRows:
     """Rows in this process, visited by as many threads as BLAS may have.
 
-    Parameters
-    ----------
-    rows : Rows
-    n_columns : int
-        Of the matrices that a visit makes; rows are taken so that one of them takes no more than `chunk_bytes`.
-    chunk_bytes : int
-    chunks : list of slice, optional
-        Chunks instead, where it matters which rows are visited together.
+    A matrix of `n_columns` for the rows of a chunk takes no more than `chunk_bytes`; chunks are given instead where it
+    matters which rows are visited together.
     """
 
     def __init__(
@@ -110,7 +104,9 @@ class LocalRows:
         def of_group(group: Sequence[slice]) -> T:
             return functools.reduce(operator.add, (visit(self.rows.chunk(chunk)) for chunk in group))
 
-        return functools.reduce(operator.add, mapped(of_group, _groups(self._chunks), self.rows.X))
+        size = -(-len(self._chunks) // GROUPS)
+        groups = [self._chunks[start : start + size] for start in range(0, len(self._chunks), size)]
+        return functools.reduce(operator.add, mapped(of_group, groups, self.rows.X))
 
     def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
         found = mapped(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks, self.rows.X)
@@ -131,8 +127,3 @@ class LocalRows:
 def mapped(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
     """`of` for each item: in threads where the rows are NumPy's, one after another on a device."""
     return threaded_map(of, items) if isinstance(X, np.ndarray) else [of(item) for item in items]
-
-
-def _groups(chunks: Sequence[slice]) -> list[Sequence[slice]]:
-    size = -(-len(chunks) // GROUPS)
-    return [chunks[start : start + size] for start in range(0, len(chunks), size)]

@@ -42,13 +42,7 @@ from gpsift.chunks import row_chunks
 from gpsift.inference.exact import Evidence
 from gpsift.kernels import Pairs
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import (
-    NotPositiveDefinite,
-    add_diagonal,
-    row_products,
-    times_transposed,
-    weighted_gram,
-)
+from gpsift.linalg import NotPositiveDefinite, add_diagonal, row_products, times_transposed, weighted_gram
 from gpsift.sparse.inducing import Inducing
 from gpsift.sparse.natural import MEMORY, Normal, goals
 from gpsift.sparse.rows import Rows, RowSource, Totals

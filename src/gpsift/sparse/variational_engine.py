@@ -29,12 +29,11 @@ class VariationalEngine(SparseEngine):
         self._last: Normal | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        model = VariationalModel(Inducing.of(kernel, self.Z), likelihood)
-        return bound_gradient(model, self.source, self._optimum(model).q)
+        model, found = self._optimum(kernel, likelihood)
+        return bound_gradient(model, self.source, found.q)
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        model = VariationalModel(Inducing.of(kernel, self.Z), likelihood)
-        found = self._optimum(model)
+        model, found = self._optimum(kernel, likelihood)
         prepare(model, found.q)
         inferred = Inferred(
             posterior=model.inducing.posterior(found.q.mean, found.q.precision),
@@ -51,17 +50,15 @@ class VariationalEngine(SparseEngine):
     def fresh(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
 
-    def _optimum(self, model: VariationalModel) -> Optimum:
+    def _optimum(self, kernel: Kernel, likelihood: Likelihood) -> tuple[VariationalModel, Optimum]:
+        model = VariationalModel(Inducing.of(kernel, self.Z), likelihood)
         found = best_q(model, self.source, self._starts(model))
         self._last = found.q if self.warm and found.converged else None
-        return found
+        return model, found
 
     def _starts(self, model: VariationalModel) -> Iterator[Normal]:
         if self._last is not None:
             yield self._last
-        yield flat_start(model, self.source, self._level(model.likelihood))
-
-    def _level(self, likelihood: Likelihood) -> float:
-        """A latent value that suits the rows as a whole, by some of them."""
+        # Around a latent value that suits the rows as a whole, by some of them.
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
-        return likelihood.level_start(*rows.observed())
+        yield flat_start(model, self.source, model.likelihood.level_start(*rows.observed()))

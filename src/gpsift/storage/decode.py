@@ -22,13 +22,7 @@ PLAIN: Mapping[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str
 
 
 class Decoder:
-    """Makes objects of the registered classes, one after the other.
-
-    Parameters
-    ----------
-    array : callable
-        The array of a name.
-    """
+    """Makes objects of the registered classes, one after the other; `array` gives the array of a name."""
 
     def __init__(self, array: Callable[[str], np.ndarray]):
         self._array = cache(array)  # one that is named twice is one array

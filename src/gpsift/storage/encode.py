@@ -22,33 +22,15 @@ from gpsift.arrays import is_foreign_array, to_numpy
 from gpsift.storage.archive import is_storable
 from gpsift.storage.registry import NAMES
 
-# Numbers and text of NumPy, by their names in files.
+WHOLE = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+# Numbers and text of NumPy, in files by the names that it has for them: "bool", "int8", ..., "float64", "str".
 SCALARS: Mapping[str, type[np.generic]] = {
-    "bool": np.bool_,
-    "int8": np.int8,
-    "int16": np.int16,
-    "int32": np.int32,
-    "int64": np.int64,
-    "uint8": np.uint8,
-    "uint16": np.uint16,
-    "uint32": np.uint32,
-    "uint64": np.uint64,
-    "float32": np.float32,
-    "float64": np.float64,
-    "str": np.str_,
+    np.dtype(scalar).name: scalar for scalar in (np.bool_, *WHOLE, np.float32, np.float64, np.str_)
 }
 
 
 class Encoder:
-    """Collects the objects and arrays that a value consists of.
-
-    Attributes
-    ----------
-    objects : list
-        Class and fields of each object.
-    arrays : dict of str to array
-        By the names of their members.
-    """
+    """Collects what a value consists of: class and fields of each object, and arrays by the names of their members."""
 
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []

@@ -18,13 +18,7 @@ class Choice:
 
 
 class TableError(ValueError):
-    """What is wrong, with remedies as choices: the message speaks of arguments, a command line of its options.
-
-    Parameters
-    ----------
-    *parts : str or Choice
-        Of the message, in their order.
-    """
+    """What is wrong, with remedies as choices: the message speaks of arguments, a command line of its options."""
 
     def __init__(self, *parts: str | Choice):
         super().__init__("".join(map(str, parts)))

@@ -8,6 +8,7 @@ import io
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def read_file(source: str | Path) -> pd.DataFrame:
 def _read_path(path: Path) -> pd.DataFrame:
     ending = path.suffix.lower()
     if ending in (".parquet", ".pq"):
-        return _checked(_read_parquet(path), str(path))
+        return _checked(_read_with("pyarrow", "Parquet", pd.read_parquet, path), str(path))
     if ending in (".xlsx", ".xlsm"):
         return _checked(_read_excel(path), str(path))
     if ending == ".xls":
@@ -53,26 +54,20 @@ def _read_path(path: Path) -> pd.DataFrame:
     return _parse_text(_decoded(path.read_bytes(), str(path)), str(path))
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_with(library: str, kind: str, read: Callable[..., Any], path: Path, **options: Any) -> pd.DataFrame:
     try:
-        return pd.read_parquet(path)
+        return read(path, **options)
     except ImportError as error:
         raise ImportError(
-            f"Parquet files are read with pyarrow: pip install pyarrow, or save the table as CSV. ({error})"
+            f"{kind} files are read with {library}: pip install {library}, or save the table as CSV. ({error})"
         ) from None
-    except Exception as error:  # pyarrow's own errors, whose classes are not importable without it
-        raise ValueError(f"{path} could not be read as Parquet: {error}") from error
+    # pyarrow's own errors, whose classes are not importable without it, and whatever meets a damaged archive first
+    except Exception as error:
+        raise ValueError(f"{path} could not be read as {kind}: {error}") from error
 
 
 def _read_excel(path: Path) -> pd.DataFrame:
-    try:
-        sheet = pd.read_excel(path, header=None)
-    except ImportError as error:
-        raise ImportError(
-            f"Excel files are read with openpyxl: pip install openpyxl, or save the table as CSV. ({error})"
-        ) from None
-    except Exception as error:  # a damaged archive raises whatever its reader meets first
-        raise ValueError(f"{path} could not be read as Excel: {error}") from error
+    sheet = _read_with("openpyxl", "Excel", pd.read_excel, path, header=None)
     if sheet.empty:
         raise ValueError(f"{path} has an empty first sheet.")
     # The header is read as a row of its own: pandas would rename columns that have the same name.

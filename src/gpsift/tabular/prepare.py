@@ -28,34 +28,16 @@ SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table that a model can be fitted to.
-
-    Attributes
-    ----------
-    target : str
-    task : {"regression", "classification", "counts"}
-    rows : data frame
-        The rows that are used, as they came.
-    X : data frame
-        Numbers only: categories as indicators.
-    y : array (n,)
-        The target; classes are coded 0, 1, ....
-    classes : tuple of str
-        Labels of the classes.
-    groups : mapping of str to list of str
-        The indicators of each category.
-    notes : tuple of Finding
-        What was done to the table.
-    """
+    """A table that a model can be fitted to."""
 
     target: str
     task: Task
-    rows: pd.DataFrame
-    X: pd.DataFrame
-    y: np.ndarray
+    rows: pd.DataFrame  # those that are used, as they came
+    X: pd.DataFrame  # numbers only, categories as indicators
+    y: np.ndarray  # classes are coded 0, 1, ...
     classes: tuple[str, ...] = ()
-    groups: dict[str, list[str]] = field(default_factory=dict)
-    notes: tuple[Finding, ...] = ()
+    groups: dict[str, list[str]] = field(default_factory=dict)  # the indicators of each category
+    notes: tuple[Finding, ...] = ()  # what was done to the table
 
     @property
     def owner(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,7 @@ class _Evaluation:
         match node:
             case ast.BoolOp(op=op, values=values):
                 combine = operator.and_ if isinstance(op, ast.And) else operator.or_
-                parts = [self._truth(value) for value in values]
-                result = parts[0]
-                for part in parts[1:]:
-                    result = combine(result, part)
-                return result
+                return reduce(combine, [self._truth(value) for value in values])
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return ~self._truth(operand)
             case ast.UnaryOp(op=ast.USub(), operand=operand):

@@ -25,14 +25,9 @@ class CheckpointMismatch(ValueError):
 
 
 class Checkpoint:
-    """Results by key, for work that is told apart by `identity`.
+    """Results by key, in a file that is made if it does not exist.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; it is made if it does not exist.
-    identity : mapping of str to str
-        What the work depends on, in words or as a `fingerprint`. A file with another identity is refused.
+    `identity` is what the work depends on, in words or as a `fingerprint`. A file with another identity is refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, str]):

@@ -26,16 +26,7 @@ class Task:
 class Runner(AbstractContextManager["Runner"]):
     """Runs tasks, and does so once: what a checkpoint has is not computed again.
 
-    Parameters
-    ----------
-    jobs : int or None
-        Processes; None leaves it to joblib, which takes 1 outside a `parallel_config`.
-    checkpoint : Checkpoint or None
-    progress : bool or None
-        Whether to show a bar; None shows one where standard error is a terminal.
-    title : str
-    total : int
-        How many tasks there will be in all.
+    `jobs` and `progress` are those of `Work`; `total` is how many tasks there will be in all.
     """
 
     def __init__(
@@ -64,19 +55,17 @@ class Runner(AbstractContextManager["Runner"]):
         them; they pass through JSON, records as mappings, so that a result is the same whether it was computed now or
         found in the checkpoint.
         """
-        done = {task.key: self._find(task.key) for task in tasks}
+        kept = self._checkpoint
+        done = {task.key: None if kept is None else kept.get(task.key) for task in tasks}
         missing = [task for task in tasks if done[task.key] is None]
         for _ in range(len(tasks) - len(missing)):
             self._advance()
         for task, result in zip(missing, self._compute(function, missing), strict=True):
-            if self._checkpoint is not None:
-                self._checkpoint.put(task.key, result)
+            if kept is not None:
+                kept.put(task.key, result)
             done[task.key] = json.loads(as_json(result))
             self._advance()
         return [done[task.key] for task in tasks]
-
-    def _find(self, key: str) -> Any:
-        return None if self._checkpoint is None else self._checkpoint.get(key)
 
     def _compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
         import joblib  # when first used: importing the package stays fast
