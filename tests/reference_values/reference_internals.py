@@ -79,17 +79,31 @@ def predicted(reference, X):
     return found
 
 
-def search(X, y, measure=None, **options):
-    return gs.search(X, y, measure, progress=False, jobs=1, **options)
+ALONE = gs.Work(jobs=1, progress=False)
+
+
+def features(options):
+    """The choice of features among other options, which it is taken out of."""
+    names = ("groups", "categorical", "force")
+    return gs.Features(**{name: options.pop(name) for name in names if name in options})
+
+
+def search(X, y, measure=None, *, cv=None, validate_search=True, seed=0, refit=False, **options):
+    if isinstance(cv, int):
+        cv = gs.Folds(cv, validate_search, seed)
+    elif isinstance(cv, tuple):
+        cv = gs.TestSet(*cv)
+    order = gs.Backward(measure) if refit else measure
+    return gs.search(X, y, order, cv=cv, features=features(options), work=ALONE, **options)
 
 
 def forward_projection(fitted, **options):
-    return gs.forward_projection(fitted, progress=False, jobs=1, **options)
+    return gs.forward_projection(fitted, work=ALONE, **options)
 
 
 def stability(X, y, measure=None, **options):
-    return gs.stability(X, y, measure, progress=False, jobs=1, **options)
+    return gs.stability(X, y, measure, features=features(options), work=ALONE, **options)
 
 
-def analyse(frame, target, **options):
-    return gs.analyse(frame, target, progress=False, jobs=1, **options)
+def analyse(frame, target, *, cv=None, **options):
+    return gs.analyse(frame, target, select=gs.Selection(cv), work=ALONE, **options)

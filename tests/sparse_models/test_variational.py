@@ -61,8 +61,8 @@ def engine_of(y, size, points=Z, warm=False, **options):
 def optimum(likelihood, y, size, kernel=KERNEL, points=Z, **options):
     """The model, its rows and the best q."""
     engine = engine_of(y, size, points, **options)
-    model = VariationalModel(Inducing.of(kernel, points), likelihood)
-    return model, engine.source, engine._optimum(model).q
+    model, found = engine._optimum(kernel, likelihood)
+    return model, engine.source, found.q
 
 
 def differences(kernel, likelihood, y, size, points=Z, step=1e-4):
