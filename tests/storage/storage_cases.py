@@ -69,6 +69,13 @@ def vars_of(thing):
 
 
 @cache
+def sifted():
+    """A model that switched its features on one by one."""
+    X, y = data()
+    return gs.GP(hyper=gs.Sift()).fit(X, y)
+
+
+@cache
 def cases():
     """One object or more of each registered class, by its name in files."""
     X, y = data()
@@ -114,6 +121,10 @@ def cases():
         gp.inferred,
         gp.scaling,
         gp.report,
+        sifted().report,
+        sifted().report.sift,
+        sifted().report.sift.steps[0],
+        gs.Sift(toll=2.0),
         DenseFactor(np.asfortranarray(X), -1.0),
         Trace({"posterior": group}, {"by": "hand"}),
         group,
