@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 Item = TypeVar("Item")
-Listener = Callable[[float], None]
+Listener = Callable[[Any], None]  # of a share, or of words
 # A search for hyperparameters runs loops in each of its evaluations: who hears of the one is not told of the others.
-Kind = Literal["loops", "search"]
+Kind = Literal["loops", "search", "words"]
 
 _listeners: ContextVar[Mapping[Kind, Listener]] = ContextVar("listeners", default={})  # noqa: B039  # never changed
 
 
 @contextmanager
 def hearing(listener: Listener, kind: Kind = "loops") -> Iterator[None]:
-    """Hear the share that is done, whenever it is told inside, in this thread."""
+    """Hear the share that is done, or in words what is being done, whenever it is told inside, in this thread."""
     token = _listeners.set({**_listeners.get(), kind: listener})
     try:
         yield
@@ -44,6 +44,17 @@ def counted(items: Iterable[Item], n_items: int) -> Iterator[Item]:
         with hearing(lambda share, number=number: outer((number + share) / n_items)):  # type: ignore[misc]
             yield item
         outer((number + 1) / n_items)
+
+
+def say(words: str) -> None:
+    """Tell what is being done now.
+
+    >>> with hearing(print, "words"):
+    ...     say("trying age")
+    trying age
+    """
+    if "words" in (listeners := _listeners.get()):
+        listeners["words"](words)
 
 
 class SearchProgress:

@@ -59,13 +59,14 @@ def test_fit_matches_that_in_memory(table, divided, standardize, noise):
     assert_allclose(gs.rank(there).scores, gs.rank(here).scores, rtol=1e-8)
 
 
-@pytest.mark.parametrize("hyper", [gs.ML2(starts=2), gs.MAP(starts=1)], ids=["ML2", "MAP"])
+@pytest.mark.parametrize("hyper", [gs.ML2(starts=2), gs.MAP(starts=1), gs.Sift()], ids=["ML2", "MAP", "Sift"])
 def test_searched_hyperparameters_match_those_in_memory(table, divided, hyper):
     for standardize in (True, False):
         model = gs.GP(hyper=hyper, inference=gs.Sparse(m=20), standardize=standardize)
         here, there = model.fit(*table[:2]), model.fit(*divided(*table[:2]))
         assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-4)
         assert there.report.stepped_features == here.report.stepped_features
+        assert_array_equal(np.isinf(there.lengthscale), np.isinf(here.lengthscale))
 
 
 def test_a_start_and_a_ceiling_are_taken(table, divided, both):

@@ -123,6 +123,17 @@ def test_fits_to_classes_and_counts_end_where_those_of_numpy_end(name):
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-4)
 
 
+@pytest.mark.parametrize("inference", ["exact", gs.Sparse(m=30)], ids=str)
+def test_features_are_switched_on_as_with_numpy(inference):
+    wide = np.hstack([X, np.random.default_rng(2).normal(size=(N, 4))])
+    here, there = (gs.GP(hyper=gs.Sift(), inference=inference, device=device).fit(wide, Y) for device in (None, "cpu"))
+    assert set(there.report.sift.active) == set(here.report.sift.active)
+    assert np.isinf(there.lengthscale[3:]).all()
+    assert_allclose(there.lengthscale, here.lengthscale, rtol=1e-2)
+    assert_allclose(gs.rank(there, wide).scores[3:], 0.0, atol=0.0)
+    assert_allclose(there.predict(wide).mean, here.predict(wide).mean, rtol=1e-3, atol=1e-3)
+
+
 def test_what_a_device_cannot_do_is_said():
     counts = np.abs(np.round(Y))
     with pytest.raises(ValueError, match=r"with ML2.*, not with NUTS\(\). Leave `device` out"):

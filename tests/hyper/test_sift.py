@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift.progress import hearing
 
 TRUE = ("x1", "x2", "x3", "x4", "x5")
 
@@ -129,5 +130,80 @@ def test_models_that_cannot_be_sifted_are_refused():
     X, y = wide(40, 6)
     with pytest.raises(ValueError, match="this kernel does not have one for each"):
         gs.GP(gs.SquaredExponential(shared=True), hyper=gs.Sift()).fit(X, y)
-    with pytest.raises(ValueError, match="a matrix of all rows, not a sparse one"):
-        gs.GP(hyper=gs.Sift(), inference=gs.Sparse(m=5)).fit(X, y)
+
+
+def test_features_of_a_group_come_and_go_together():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 12))
+    y = 1.5 * np.sin(X[:, 2]) + X[:, 5] + 0.2 * rng.normal(size=120)
+    groups = {"pair": ["x6", "x7", "x8"], "idle": [9, 10]}
+    sift = gs.GP(hyper=gs.Sift(groups=groups)).fit(X, y).report.sift
+    assert set(sift.active) == {"x3", "pair"}
+    assert sift.steps[0].toll == pytest.approx(np.log(9) + 1)  # nine units to choose from
+    gp = gs.GP(hyper=gs.Sift(groups=groups)).fit(X, y)
+    assert_array_equal(np.flatnonzero(np.isfinite(gp.lengthscale)), [2, 5, 6, 7])
+
+
+def test_a_group_that_is_not_there_is_refused():
+    X, y = wide(40, 6)
+    with pytest.raises(ValueError, match="Group 'a' lists 'x9', but the 6 features are"):
+        gs.GP(hyper=gs.Sift(groups={"a": ["x9"]})).fit(X, y)
+
+
+def test_known_noise_is_sifted_too():
+    X, y = wide(80, 12)
+    gp = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=np.linspace(0.8, 1.2, 80))
+    assert set(gp.report.sift.active) == set(TRUE)
+
+
+@pytest.mark.parametrize("noise_var", [None, 0.04])
+def test_many_rows_are_sifted_on_a_sample_and_then_on_all(monkeypatch, noise_var):
+    monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS", 60)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 8))
+    y = 2.0 * X[:, 1] + 0.045 * X[:, 4] + 0.2 * rng.normal(size=400)
+    gp = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
+    assert set(gp.report.sift.active) == {"x2", "x5"}  # the second effect is too weak for sixty rows
+    monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS_AFTERWARDS", 60)
+    on_sample = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
+    assert set(on_sample.report.sift.active) == {"x2"}
+    assert on_sample.y_train.size == 400
+    assert_array_equal(gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var).lengthscale, on_sample.lengthscale)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])
+def test_sparse_models_are_sifted(likelihood):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, 10))
+    f = np.sin(X[:, 1]) + 0.7 * X[:, 4]
+    y = f + 0.2 * rng.normal(size=300) if likelihood == "gaussian" else rng.poisson(np.exp(f)).astype(float)
+    gp = gs.GP(likelihood=likelihood, hyper=gs.Sift(), inference=gs.Sparse(m=60)).fit(X, y)
+    assert 20 < gp.report.n_inducing <= 60
+    assert set(gp.report.sift.active) == {"x2", "x5"}
+    assert_array_equal(np.flatnonzero(np.isfinite(gp.lengthscale)), [1, 4])
+    assert_array_equal(np.flatnonzero(gs.rank(gp, X).scores), [1, 4])
+
+
+def test_what_is_tried_is_said():
+    X, y = wide(60, 6)
+    words = []
+    with hearing(words.append, "words"):
+        sift = gs.GP(hyper=gs.Sift()).fit(X, y).report.sift
+    assert {f"trying {name}" for name in sift.active} <= set(words)
+
+
+def test_the_share_that_is_done_only_grows_while_features_are_switched_on():
+    X, y = wide(60, 6)
+    shares = []
+    with hearing(shares.append, "search"):
+        gs.GP(hyper=gs.Sift()).fit(X, y)
+    falls = np.flatnonzero(np.diff(shares) < 0)
+    assert falls.size <= 1  # where the last search begins
+    assert shares[0] < 0.1
+
+
+def test_the_quality_counts_the_hyperparameters_that_were_searched():
+    X, y = wide(100, 50)
+    gp = gs.GP(hyper=gs.Sift()).fit(X, y)
+    assert gp.report.n_searched == 7  # five length-scales, signal and level
+    assert gp.quality.explains

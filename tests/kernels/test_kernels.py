@@ -1,5 +1,7 @@
 """Kernel values and derivatives against definitions, differences and other array libraries."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -259,3 +261,40 @@ def test_kernel_rejects_a_shared_vector():
 def test_kernel_rejects_hyperparameters_that_are_not_positive(value):
     with pytest.raises(ValueError, match="must be positive"):
         SquaredExponential(signal_var=value).for_features(2)
+
+
+@each({name: kernel for name, kernel in KERNELS.items() if np.ndim(getattr(kernel, "lengthscale", None))})
+@pytest.mark.parametrize("n_off", [1, 3])
+@pytest.mark.parametrize("same", [False, True])
+def test_a_feature_of_infinite_lengthscale_is_as_good_as_not_there(kernel, n_off, same, rng):
+    X, Z = points()
+    Z = X if same else Z
+    lengthscale = np.where(np.arange(N_FEATURES) < N_FEATURES - n_off, kernel.lengthscale, np.inf)
+    active = list(range(N_FEATURES - n_off))
+    found = replace(kernel, lengthscale=lengthscale).between(X, Z)
+    few = X[:, active], X[:, active] if same else Z[:, active]
+    expected = kernel.for_columns(active).between(few[0], few[0] if same else few[1])
+    C, w, G = rng.normal(size=(6, len(Z))), rng.normal(size=len(Z)), rng.normal(size=(6, len(Z)))
+    assert_allclose(found.K, expected.K, rtol=1e-14)
+    for name, coefficients in (("input_gradient", C), ("input_gradient", w), ("other_gradient", C)):
+        gradient = getattr(found, name)(coefficients)
+        assert gradient.shape[1] == N_FEATURES
+        assert_allclose(gradient[:, active], getattr(expected, name)(coefficients), rtol=1e-12)
+        assert not gradient[:, len(active) :].any()
+    hessian = found.input_hessian(C)
+    if active:
+        assert_allclose(hessian[:, : len(active), : len(active)], expected.input_hessian(C), rtol=1e-12)
+    assert hessian.shape == (6, N_FEATURES, N_FEATURES)
+    assert not hessian[:, len(active) :].any()
+    assert not hessian[:, :, len(active) :].any()
+    gradient = found.log_gradient(G)
+    assert_allclose(np.delete(gradient, np.arange(len(active), N_FEATURES)), expected.log_gradient(G), rtol=1e-12)
+    assert not gradient[len(active) : N_FEATURES].any()
+    base, offset = X[:, 0] + 0.3, np.array([-0.5, 0.1])
+    assert not found.step(2, 0.3).any()
+    assert not found.input_jacobian(2).any()
+    assert_allclose(found.section(w, 2, base, offset), np.repeat((found.K @ w)[:, None], 2, axis=1), rtol=1e-14)
+    if active:
+        assert_allclose(found.step(0, 0.3), expected.step(0, 0.3), rtol=1e-14)
+        assert_allclose(found.input_jacobian(0), expected.input_jacobian(0), rtol=1e-14)
+        assert_allclose(found.section(w, 0, base, offset), expected.section(w, 0, base, offset), rtol=1e-14)

@@ -10,8 +10,8 @@ from waist import PartialResponse, at
 
 import gpsift as gs
 from gpsift.families import MultivariateNormal
+from gpsift.grouping import read_groups
 from gpsift.reference import MissingCapability
-from gpsift.relevance.groups import read_groups
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 import gpsift as gs
 from gpsift.drawn import Drawn
-from gpsift.progress import SearchProgress, counted, hearing
+from gpsift.progress import SearchProgress, counted, hearing, say
 from gpsift.work import bars, fit_bar, share_bar, waiting_bar
 
 
@@ -72,8 +72,10 @@ def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
             first.evaluated(1, evaluation)
         first.evaluated(2, 10)
         SearchProgress(1).evaluated(1, 1)
+        say("trying age")
     words = drawn.getvalue()
     assert "fit, round 2" in words
+    assert "fit: trying age" in words
     assert "left" in words
     assert "2%" in words
 

@@ -27,8 +27,8 @@ class Hyper(ABC):
     searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
     samples: ClassVar[bool] = False  # whether it draws from their posterior
 
-    def with_one_start(self) -> Self:
-        """The same for a search that goes on from a known place, if it searches."""
+    def with_one_start(self) -> Hyper:
+        """The choice for a search that goes on from a known place, if it searches."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:

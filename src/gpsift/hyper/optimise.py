@@ -136,8 +136,8 @@ class Estimate:
         return sum(start.n_evaluations for start in self.starts)
 
     def n_searched(self, kernel: Kernel) -> int:
-        """How many hyperparameters of the kernel were searched."""
-        return kernel.log_params.size if self.starts else 0
+        """How many hyperparameters of the kernel were searched: all but those of features that are switched off."""
+        return int(np.isfinite(kernel.log_params).sum()) if self.starts else 0
 
 
 def maximise(
@@ -179,21 +179,28 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 def searched_from(
     problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, tell: Callable[[int], float]
 ) -> Start:
-    """Where the search from one place ends."""
+    """Where the search from one place ends; a parameter that is infinite there stays so, and has no prior."""
     evaluations = count(1)
-    steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
-    lower, upper = limits(problem)
+    moves = np.isfinite(start)
+    kinds, units = problem.kinds[moves], problem.log_units[moves]
+    steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in kinds])
+    lower, upper = (limit[moves] for limit in limits(problem))
+
+    def within_limits(scaled: np.ndarray) -> np.ndarray:
+        log_params = start.copy()
+        log_params[moves] = np.clip(scaled * steps, lower, upper)
+        return log_params
 
     def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
         tell(next(evaluations))
-        free = scaled * steps
-        log_params = np.clip(free, lower, upper)
+        log_params = within_limits(scaled)
         try:
             evidence = problem.evidence(log_params)
         except NotPositiveDefinite:
             return np.inf, np.zeros_like(scaled)
-        prior, prior_gradient = log_prior(problem.kinds, log_params - problem.log_units)
-        gradient = np.where(log_params == free, evidence.gradient + prior_gradient, 0.0)
+        moving = log_params[moves]
+        prior, prior_gradient = log_prior(kinds, moving - units)
+        gradient = np.where(moving == scaled * steps, evidence.gradient[moves] + prior_gradient, 0.0)
         return -(evidence.value + prior), -gradient * steps
 
     options = {
@@ -203,12 +210,11 @@ def searched_from(
         "maxiter": max_iterations,
         "maxfun": 5 * max_iterations,
     }
-    result = minimize(negative_objective, start / steps, jac=True, method="L-BFGS-B", options=options)
+    result = minimize(negative_objective, start[moves] / steps, jac=True, method="L-BFGS-B", options=options)
     # "Abnormal termination" of a line search at a flat top is an end of the search, not a failure of it.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))
     converged = bool(np.isfinite(result.fun) and (result.success or flat))
-    log_params = np.clip(result.x * steps, lower, upper)
-    return Start(-float(result.fun), log_params, converged, str(result.message), int(result.nfev))
+    return Start(-float(result.fun), within_limits(result.x), converged, str(result.message), int(result.nfev))
 
 
 def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
@@ -217,7 +223,7 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
     found = []
     for (kind, feature), value, low, high in zip(problem.labels, log_params, lower, upper, strict=True):
         side = "lower" if value <= low else "upper"
-        if (value <= low or value >= high) and kind not in HARMLESS[side]:
+        if np.isfinite(value) and (value <= low or value >= high) and kind not in HARMLESS[side]:
             owner = f"{kind} of {feature}" if feature is not None else kind
             found.append(f"{owner} at its {side} limit ({np.exp(value):.3g})")
     return tuple(found)

@@ -87,6 +87,14 @@ class Problem(Generic[E]):
             start=None,
         )
 
+    def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
+        """The same problem for some of the rows, by dense inference."""
+        assert isinstance(self.engine, DenseEngine)
+        likelihood = self.likelihood
+        if likelihood.knows_noise:
+            likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
+        return self.with_engine(self.engine.on_rows(rows), X=self.X[rows], y=self.y[rows], likelihood=likelihood)
+
     @cached_property
     def labels(self) -> list[Label]:
         """(kind, feature) of each parameter."""

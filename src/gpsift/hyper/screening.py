@@ -54,6 +54,13 @@ def entering_scores(G: np.ndarray, K0: np.ndarray, features: np.ndarray) -> np.n
     return np.sum(slopes, axis=0) / np.sqrt(spread) if spread > 0 else np.zeros(features.shape[2])
 
 
+def unit_scores(scores: np.ndarray, units: Sequence[Sequence[int]]) -> np.ndarray:
+    """Scores of units of several features: their sum, in standard deviations that independent ones would have."""
+    if all(len(columns) == 1 for columns in units):
+        return scores[[columns[0] for columns in units]]
+    return np.array([scores[list(columns)].sum() / np.sqrt(len(columns)) for columns in units])
+
+
 def promising_pairs(weights: np.ndarray, z: np.ndarray, active: Sequence[int], n_pairs: int) -> list[tuple[int, int]]:
     """Pairs of features whose product goes along with what the model leaves: the largest |sum_i w_i z_ij z_ik|.
 

@@ -5,23 +5,28 @@ with every feature switched off, at an infinite length-scale. The features with 
 (`gpsift.hyper.screening`) are tried, each with a search for the length-scales of all that are on; the best stays on.
 Features without an effect of their own are tried in pairs. The path goes on for a few steps that do not pay, and the
 place on it with the largest log evidence less a toll for each feature is taken, which features that no longer pay then
-leave. The toll is the price of having been chosen among p.
+leave. The toll is the price of having been chosen among p. Features of a group come and go together, at one toll.
+
+Where there are many rows the path is walked on a sample of them, and goes on with all as long as features pay there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
+from gpsift.grouping import read_groups
 from gpsift.hyper.choices import MAP, Hyper
 from gpsift.hyper.optimise import Estimate, SiftReport, SwitchedOn, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
-from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs
+from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
 from gpsift.inference import DenseEngine, Slope
-from gpsift.progress import SearchProgress
+from gpsift.progress import SearchProgress, say
 
 # Length-scales, in standard deviations, at which a feature enters: at later steps, and both at the first one.
 ENTERING_LENGTHSCALE = 1.5
@@ -37,6 +42,11 @@ N_LEAVING = 3
 MOST_PAIRED = 3000
 # Features that came close are named, this many of them.
 N_CLOSE = 5
+# Rows on which the path is walked, at most: with the closed form, and with inference that iterates. It goes on with all
+# rows up to a number at which each trial takes a minute.
+MOST_ROWS = 1000
+MOST_ROWS_ITERATED = 500
+MOST_ROWS_AFTERWARDS = 4000
 
 
 @dataclass(frozen=True)
@@ -55,106 +65,176 @@ class Sift(Hyper):
         Steps that do not pay before the path ends.
     prior : MAP
         The prior of the hyperparameters of what is switched on.
+    groups : mapping of str to sequence of names or indices, optional
+        Features that are switched on and off together, such as the indicators of a category; a group owes one toll.
+    seed : int
+        Of the sample of rows that is sifted where there are many.
     """
+
+    searches: ClassVar[bool] = True
 
     toll: float | None = None
     max_active: int = 30
     pairs: bool = True
     patience: int = 2
     prior: MAP = field(default_factory=lambda: MAP(starts=1))
+    groups: Mapping[str, Sequence[str | int]] | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.toll is not None and not (np.isfinite(self.toll) and self.toll >= 0):
             raise ValueError(f"`toll` must be a number of nats of at least 0, got {self.toll!r}.")
-        for name, least in (("max_active", 1), ("patience", 0)):
+        for name, least in (("max_active", 1), ("patience", 0), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
         if not isinstance(self.prior, MAP):
             raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}.")
 
-    def estimate(self, problem: Problem) -> Estimate:
-        if not isinstance(problem.engine, DenseEngine):
-            raise ValueError(
-                "Sift() needs inference with a matrix of all rows, not a sparse one. Fit at most some thousand rows, "
-                "or use MAP()."
-            )
+    def with_one_start(self) -> MAP:
+        """What goes on from a known place: a search of what is switched on there."""
+        return self.prior.with_one_start()
+
+    def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
         if not features or None in features:
             raise ValueError(
                 "Sift() switches features off by their length-scales, and this kernel does not have one for each. Use "
                 "SquaredExponential() without shared=True, or MAP()."
             )
-        return _Sifting(self, problem).run()
+        rows = rows_to_sift(problem, self.seed)
+        sifting = _Sifting(self, problem.on_rows(rows))
+        path = sifting.walked(sifting.without_features())
+        if rows.size < len(problem.y) <= MOST_ROWS_AFTERWARDS:
+            sifting = _Sifting(replace(self, patience=0), problem)
+            path = sifting.walked(sifting.searched(path.best, ()), path.steps)
+        found = sifting.without_idlers(path.best)
+        report = sifting.report(found, path.steps)
+        return replace(_Sifting(self, problem).estimate(found), sift=report)
+
+
+def rows_to_sift(problem: Problem, seed: int) -> np.ndarray:
+    """The numbers of all rows, or of a sample with the smallest and the largest target, so that it varies."""
+    n, most = len(problem.y), MOST_ROWS if problem.likelihood.has_closed_form else MOST_ROWS_ITERATED
+    if n <= most:
+        return np.arange(n)
+    drawn = np.random.default_rng(seed).choice(n, size=most, replace=False)
+    return np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Features that are on, the hyperparameters of their model by name, and its log evidence."""
+    """Units that are on, the hyperparameters of their model by name, and its log evidence."""
 
     active: tuple[int, ...]
     values: dict[str, float]
     evidence: float
 
 
+@dataclass(frozen=True)
+class Path:
+    """The best place of a path, and its steps."""
+
+    best: Place
+    steps: tuple[SwitchedOn, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class _Sifting:
-    """One run of the sift."""
+    """A sift of one problem. Its units are features, and groups of them that come and go together."""
 
     choice: Sift
     problem: Problem[DenseEngine]
 
+    @cached_property
+    def units(self) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+        """Their names, and the columns of each."""
+        return read_groups(self.choice.groups, self.problem.names)
+
     @property
-    def p(self) -> int:
-        return self.problem.X.shape[1]
+    def n_units(self) -> int:
+        return len(self.units[0])
 
     @cached_property
     def toll(self) -> float:
-        return float(np.log(self.p)) + 1.0 if self.choice.toll is None else self.choice.toll
+        return float(np.log(self.n_units)) + 1.0 if self.choice.toll is None else self.choice.toll
+
+    @property
+    def most_active(self) -> int:
+        return min(self.choice.max_active, self.n_units)
 
     @cached_property
     def progress(self) -> SearchProgress:
-        """Told as if every feature that may be switched on was one start of a search."""
-        return SearchProgress(min(self.choice.max_active, self.p) + 1)
+        """Told as if every unit that may be switched on was one start of a search."""
+        return SearchProgress(self.most_active + 1)
+
+    @cached_property
+    def evaluations(self) -> Counter[int]:
+        """How many there were with as many units on."""
+        return Counter()
+
+    def tell(self, n_active: int, _evaluation: int) -> float:
+        self.evaluations[n_active] += 1
+        return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
 
     @cached_property
     def features(self) -> np.ndarray:
         return hermite_features(self.problem.X)
 
-    def run(self) -> Estimate:
-        steps: list[SwitchedOn] = []
-        here = best = self.searched(Place((), {}, -np.inf), ())
-        idle = 0
-        while len(here.active) < min(self.choice.max_active, self.p) and idle <= self.choice.patience:
+    def columns(self, units: Sequence[int]) -> tuple[int, ...]:
+        """Of some units, one after another."""
+        return tuple(j for unit in units for j in self.units[1][unit])
+
+    def without_features(self) -> Place:
+        return self.searched(Place((), {}, -np.inf), ())
+
+    def walked(self, here: Place, steps: tuple[SwitchedOn, ...] = ()) -> Path:
+        """The path from here on."""
+        best, idle = here, 0
+        while len(here.active) < self.most_active and idle <= self.choice.patience:
             there = self.stepped(here)
             if there is None:
                 break
-            new = tuple(self.problem.names[j] for j in there.active[len(here.active) :])
-            steps.append(SwitchedOn(new, there.evidence - here.evidence, self.toll * len(new)))
+            new = tuple(self.units[0][unit] for unit in there.active[len(here.active) :])
+            steps = (*steps, SwitchedOn(new, there.evidence - here.evidence, self.toll * len(new)))
             here = there
             idle = 0 if self.worth(here) > self.worth(best) else idle + 1
             best = max(best, here, key=self.worth)
-        return self.estimate(self.without_idlers(best), tuple(steps))
+        return Path(best, steps)
 
     def worth(self, place: Place) -> float:
-        """Log evidence less what the features owe."""
+        """Log evidence less what the units owe."""
         return place.evidence - self.toll * len(place.active)
 
     def stepped(self, here: Place) -> Place | None:
-        """The best place that one more feature, or pair of them, leads to."""
+        """The best place that one more unit, or a pair of them, leads to."""
         K0, slope = self.slope(here)
-        scores = entering_scores(slope.G, K0, self.features)
-        scores[list(here.active)] = -np.inf
-        tried = [self.searched(here, (int(j),)) for j in np.argsort(-scores)[:N_TRIED] if np.isfinite(scores[j])]
+        steepest = self.steepest(here, K0, slope, N_TRIED)
+        tried = [self.searched(here, (unit,)) for unit, _ in steepest]
         best = max(tried, key=self.worth, default=None)
-        if self.choice.pairs and self.p <= MOST_PAIRED and (best is None or best.evidence - here.evidence < self.toll):
-            pairs = promising_pairs(slope.weights, self.features[0], here.active, N_TRIED)
-            new = [tuple(j for j in pair if j not in here.active) for pair in pairs]
-            best = max([*tried, *(self.searched(here, each) for each in new)], key=self.worth, default=None)
-        return best
+        if self.pairs_are_tried and (best is None or best.evidence - here.evidence < self.toll):
+            tried += [self.searched(here, pair) for pair in self.pairs(here, slope)]
+        return max(tried, key=self.worth, default=None)
+
+    def steepest(self, here: Place, K0: np.ndarray, slope: Slope, most: int) -> list[tuple[int, float]]:
+        """The units that are off with the steepest slopes, and these in standard deviations under noise."""
+        scores = unit_scores(entering_scores(slope.G, K0, self.features), self.units[1])
+        scores[list(here.active)] = -np.inf
+        return [(int(unit), float(scores[unit])) for unit in np.argsort(-scores)[:most] if np.isfinite(scores[unit])]
+
+    @property
+    def pairs_are_tried(self) -> bool:
+        return self.choice.pairs and len(self.problem.names) <= MOST_PAIRED
+
+    def pairs(self, here: Place, slope: Slope) -> list[tuple[int, ...]]:
+        """The units that the most promising pairs of features would switch on."""
+        owner = {j: unit for unit, columns in enumerate(self.units[1]) for j in columns}
+        on = self.columns(here.active)
+        found = promising_pairs(slope.weights, self.features[0], on, N_TRIED)
+        return [tuple({owner[j]: None for j in pair if j not in on}) for pair in found]
 
     def without_idlers(self, place: Place) -> Place:
-        """The place without features that no longer pay."""
+        """The place without units that no longer pay."""
         while len(place.active) > 1:
             found = next((fewer for fewer in self.fewer(place) if self.worth(fewer) > self.worth(place)), None)
             if found is None:
@@ -163,19 +243,22 @@ class _Sifting:
         return place
 
     def fewer(self, place: Place) -> Iterator[Place]:
-        """The places without one of the features of longest length-scale."""
-        names = [self.problem.names[j] for j in place.active]
-        lengths = [place.values[f"lengthscale[{name}]"] for name in names]
-        for i in np.argsort(lengths)[::-1][:N_LEAVING]:
-            rest = tuple(j for k, j in enumerate(place.active) if k != i)
-            yield self.searched(replace(place, active=rest), (), iterations=LEAVING_ITERATIONS)
+        """The places without one of the units of longest length-scales."""
+        names = self.problem.names
+        shortest = [min(place.values[f"lengthscale[{names[j]}]"] for j in self.columns([u])) for u in place.active]
+        for i in np.argsort(shortest)[::-1][:N_LEAVING]:
+            rest = tuple(unit for k, unit in enumerate(place.active) if k != i)
+            yield self.searched(replace(place, active=rest), (), leaving=True)
 
-    def searched(self, here: Place, new: Sequence[int], iterations: int = TRIAL_ITERATIONS) -> Place:
-        """The place that the model with further features climbs to from here."""
-        problem = self.problem.on_columns((*here.active, *new))
+    def searched(self, here: Place, new: Sequence[int], *, leaving: bool = False) -> Place:
+        """The place that the model with further units, or from which one is `leaving`, climbs to from here."""
+        if new:
+            say(f"trying {' and '.join(self.units[0][unit] for unit in new)}")
+        active = (*here.active, *new)
+        problem = self.problem.on_columns(self.columns(active))
         lengths = (ENTERING_LENGTHSCALE,) if here.active else (ENTERING_LENGTHSCALE, LONG_LENGTHSCALE)
         known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
-        entering = {f"lengthscale[{self.problem.names[j]}]" for j in new}
+        entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
         found = []
         for length in lengths if new else lengths[:1]:
             start = problem.log_params + problem.log_units
@@ -184,37 +267,41 @@ class _Sifting:
                     start[i] = np.log(known[name])
                 elif name in entering:
                     start[i] = np.log(length) + problem.log_units[i]
-            log_prior, tell = self.choice.prior.log_prior, partial(self.progress.evaluated, len(problem.names) + 1)
+            log_prior, tell = (
+                self.choice.prior.log_prior,
+                partial(self.tell, self.most_active if leaving else len(active)),
+            )
+            iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
             end = searched_from(replace(problem, tolerance=TRIAL_TOLERANCE), log_prior, start, iterations, tell)
             values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
-            found.append(Place((*here.active, *new), values, problem.evidence(end.log_params).value))
+            found.append(Place(active, values, problem.evidence(end.log_params).value))
         return max(found, key=lambda place: place.evidence)
 
     def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
         """The radial part of the covariance, and how the evidence reacts to the whole."""
-        problem = self.problem.on_columns(place.active)
+        problem = self.on_active(place)
         kernel, likelihood = problem.split(self.log_params(problem, place))
         radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
         return np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
+
+    def on_active(self, place: Place) -> Problem[DenseEngine]:
+        return self.problem.on_columns(self.columns(place.active))
 
     @staticmethod
     def log_params(problem: Problem, place: Place) -> np.ndarray:
         return np.log([place.values[name] for name in parameter_names(problem.labels)])
 
-    def estimate(self, place: Place, steps: tuple[SwitchedOn, ...]) -> Estimate:
+    def estimate(self, place: Place) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
-        problem = self.problem.on_columns(place.active)
+        problem = self.on_active(place)
         found = self.choice.prior.estimate(replace(problem, start=self.log_params(problem, place)))
         values = dict(zip(parameter_names(problem.labels), found.log_params, strict=True))
         names = parameter_names(self.problem.labels)
         off = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
         log_params = np.array([values.get(name, default) for name, default in zip(names, off, strict=True)])
-        return replace(found, log_params=log_params, sift=self.report(place, steps))
+        starts = tuple(replace(start, log_params=log_params) for start in found.starts)
+        return replace(found, log_params=log_params, starts=starts)
 
     def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
-        K0, slope = self.slope(place)
-        scores = entering_scores(slope.G, K0, self.features)
-        scores[list(place.active)] = -np.inf
-        next_ones = [int(j) for j in np.argsort(-scores)[:N_CLOSE] if np.isfinite(scores[j])]
-        close = tuple((self.problem.names[j], float(scores[j])) for j in next_ones)
-        return SiftReport(steps, tuple(self.problem.names[j] for j in place.active), close)
+        close = tuple((self.units[0][unit], score) for unit, score in self.steepest(place, *self.slope(place), N_CLOSE))
+        return SiftReport(steps, tuple(self.units[0][unit] for unit in place.active), close)

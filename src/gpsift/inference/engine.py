@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from gpsift.arrays import Array, columns_of, like, namespace, to_numpy
+from gpsift.arrays import Array, columns_of, like, namespace, rows_of, to_numpy
 from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, Sites, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
@@ -98,6 +98,10 @@ class DenseEngine(Engine):
     def on_columns(self, columns: Sequence[int]) -> Self:
         """An engine on the same rows that sees some of the columns."""
 
+    @abstractmethod
+    def on_rows(self, rows: np.ndarray) -> Self:
+        """An engine on some of the rows."""
+
 
 class ExactEngine(DenseEngine):
     """Closed form, for Gaussian noise."""
@@ -141,6 +145,9 @@ class ExactEngine(DenseEngine):
     def on_columns(self, columns: Sequence[int]) -> Self:
         return type(self)(columns_of(self.X, columns), self.y)
 
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(rows_of(self.X, rows), rows_of(self.y, rows))
+
     def fresh(self) -> Self:
         return type(self)(self.X, self.y)
 
@@ -179,6 +186,9 @@ class EPEngine(DenseEngine):
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = columns_of(self.X, columns)
         return type(self)(X, self.y, self.size, warm=self.warm, start=self._sites, tolerance=self.tolerance)
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -228,6 +238,9 @@ class LaplaceEngine(DenseEngine):
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         return type(self)(columns_of(self.X, columns), self.y, self.size, warm=self.warm)
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -286,6 +299,9 @@ class MulticlassEngine(DenseEngine):
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         return type(self)(columns_of(self.X, columns), self.y, self.likelihood, warm=self.warm)
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         result = self._run(kernel.between(self.X, self.X).K)

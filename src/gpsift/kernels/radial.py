@@ -17,8 +17,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.arrays import Array, eye_like, like, namespace, to_numpy
+from gpsift.arrays import Array, columns_of, eye_like, like, namespace, to_numpy
 from gpsift.kernels.base import Pairs, Stationary
+from gpsift.kernels.switched_off import SwitchedOffPairs
 from gpsift.linalg import total_product, zero_diagonal
 
 
@@ -84,7 +85,12 @@ class Radial(Stationary, ABC):
         return []
 
     def between(self, X: Array, Z: Array) -> Pairs:
-        return RadialPairs(self, X, Z)
+        active = np.flatnonzero(np.isfinite(np.broadcast_to(self.lengthscale, (X.shape[1],)))).tolist()
+        if len(active) == X.shape[1]:
+            return RadialPairs(self, X, Z)
+        near = columns_of(X, active)
+        pairs = RadialPairs(self.for_columns(active), near, near if X is Z else columns_of(Z, active))
+        return SwitchedOffPairs(pairs, active, X.shape[1])
 
     @property
     def prior_var(self) -> float:
@@ -168,7 +174,8 @@ class RadialPairs(Pairs):
         ]
         isotropic = xp.sum(2.0 * self.slope * C, axis=1)
         diagonal = eye_like(self.X, self.X.shape[1]) * self.inverse_lengthscale**2
-        return xp.stack(rows, axis=1) + isotropic[:, None, None] * diagonal
+        hessian = isotropic[:, None, None] * diagonal
+        return hessian + xp.stack(rows, axis=1) if rows else hessian
 
     def step(self, j: int, delta: float) -> Array:
         scaled = delta * self.inverse_lengthscale[j]

@@ -9,10 +9,10 @@ from typing import Self
 
 import numpy as np
 
+from gpsift.grouping import read_groups
 from gpsift.inputs import Inputs, Points
 from gpsift.reference import Reference
 from gpsift.relevance.categories import Levels, own_categories, read_categories
-from gpsift.relevance.groups import read_groups
 from gpsift.relevance.measure import Groups, Measure, Relevance
 from gpsift.relevance.training_levels import training_levels
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpsift.grouping import read_groups
 from gpsift.relevance.categories import read_categories
-from gpsift.relevance.groups import read_groups
 from gpsift.words import listed
 
 

@@ -66,10 +66,11 @@ class BoundSearch(SparseSearch[BoundEngine]):
         """Hyperparameters of exact inference on some rows, and inducing points placed for them.
 
         Few rows have several optima. The search goes on from the first one, which may have switched features off, from
-        the first place of all, where none is, and from the bound, which has seen more rows.
+        the first place of all, where none is (unless a sift has switched them off), and from the bound, which has seen
+        more rows.
         """
         sampled = self.dense_problem(EXACT_ROWS)
-        starts = [first.log_params, None, by_bound.log_params]
+        starts = [first.log_params, *([] if first.sift else [None]), by_bound.log_params]
         best = best_of([densely_searched(self.once, replace(sampled, start=start)) for start in starts])
         estimate = replace(best.estimate, n_rows=len(sampled.y))
         with_picked = picked(self.problem, estimate.log_params)
@@ -121,7 +122,8 @@ def _at_start(problem: Problem[BoundEngine]) -> tuple[Kernel, Likelihood]:
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], by_sample: Answer[BoundEngine], *, has_blocks: bool) -> None:
     engine, log_params = best.problem.engine, best.estimate.log_params
-    inflation = np.exp((log_params - by_sample.estimate.log_params)[best.problem.kinds == "noise_var"])
+    noise = best.problem.kinds == "noise_var"
+    inflation = np.exp(log_params[noise] - by_sample.estimate.log_params[noise])
     if np.any(inflation > INFLATED_NOISE):
         notice(
             f"The sparse model takes {inflation[0]:.1f} times the noise variance that exact inference finds on "

@@ -88,8 +88,13 @@ class SparseSearch(ABC, Generic[S]):
         answers = self.answers(first)
         best, problem, evidence_bound = self.decided(answers)
         starts = _all_starts(first, best.estimate, sum(answer.n_evaluations for answer in answers))
-        moving = first.moving_features
-        estimate = replace(best.estimate, starts=starts, moving_features=moving, evidence_bound=evidence_bound)
+        estimate = replace(
+            best.estimate,
+            starts=starts,
+            moving_features=first.moving_features,
+            evidence_bound=evidence_bound,
+            sift=first.sift,
+        )
         return estimate, problem
 
     @abstractmethod
@@ -133,7 +138,8 @@ class SparseSearch(ABC, Generic[S]):
         """
         first = self.repeated(problem, log_params)
         in_units = first.estimate.log_params - problem.log_params - problem.log_units
-        is_off = (problem.kinds == "lengthscale") & (in_units > np.log(OFF))
+        # What a sift has switched off, at infinity, stays so.
+        is_off = (problem.kinds == "lengthscale") & (in_units > np.log(OFF)) & np.isfinite(in_units)
         if problem.engine.source.n <= MANY_ROWS or not is_off.any():
             return first
         back = first.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)

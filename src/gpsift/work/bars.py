@@ -45,7 +45,10 @@ def fit_bar(shows: bool | None = None) -> Iterator[None]:
             before = share
             progress.update(task, completed=share)
 
-        with hearing(heard, "search"):
+        def told(words: str) -> None:
+            progress.update(task, description=f"fit: {words}")
+
+        with hearing(heard, "search"), hearing(told, "words"):
             yield
 
 
