@@ -2,8 +2,8 @@
 
 All length-scales at once are too many to be searched for when there are as many features as rows. The search begins
 with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log evidence
-(`gpsift.hyper.screening`) are tried, each with a search for the length-scales of all that are on; the best stays on.
-Features without an effect of their own are tried in pairs. The path goes on for a few steps that do not pay, and the
+(`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and the
+hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs. The path goes on for a few steps that do not pay, and the
 place on it with the largest log evidence less a toll for each feature is taken, which features that no longer pay then
 leave. The toll is the price of having been chosen among p. Features of a group come and go together, at one toll.
 
@@ -28,16 +28,15 @@ from gpsift.hyper.screening import entering_scores, hermite_features, promising_
 from gpsift.inference import DenseEngine, Slope
 from gpsift.progress import SearchProgress, say
 
-# Length-scales, in standard deviations, at which a feature enters: at later steps, and both at the first one.
-ENTERING_LENGTHSCALE = 1.5
-LONG_LENGTHSCALE = 4.0
-# Iterations of a search on the way, and of one that leaves a feature out; the gain that ends them.
+# Length-scales, in standard deviations, at which a feature may enter.
+ENTERING_LENGTHSCALES = (1.5, 4.0, 12.0)
+# Iterations of a search on the way, and of one that leaves a feature out; nats below which the gain of one ends them.
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
-TRIAL_TOLERANCE = 1e-6
+LEAST_GAIN = 0.06
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 2
-N_LEAVING = 3
+N_LEAVING = 2
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
 # Features that came close are named, this many of them.
@@ -107,7 +106,7 @@ class Sift(Hyper):
         path = sifting.walked(sifting.without_features())
         if rows.size < len(problem.y) <= MOST_ROWS_AFTERWARDS:
             sifting = _Sifting(replace(self, patience=0), problem)
-            path = sifting.walked(sifting.searched(path.best, ()), path.steps)
+            path = sifting.walked(sifting.searched(sifting.entry(path.best)), path.steps)
         found = sifting.without_idlers(path.best)
         report = sifting.report(found, path.steps)
         return replace(_Sifting(self, problem).estimate(found), sift=report)
@@ -129,6 +128,20 @@ class Place:
     active: tuple[int, ...]
     values: dict[str, float]
     evidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """Where a search with these units begins, and which of them are new."""
+
+    active: tuple[int, ...]
+    new: tuple[int, ...]
+    problem: Problem[DenseEngine]
+    log_params: np.ndarray
+
+    @cached_property
+    def evidence(self) -> float:
+        return self.problem.evidence(self.log_params).value
 
 
 @dataclass(frozen=True)
@@ -178,6 +191,11 @@ class _Sifting:
         return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
 
     @cached_property
+    def rough(self) -> Problem[DenseEngine]:
+        """The problem for searches on the way."""
+        return self.problem.with_engine(self.problem.engine.rough())
+
+    @cached_property
     def features(self) -> np.ndarray:
         return hermite_features(self.problem.X)
 
@@ -186,13 +204,13 @@ class _Sifting:
         return tuple(j for unit in units for j in self.units[1][unit])
 
     def without_features(self) -> Place:
-        return self.searched(Place((), {}, -np.inf), ())
+        return self.searched(self.entry(Place((), {}, -np.inf)))
 
     def walked(self, here: Place, steps: tuple[SwitchedOn, ...] = ()) -> Path:
         """The path from here on."""
         best, idle = here, 0
         while len(here.active) < self.most_active and idle <= self.choice.patience:
-            there = self.stepped(here)
+            there = self.stepped(here, with_pairs=self.pairs_are_tried and not idle)
             if there is None:
                 break
             new = tuple(self.units[0][unit] for unit in there.active[len(here.active) :])
@@ -206,15 +224,21 @@ class _Sifting:
         """Log evidence less what the units owe."""
         return place.evidence - self.toll * len(place.active)
 
-    def stepped(self, here: Place) -> Place | None:
-        """The best place that one more unit, or a pair of them, leads to."""
+    def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
+        """The place that the most promising unit, or pair of them, leads to."""
         K0, slope = self.slope(here)
-        steepest = self.steepest(here, K0, slope, N_TRIED)
-        tried = [self.searched(here, (unit,)) for unit, _ in steepest]
-        best = max(tried, key=self.worth, default=None)
-        if self.pairs_are_tried and (best is None or best.evidence - here.evidence < self.toll):
-            tried += [self.searched(here, pair) for pair in self.pairs(here, slope)]
-        return max(tried, key=self.worth, default=None)
+        single = [(unit,) for unit, _ in self.steepest(here, K0, slope, N_TRIED)]
+        there = self.entered(here, single)
+        if with_pairs and (there is None or there.evidence - here.evidence < self.toll):
+            by_pair = self.entered(here, [pair for pair in self.pairs(here, slope) if pair not in single])
+            there = max((place for place in (there, by_pair) if place is not None), key=self.worth, default=None)
+        return there
+
+    def entered(self, here: Place, candidates: Sequence[tuple[int, ...]]) -> Place | None:
+        """The place that the best of some further units leads to, by the evidence where they would enter."""
+        entries = [self.entry(here, new, length) for new in candidates for length in ENTERING_LENGTHSCALES]
+        best = max(entries, key=lambda entry: entry.evidence, default=None)
+        return None if best is None else self.searched(best)
 
     def steepest(self, here: Place, K0: np.ndarray, slope: Slope, most: int) -> list[tuple[int, float]]:
         """The units that are off with the steepest slopes, and these in standard deviations under noise."""
@@ -243,49 +267,45 @@ class _Sifting:
         return place
 
     def fewer(self, place: Place) -> Iterator[Place]:
-        """The places without one of the units of longest length-scales."""
-        names = self.problem.names
-        shortest = [min(place.values[f"lengthscale[{names[j]}]"] for j in self.columns([u])) for u in place.active]
-        for i in np.argsort(shortest)[::-1][:N_LEAVING]:
-            rest = tuple(unit for k, unit in enumerate(place.active) if k != i)
-            yield self.searched(replace(place, active=rest), (), leaving=True)
+        """The places without one of the units that are missed least, before the others make up for it."""
+        rests = [tuple(unit for unit in place.active if unit != left) for left in place.active]
+        entries = [self.entry(replace(place, active=rest)) for rest in rests]
+        for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]:
+            yield self.searched(entry, leaving=True)
 
-    def searched(self, here: Place, new: Sequence[int], *, leaving: bool = False) -> Place:
-        """The place that the model with further units, or from which one is `leaving`, climbs to from here."""
-        if new:
-            say(f"trying {' and '.join(self.units[0][unit] for unit in new)}")
+    def entry(self, here: Place, new: tuple[int, ...] = (), length: float = ENTERING_LENGTHSCALES[0]) -> Entry:
+        """Where a search begins that further units enter at a length-scale, from the hyperparameters here."""
         active = (*here.active, *new)
-        problem = self.problem.on_columns(self.columns(active))
-        lengths = (ENTERING_LENGTHSCALE,) if here.active else (ENTERING_LENGTHSCALE, LONG_LENGTHSCALE)
+        problem = self.rough.on_columns(self.columns(active))
         known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
         entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
-        found = []
-        for length in lengths if new else lengths[:1]:
-            start = problem.log_params + problem.log_units
-            for i, name in enumerate(parameter_names(problem.labels)):
-                if name in known:
-                    start[i] = np.log(known[name])
-                elif name in entering:
-                    start[i] = np.log(length) + problem.log_units[i]
-            log_prior, tell = (
-                self.choice.prior.log_prior,
-                partial(self.tell, self.most_active if leaving else len(active)),
-            )
-            iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
-            end = searched_from(replace(problem, tolerance=TRIAL_TOLERANCE), log_prior, start, iterations, tell)
-            values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
-            found.append(Place(active, values, problem.evidence(end.log_params).value))
-        return max(found, key=lambda place: place.evidence)
+        log_params = problem.log_params + problem.log_units
+        for i, name in enumerate(parameter_names(problem.labels)):
+            if name in known:
+                log_params[i] = np.log(known[name])
+            elif name in entering:
+                log_params[i] = np.log(length) + problem.log_units[i]
+        return Entry(active, new, problem, log_params)
+
+    def searched(self, entry: Entry, *, leaving: bool = False) -> Place:
+        """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
+        if entry.new:
+            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.new)}")
+        tolerance = LEAST_GAIN / max(1.0, abs(entry.evidence))
+        problem, log_prior = replace(entry.problem, tolerance=tolerance), self.choice.prior.log_prior
+        iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
+        tell = partial(self.tell, self.most_active if leaving else len(entry.active))
+        end = searched_from(problem, log_prior, entry.log_params, iterations, tell)
+        prior, _ = log_prior(problem.kinds, end.log_params - problem.log_units)
+        values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
+        return Place(entry.active, values, end.objective - prior)
 
     def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
         """The radial part of the covariance, and how the evidence reacts to the whole."""
-        problem = self.on_active(place)
+        problem = self.rough.on_columns(self.columns(place.active))
         kernel, likelihood = problem.split(self.log_params(problem, place))
         radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
         return np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
-
-    def on_active(self, place: Place) -> Problem[DenseEngine]:
-        return self.problem.on_columns(self.columns(place.active))
 
     @staticmethod
     def log_params(problem: Problem, place: Place) -> np.ndarray:
@@ -293,7 +313,7 @@ class _Sifting:
 
     def estimate(self, place: Place) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
-        problem = self.on_active(place)
+        problem = self.problem.on_columns(self.columns(place.active))
         found = self.choice.prior.estimate(replace(problem, start=self.log_params(problem, place)))
         values = dict(zip(parameter_names(problem.labels), found.log_params, strict=True))
         names = parameter_names(self.problem.labels)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpsift.arrays import Array, columns_of, like, namespace, rows_of, to_numpy
 from gpsift.inference.coupled import CoupledPosterior
-from gpsift.inference.ep import EPResult, Sites, expectation_propagation
+from gpsift.inference.ep import EPResult, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
@@ -27,9 +27,9 @@ from gpsift.posterior import Posterior, TriangularFactor
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
 LEAST_PRECISION = 1e-4
-# How far the sites of expectation propagation may still move, in widths of their cavities; and for samplers.
+# How far the sites of expectation propagation may still move, in widths of their cavities; and where less will do.
 EP_TOLERANCE = 1e-9
-SAMPLING_TOLERANCE = 1e-4
+ROUGH_TOLERANCE = 1e-4
 
 
 class LatentPosterior(Protocol):
@@ -102,6 +102,10 @@ class DenseEngine(Engine):
     def on_rows(self, rows: np.ndarray) -> Self:
         """An engine on some of the rows."""
 
+    def rough(self) -> Self:
+        """An engine on the same data whose answers may have fewer digits, for searches that other ones follow."""
+        return self
+
 
 class ExactEngine(DenseEngine):
     """Closed form, for Gaussian noise."""
@@ -156,6 +160,13 @@ class ExactEngine(DenseEngine):
         return like(self.y, np.asarray(noise_var)) if likelihood.knows_noise else float(noise_var)
 
 
+class Memory:
+    """Where the last answer ended, from which the next one starts; engines on other columns of the rows share it."""
+
+    def __init__(self, last: Any = None):
+        self.last = last
+
+
 class EPEngine(DenseEngine):
     """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
 
@@ -168,11 +179,11 @@ class EPEngine(DenseEngine):
         size: np.ndarray,
         *,
         warm: bool = True,
-        start: Sites | None = None,
+        memory: Memory | None = None,
         tolerance: float = EP_TOLERANCE,
     ):
         self.X, self.y, self.size, self.warm, self.tolerance = X, y, size, warm, tolerance
-        self._sites = start
+        self._memory = memory or Memory()  # of sites
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -185,10 +196,13 @@ class EPEngine(DenseEngine):
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = columns_of(self.X, columns)
-        return type(self)(X, self.y, self.size, warm=self.warm, start=self._sites, tolerance=self.tolerance)
+        return type(self)(X, self.y, self.size, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
+
+    def rough(self) -> Self:
+        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=ROUGH_TOLERANCE)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -208,12 +222,14 @@ class EPEngine(DenseEngine):
         # Always from the sites of the last answer here, which is near, and to fewer digits: a third of the sweeps. The
         # evidence is flat around its fixed point, and was right to 3e-6 nats where sites are right to 1e-4. Slopes are
         # right to 0.006, which a sampler that accepts by the evidence stands: its steps stay reversible.
-        return type(self)(self.X, self.y, self.size, warm=False, start=self._sites, tolerance=SAMPLING_TOLERANCE)
+        memory = Memory(self._memory.last)
+        return type(self)(self.X, self.y, self.size, warm=False, memory=memory, tolerance=ROUGH_TOLERANCE)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood) -> EPResult:
-        result = expectation_propagation(K, self.y, self.size, likelihood, start=self._sites, tolerance=self.tolerance)
+        last, tolerance = self._memory.last, self.tolerance
+        result = expectation_propagation(K, self.y, self.size, likelihood, start=last, tolerance=tolerance)
         if self.warm:
-            self._sites = result.sites if result.converged else None
+            self._memory.last = result.sites if result.converged else None
         return result
 
 
