@@ -273,4 +273,4 @@ def test_status_says_when_the_sweeps_did_not_settle(monkeypatch):
     assert not inferred.converged
     assert inferred.n_iterations == 3
     # A state that did not settle is no place to start from.
-    assert engine._sites is None
+    assert engine._memory.last is None
