@@ -61,12 +61,23 @@ def ranked(model: gs.GP, data: DataSet) -> Answer:
     selected = None
     if isinstance(model.hyper, gs.Sift):
         selected = np.isin(gp.inputs.names, gp.report.sift.active)
-    return Answer(rankings, selected, lambda: test_density(gp, data))
+        rankings["KL and close"] = with_close_ones(rankings["KL"], gp)
+    return Answer(rankings, selected, lambda: mean_density(gp, data))
 
 
-def test_density(gp: gs.FittedGP, data: DataSet, columns: slice | np.ndarray = slice(None)) -> float:
+def with_close_ones(scores: np.ndarray, gp: gs.FittedGP) -> np.ndarray:
+    """Scores in which the inputs that came close to being switched on follow those that are on, in their order."""
+    names = list(gp.inputs.names)
+    scores = scores.copy()
+    close = [names.index(name) for name, _ in gp.report.sift.close]
+    scores[close] = np.maximum(scores[close], np.finfo(float).tiny * np.arange(len(close), 0, -1))
+    return scores
+
+
+def mean_density(gp: gs.FittedGP, data: DataSet, columns: np.ndarray | None = None) -> float:
     """Mean log density of the test rows."""
-    return float(np.mean(gp.predict(data.X_test[:, columns]).log_density(data.y_test)))
+    X = data.X_test if columns is None else data.X_test[:, columns]
+    return float(np.mean(gp.predict(X).log_density(data.y_test)))
 
 
 def density_of_selected(data: DataSet, selected: np.ndarray) -> float:
@@ -74,7 +85,7 @@ def density_of_selected(data: DataSet, selected: np.ndarray) -> float:
     if not np.any(selected):
         return density_without_inputs(data)
     gp = gs.GP(hyper=gs.MAP(starts=1), likelihood=data.likelihood).fit(data.X[:, selected], data.y)
-    return test_density(gp, data, selected)
+    return mean_density(gp, data, selected)
 
 
 def density_without_inputs(data: DataSet) -> float:

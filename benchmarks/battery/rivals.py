@@ -23,7 +23,7 @@ N_TREES = 200
 # Trees of LightGBM on a few hundred rows: its own least number of rows in a leaf, 20, is for many rows.
 BOOSTING = {"n_estimators": 300, "learning_rate": 0.05, "num_leaves": 8, "min_child_samples": 5}
 BAGGING = {"subsample": 0.8, "subsample_freq": 1, "colsample_bytree": 0.8, "n_jobs": 1, "verbose": -1}
-# Share of the rows that are held out for permutations, how often each column is shuffled, and numbers predicted at once.
+# Share of the rows that are held out, how often each of their columns is shuffled, and how many numbers at once.
 HELD_OUT, N_SHUFFLES, BLOCK = 0.3, 10, 4_000_000
 # Boruta's own advice: trees of this depth.
 BORUTA_DEPTH, BORUTA_TREES, BORUTA_ROUNDS = 5, 100, 50

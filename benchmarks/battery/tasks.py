@@ -151,13 +151,13 @@ def changing_noise(least: float, more: float, column: int) -> Observe:
     return lambda f, X, rng: f + (least + more * X[:, column]) * rng.standard_normal(len(X))
 
 
-def two_classes(f: np.ndarray, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return (rng.uniform(size=len(X)) < ndtr(f)).astype(int)
+def two_classes() -> Observe:
+    return lambda f, X, rng: (rng.uniform(size=len(X)) < ndtr(f)).astype(int)
 
 
-def counts(f: np.ndarray, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def counts() -> Observe:
     """With a mean of about 3 where f is 0."""
-    return rng.poisson(np.exp(1.0 + f))
+    return lambda f, _, rng: rng.poisson(np.exp(1.0 + f))
 
 
 def friedman(name: str, family: str, p: int, observe: Observe) -> Task:
@@ -177,7 +177,7 @@ def correlated(name: str, inputs: Inputs) -> Task:
 
 def of_latent(name: str, family: str, p: int, inputs: Inputs, function: Function, sd: float) -> Task:
     """Two classes or counts, whose latent function has mean 0 and a given standard deviation."""
-    observe, likelihood = {"binary": (two_classes, "bernoulli"), "counts": (counts, "poisson")}[family]
+    observe, likelihood = {"binary": (two_classes(), "bernoulli"), "counts": (counts(), "poisson")}[family]
     return Task(name, family, p, inputs, function, 5, observe, likelihood, spread_to=sd)
 
 
@@ -209,4 +209,3 @@ ALL = (
     Task("nothing", "nothing", 30, NORMAL, None, 0, normal_noise(1.0)),
 )
 TASKS = {task.name: task for task in ALL}
-FAMILIES = tuple(dict.fromkeys(task.family for task in ALL))
