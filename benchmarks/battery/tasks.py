@@ -20,7 +20,7 @@ from benchmarks.battery.indices import Law, Spread, spread
 TEST_ROWS = 500
 # An input with a smaller share of the variance, and more than nothing, is neither true nor false: a few hundred rows
 # cannot tell it from an inert one. Totals below the second number are nothing but rounding.
-FAINT, NOTHING = 0.01, 1e-9
+FAINT, NOTHING = 0.01, 1e-20
 # Noise of engineers' functions, as a share of the variance of the target.
 NOISE_SHARE = 0.05
 DECOY_CORRELATION = 0.95
