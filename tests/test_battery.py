@@ -302,6 +302,11 @@ def test_tables_are_means_over_seeds_then_tasks():
     assert family.loc["MAP, VAR", "interaction"] == 1.0
     assert np.isnan(family.loc["MAP, KL", "friedman"])  # a task of the family is missing
     assert "lasso on 1 of waves" in summary.who_ran(table)
+    lasso = table[table["method"] == "lasso"].set_index("task")
+    assert lasso["data_sets"].to_dict() == {"products": 2, "waves": 1}
+    assert lasso["seconds"].to_dict() == {"products": 2.0, "waves": 2.0}
+    text = "\n".join(summary.sections(table))
+    assert "| lasso |  |  | 2.00 |" in text.split("### Seconds")[1]
 
 
 def test_best_of_a_column_is_bold():

@@ -23,7 +23,17 @@ KEYS = ["task", "n", "method", "ranking"]
 OF_RANKING, OF_METHOD = ("auc", "top", "order"), ("found", "false", "size", "selected_density", "density", "seconds")
 # Numbers that need true inputs.
 OF_TRUTH = (*OF_RANKING, "found")
-# What a reader of the tables calls a ranking; where a method has one only, its own name is enough.
+TABLES = (
+    ("Ranking: true inputs before inert ones (AUC)", "auc", 3, "largest"),
+    ("Ranking: share of the k true inputs among the first k", "top", 3, "largest"),
+    ("Ranking: order of the true inputs (Spearman, against total Sobol indices)", "order", 2, "largest"),
+    ("Selection: share of the true inputs that are selected", "found", 2, "largest"),
+    ("Selection: share of the selected inputs that are inert", "false", 2, "smallest"),
+    ("Mean log density of test rows, by a model of the selected inputs", "selected_density", 3, "largest"),
+    ("Mean log density of test rows, by the fit itself", "density", 3, "largest"),
+    ("Seconds of processor time", "seconds", 2, "smallest"),
+)
+# The ranking of methods that only select, and of numbers that are those of a method.
 NO_RANKING = "-"
 
 
@@ -39,12 +49,15 @@ def flat(records: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 
 def condensed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means over data sets, how many there were, how many failed, and the standard error of the mean AUC."""
-    groups = rows.groupby(KEYS, sort=False)
+    """Means over data sets without an error, how many there were, how many failed, and the error of the mean AUC."""
+    failed = rows.groupby(KEYS[:3], sort=False)["failed"].sum().astype(int)
+    groups = rows[rows["failed"] == 0].groupby(KEYS, sort=False)
     means = groups[[*OF_RANKING, *OF_METHOD]].mean()
     error = (groups["auc"].std() / np.sqrt(groups["auc"].count())).rename("auc_se")
     counts = groups["seed"].nunique().rename("data_sets")
-    return pd.concat([counts, groups["failed"].sum().astype(int), means, error], axis=1).reset_index()
+    table = pd.concat([counts, means, error], axis=1).reset_index()
+    table = table.merge(failed.reset_index(), on=KEYS[:3], how="outer")
+    return table.fillna({"ranking": NO_RANKING, "data_sets": 0}).astype({"data_sets": int})
 
 
 def table_of(folder: Path | None) -> pd.DataFrame:
@@ -101,37 +114,18 @@ def sections(table: pd.DataFrame) -> Iterator[str]:
 
 
 def sections_of(n: int, table: pd.DataFrame) -> Iterator[str]:
+    """The tables of one size that have any number in them."""
     rankings = table[table["ranking"] != NO_RANKING]
-    one_each = table.drop_duplicates(["task", "method"])
+    one_each = table.drop_duplicates(["task", "method"]).assign(ranking=NO_RANKING)
     yield f"## {n} rows"
     yield who_ran(table)
-    yield "### Ranking: true inputs before inert ones (AUC)"
-    yield markdown(by_family(rankings, "auc"), 3, "largest")
-    yield "### Ranking: share of the k true inputs among the first k"
-    yield markdown(by_family(rankings, "top"), 3, "largest")
-    yield "### Ranking: order of the true inputs (Spearman, against total Sobol indices)"
-    yield markdown(by_family(rankings, "order"), 2, "largest")
-    selecting = one_each[one_each["size"].notna()]
-    if len(selecting):
-        yield "### Selection: share of the true inputs that are selected"
-        yield markdown(unranked(by_family(selecting, "found")), 2, "largest")
-        yield "### Selection: share of the selected inputs that are inert"
-        yield markdown(unranked(by_family(selecting, "false")), 2, "smallest")
-        yield "### Mean log density of test rows, by a model of the selected inputs"
-        yield markdown(unranked(by_family(selecting, "selected_density")), 3, "largest")
-    fitted = one_each[one_each["density"].notna()]
-    if len(fitted):
-        yield "### Mean log density of test rows, by the fit itself"
-        yield markdown(unranked(by_family(fitted, "density")), 3, "largest")
-    yield "### Seconds of processor time"
-    yield markdown(unranked(by_family(one_each, "seconds")), 2, "smallest")
+    for title, column, digits, best in TABLES:
+        values = by_family(rankings if column in OF_RANKING else one_each, column).dropna(how="all")
+        if len(values):
+            yield f"### {title}"
+            yield markdown(values, digits, best)
     yield "### AUC by task"
     yield markdown(by_task(rankings, "auc"), 2)
-
-
-def unranked(wide: pd.DataFrame) -> pd.DataFrame:
-    """Without the name of the ranking: these numbers are those of a method."""
-    return wide.set_axis([str(name).split(",")[0] for name in wide.index])
 
 
 def who_ran(table: pd.DataFrame) -> str:
