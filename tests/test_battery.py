@@ -11,6 +11,7 @@ from scipy.stats import bernoulli, poisson
 from benchmarks.battery import functions, rivals, runner, summary
 from benchmarks.battery.indices import spread
 from benchmarks.battery.methods import METHODS
+from benchmarks.battery.picture import draw
 from benchmarks.battery.scores import agreement, auc, distinct_levels, false_share, found_share, share_in_top
 from benchmarks.battery.tasks import FAINT, NORMAL, NOTHING, TASKS, UNIFORM, DataSet, Task, normal_noise
 
@@ -307,6 +308,11 @@ def test_tables_are_means_over_seeds_then_tasks():
     assert lasso["seconds"].to_dict() == {"products": 2.0, "waves": 2.0}
     text = "\n".join(summary.sections(table))
     assert "| lasso |  |  | 2.00 |" in text.split("### Seconds")[1]
+
+
+def test_picture_is_drawn(tmp_path):
+    draw(summary.condensed(summary.flat(records())), tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_best_of_a_column_is_bold():

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from benchmarks.battery.methods import METHODS
+from benchmarks.battery.picture import draw
 from benchmarks.battery.runner import planned, run
-from benchmarks.battery.summary import keep, print_tables
+from benchmarks.battery.summary import keep, print_tables, table_of
 from benchmarks.battery.tasks import TASKS
 
 
@@ -24,14 +25,20 @@ def main() -> None:
     runs.add_argument("--jobs", type=int, default=1, help="processes")
     runs.add_argument("--minutes", type=float, default=60.0 * 24, help="after which the run stops by itself")
     summary = verbs.add_parser("summary", help="print the tables as markdown")
+    plot = verbs.add_parser("plot", help="draw the picture")
+    plot.add_argument("--to", type=Path, default=Path("battery.png"), help="file of the picture")
     keeping = verbs.add_parser("keep", help="make the stored table, the page and its picture of a run")
-    for verb in (runs, summary, keeping):
-        verb.add_argument("--out", type=Path, required=verb is not summary, help="folder of the run")
+    for verb in (runs, keeping):
+        verb.add_argument("--out", type=Path, required=True, help="folder of the run")
+    for verb in (summary, plot):
+        verb.add_argument("--out", type=Path, help="folder of the run; the stored table if it is not given")
     chosen = parser.parse_args()
     if chosen.verb == "run":
         start(chosen)
     elif chosen.verb == "summary":
         print_tables(chosen.out)
+    elif chosen.verb == "plot":
+        draw(table_of(chosen.out), chosen.to)
     else:
         keep(chosen.out)
 

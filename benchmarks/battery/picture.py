@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -12,16 +13,16 @@ PICTURE = ROOT / "docs" / "battery.png"
 LOWEST = 0.6
 
 
-def draw(table: pd.DataFrame) -> None:
+def draw(table: pd.DataFrame, path: Path = PICTURE) -> None:
     """A panel for each number of rows: families across, rankings down, the colour is the AUC."""
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure  # only here: processes of a run need no pictures
 
     sizes = sorted(table["n"].unique())
     ranked = table[table["ranking"] != NO_RANKING]
     parts = [by_family(ranked[ranked["n"] == n], "auc") for n in sizes]
     height = 1.6 + 0.28 * max(len(part) for part in parts)
-    figure, axes = plt.subplots(1, len(sizes), figsize=(1.0 + 5.5 * len(sizes), height), squeeze=False)
+    figure = Figure(figsize=(1.0 + 5.5 * len(sizes), height), layout="tight")
+    axes = figure.subplots(1, len(sizes), squeeze=False)
     for axis, n, part in zip(axes[0], sizes, parts, strict=True):
         values = part.to_numpy(float)
         axis.imshow(values, vmin=LOWEST, vmax=1.0, cmap="viridis", aspect="auto")
@@ -32,6 +33,4 @@ def draw(table: pd.DataFrame) -> None:
             if np.isfinite(value):
                 colour = "black" if value > 0.85 else "white"
                 axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour)
-    figure.tight_layout()
-    figure.savefig(PICTURE, dpi=100)
-    plt.close(figure)
+    figure.savefig(path, dpi=100)
