@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import bernoulli, poisson
 
-from benchmarks.battery import functions, rivals, runner, summary
+from benchmarks.battery import functions, page, rivals, runner, summary
 from benchmarks.battery.indices import spread
 from benchmarks.battery.methods import METHODS
 from benchmarks.battery.picture import draw
@@ -325,5 +325,5 @@ def test_best_of_a_column_is_bold():
 
 
 def test_page_shows_the_stored_table():
-    page = summary.PAGE.read_text()
-    assert summary.with_tables(page, summary.table_of(None)) == page
+    text = page.PAGE.read_text()
+    assert page.with_tables(text, summary.table_of(None)) == text

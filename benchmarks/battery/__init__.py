@@ -6,5 +6,5 @@ python -m benchmarks.battery keep --out DIR                                 # th
 
 `functions.py` holds the true functions, `indices.py` how much each of their inputs matters, `tasks.py` the data sets,
 `gaussian_processes.py` and `rivals.py` the methods, `methods.py` their list, `scores.py` how they are judged,
-`runner.py` the run, `summary.py` its tables and `picture.py` its picture.
+`runner.py` the run, `summary.py` its tables, `picture.py` its picture and `page.py` what is kept of it.
 """

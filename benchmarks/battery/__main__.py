@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 
 from benchmarks.battery.methods import METHODS
+from benchmarks.battery.page import keep
 from benchmarks.battery.picture import draw
 from benchmarks.battery.runner import planned, run
-from benchmarks.battery.summary import keep, print_tables, table_of
+from benchmarks.battery.summary import print_tables, table_of
 from benchmarks.battery.tasks import TASKS
 
 

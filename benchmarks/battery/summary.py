@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from benchmarks.battery.tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).parent / "results" / "battery.csv"
-PAGE = ROOT / "docs" / "battery.md"
-START, END = "<!-- tables -->", "<!-- end of tables -->"
 
 KEYS = ["task", "n", "method", "ranking"]
 OF_RANKING, OF_METHOD = ("auc", "top", "order"), ("found", "false", "size", "selected_density", "density", "seconds")
@@ -147,19 +144,3 @@ def who_ran(table: pd.DataFrame) -> str:
 
 def print_tables(folder: Path | None) -> None:
     print("\n\n".join(sections(table_of(folder))))
-
-
-def keep(folder: Path) -> None:
-    """Store the condensed table, write the tables into the page, and draw its picture."""
-    from benchmarks.battery.picture import draw
-
-    table_of(folder).to_csv(STORED, index=False)
-    table = table_of(None)
-    PAGE.write_text(with_tables(PAGE.read_text(), table))
-    draw(table)
-
-
-def with_tables(page: str, table: pd.DataFrame) -> str:
-    """The page with other tables between its two marks."""
-    tables = "\n\n".join(sections(table))
-    return re.sub(f"{START}.*{END}", lambda _: f"{START}\n\n{tables}\n\n{END}", page, flags=re.DOTALL)
