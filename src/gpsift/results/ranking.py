@@ -85,7 +85,7 @@ class Ranking(Savable):
 
     @property
     def effect_shares(self) -> np.ndarray | None:
-        """Each score as a part of the sum of all, (p,), for mean scores by VAR; None for others, which are no variances.
+        """Each score as a part of the sum of all, (p,), for mean scores by VAR; None for others, no variances.
 
         They estimate the total effects of the features beside one another. For independent features without
         interactions these are parts of the variance of the predicted mean; interactions are counted for every feature
