@@ -173,8 +173,8 @@ def test_many_rows_are_thinned_along_their_longest_axis():
     chosen = spread_rows(values, MOST_RESIDUAL_ROWS)
     assert len(np.unique(chosen)) == MOST_RESIDUAL_ROWS
     assert_allclose(np.cov(values[chosen].T), np.cov(values.T), rtol=0.05)
-    longest = np.linalg.svd(values, full_matrices=False)[2][0]  # evenly spaced there, rows err by far less
-    assert_allclose((values[chosen] @ longest).var(), (values @ longest).var(), rtol=2e-3)
+    longest = np.linalg.svd(values, full_matrices=False)[2][0]
+    assert_allclose(np.sort(values[chosen] @ longest), np.sort(values @ longest)[2::5])  # the middle of each five
     assert_array_equal(spread_rows(values[:9], MOST_RESIDUAL_ROWS), np.arange(9))
 
 
