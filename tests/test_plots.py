@@ -1,5 +1,7 @@
 """Pictures are tested on what they draw, not on pixels."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -40,6 +42,17 @@ def test_bars_show_the_scores_in_order_split_by_term(ranking):
     assert labels[3].endswith("…")
     assert ax.yaxis_inverted()
     assert "per standard deviation" in ax.get_xlabel()
+
+
+def test_bars_say_what_the_scores_are(ranking):
+    assert ranking.plot().get_xlabel() == "strength of reaction, per standard deviation of the feature"
+    by_ard = replace(ranking, measure="ARD()", terms={})
+    assert by_ard.plot().get_xlabel().startswith("relevance, ")
+    by_var = replace(ranking, measure="VAR()", terms={}, units="in squared units of the target")
+    ax = by_var.plot(features=["b", "a"])
+    assert ax.get_xlabel() == "variance of the mean, in squared units of the target"
+    assert [text.get_text() for text in ax.texts] == [f"{100 * by_var.effect_shares[j]:.0f} %" for j in (1, 0)]
+    assert len(ranking.plot().texts) == 0
 
 
 def test_bars_draw_on_the_axes_given_and_only_the_features_asked_for(ranking):

@@ -60,6 +60,24 @@ def test_shares_are_parts_of_the_squared_relevance():
     assert ranking(terms={}).shares == {}
 
 
+def test_effect_shares_are_parts_of_the_sum_of_mean_variances():
+    found = ranking(measure="VAR(conditional='residuals')", details={"aggregate": "mean"})
+    np.testing.assert_allclose(found.effect_shares, found.scores / found.scores.sum())
+    assert found.effect_shares.sum() == pytest.approx(1.0)
+    frame = found.to_frame()
+    np.testing.assert_allclose(frame["share"], found.effect_shares[found.order])
+    assert (ranking(measure="VAR()", pointwise=np.zeros((2, 3))).effect_shares == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("measure", "aggregate"), [("KL()", "mean"), ("VAR()", "max"), ("VAR()", 0.5), ("RATE()", None)]
+)
+def test_scores_that_are_no_mean_variances_have_no_effect_shares(measure, aggregate):
+    found = ranking(measure=measure, details={"aggregate": aggregate})
+    assert found.effect_shares is None
+    assert "share" not in found.to_frame()
+
+
 def test_to_frame_has_a_row_for_each_feature_the_most_relevant_first():
     frame = ranking().to_frame()
     assert list(frame.columns) == [

@@ -32,6 +32,8 @@ class Inputs:
         Moments of training inputs that are not in this process.
     source : row source or None
         Where those are, to be visited there.
+    sample : array (m, p) or None
+        Some of those, drawn at random.
     is_own : bool
         Whether X are the very rows that the model was trained on, in their order. False for rows that were given
         afterwards, which serve for units only.
@@ -43,6 +45,7 @@ class Inputs:
     categorical: tuple[int, ...] = ()
     summary: InputMoments | None = None
     source: Any = None
+    sample: np.ndarray | None = None
     is_own: bool = True
 
     @property
@@ -74,6 +77,11 @@ class Inputs:
             return self.summary
         assert self.X is not None
         return InputMoments.of(self.X)
+
+    @property
+    def at_hand(self) -> np.ndarray | None:
+        """The training inputs, or a sample of those that are not in this process; None where there is neither."""
+        return self.sample if self.X is None else self.X
 
     def points(self, X: np.ndarray, rows: np.ndarray | None = None, size: np.ndarray | None = None) -> Points:
         """The rows of a table as points, or those with the given numbers.

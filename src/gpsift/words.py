@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+# What the scores of a measure are, by its name.
+MEANINGS: Mapping[str, str] = {"KL": "strength of reaction", "VAR": "variance of the mean"}
 
 
 def listed(names: Iterable[Any], most: int | None = 8) -> str:
@@ -14,3 +17,12 @@ def listed(names: Iterable[Any], most: int | None = 8) -> str:
     """
     shown = list(map(str, names))
     return ", ".join(shown[:most]) + (", ..." if most is not None and len(shown) > most else "")
+
+
+def meaning(measure: str) -> str:
+    """What a score is, for axes and headings; of a measure as it would be typed.
+
+    >>> meaning("KL(delta=0.1)"), meaning("ARD()")
+    ('strength of reaction', 'relevance')
+    """
+    return MEANINGS.get(measure.partition("(")[0], "relevance")

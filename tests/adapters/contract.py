@@ -170,6 +170,23 @@ class Contract:
                 expected[i, j] = weights @ (mean - weights @ mean) ** 2
         assert_allclose(found, expected, rtol=1e-7, atol=1e-9 * expected.max())
 
+    def test_var_by_residuals_matches_a_loop_of_predictions(self, case):
+        model, X, X_new = case.model()
+        found = rank(case.reference(model), X_new, VAR(conditional="residuals", n_nodes=6)).pointwise
+        train = case.reference(model).inputs.X
+        train = X_new if train is None else train  # where a model does not know its rows, the points stand for them
+        expected = np.empty(X_new.shape)
+        for j in range(X.shape[1]):
+            others, here = (np.insert(np.delete(rows, j, axis=1), 0, 1.0, axis=1) for rows in (train, X_new))
+            slopes = np.linalg.lstsq(others, train[:, j], rcond=None)[0]
+            slices = np.array_split(np.sort(train[:, j] - others @ slopes), min(6, len(train)))
+            assert len({len(each) for each in slices}) == 1  # so that all weigh the same
+            for i, centre in enumerate(here @ slopes):
+                nodes = np.repeat(X_new[i : i + 1], len(slices), axis=0)
+                nodes[:, j] = centre + np.array([each.mean() for each in slices])
+                expected[i, j] = case.predict(model, nodes)[0].var()
+        assert_allclose(found, expected, rtol=1e-7, atol=1e-9 * expected.max())
+
     def test_a_category_is_scored_by_changes_of_its_level(self, case):
         model, X, _ = case.model()
         levels = np.unique(X[:, 1])[::6]

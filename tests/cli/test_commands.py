@@ -79,6 +79,19 @@ def test_rank_as_json(folder):
     assert "path" not in found
 
 
+def test_var_takes_a_conditional_and_says_shares(folder):
+    words = ("rank", "measurements.csv", "-t", "yield", "--measure", "var", "--conditional", "residuals")
+    found = answer(folder, *words)["rankings"]
+    assert found["VAR"]["measure"] == "VAR(conditional='residuals')"
+    assert sum(column["share"] for column in found["VAR"]["columns"]) == pytest.approx(1.0)
+    assert "share" not in found["ARD"]["columns"][0]
+    out = " ".join(run(folder, *words).stdout.split())
+    assert "VAR: variance of the mean, in squared units of the target" in out
+    assert "share: of variance, each score by VAR as a part of their sum" in out
+    by_kl = " ".join(run(folder, *words[:4]).stdout.split())
+    assert "KL: strength of reaction, per standard deviation of the column" in by_kl
+
+
 def test_select_names_what_is_enough(folder):
     found = answer(folder, "select", "measurements.csv", "-t", "yield")
     assert set(found["selected"]) == {"temperature", "colour"}
@@ -179,6 +192,8 @@ def test_bad_input_ends_with_one_line_and_code_1(folder, words, message):
         ("explain", "measurements.csv", "-t", "yield", "--row", "1", "--where", "noise > 0"),
         ("rank", "measurements.csv", "-t", "yield", "--html", "no/such/folder/page.html"),
         ("rank", "measurements.csv", "-t", "yield", "--task", "guessing"),
+        ("rank", "measurements.csv", "-t", "yield", "--measure", "var", "--conditional", "uniform"),
+        ("select", "measurements.csv", "-t", "yield", "--conditional", "residuals"),
     ],
 )
 def test_a_wrong_call_ends_with_code_2(folder, words):
@@ -276,6 +291,10 @@ def test_a_model_is_kept_and_ranked_again(folder, tmp_path, measure):
         result = runner.invoke(app, ["rank", *table, "--model", str(kept), "--measure", measure, "--json", "-q"])
         assert result.exit_code == 0, result.output
         assert scores(json.loads(result.stdout), measure) == pytest.approx(expected, rel=1e-6)
+    residuals = runner.invoke(
+        app, ["rank", "--model", str(kept), "--measure", "var", "--conditional", "residuals", "--json", "-q"]
+    )
+    assert json.loads(residuals.stdout)["rankings"]["VAR"]["measure"] == "VAR(conditional='residuals')"
     shown = runner.invoke(app, ["rank", "--model", str(kept), "-q"])
     assert "colour" in shown.output
     assert "colour=green" not in shown.output

@@ -98,7 +98,9 @@ def test_stepped_features_are_found_in_all_partitions(table, divided):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR()], ids=lambda measure: measure.label)
+@pytest.mark.parametrize(
+    "measure", [gs.KL(), gs.VAR(), gs.VAR(conditional="residuals")], ids=lambda measure: measure.label
+)
 @pytest.mark.usefixtures("few_kept")
 def test_rankings_match_those_in_memory(both, options, measure):
     here, there = (gs.rank(gp, measure=measure, **options) for gp in both)

@@ -27,7 +27,9 @@ def pair(inference, hyper=FIXED, **data):
 
 
 @each_inference
-@pytest.mark.parametrize("measure", [gs.KL(), gs.KL(delta=1e-4), gs.VAR(), gs.RATE()], ids=lambda m: m.label)
+@pytest.mark.parametrize(
+    "measure", [gs.KL(), gs.KL(delta=1e-4), gs.VAR(), gs.VAR(conditional="residuals"), gs.RATE()], ids=lambda m: m.label
+)
 def test_scores_are_those_of_numpy(inference, measure):
     here, there = pair(inference)
     assert isinstance(there.posterior.weights, torch.Tensor)

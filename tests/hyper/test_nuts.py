@@ -167,7 +167,7 @@ def test_predictions_average_over_the_draws(drawn):
 
 
 @pytest.mark.filterwarnings("ignore:The sampler is in trouble")
-@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR(), gs.ARD(), gs.KL(delta=1e-3)])
+@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR(), gs.VAR(conditional="residuals"), gs.ARD(), gs.KL(delta=1e-3)])
 def test_rankings_carry_intervals_and_rank_probabilities(drawn, measure):
     gp, X, _ = drawn
     ranking = gs.rank(gp, X, measure)

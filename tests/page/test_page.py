@@ -150,9 +150,11 @@ def test_relevance_table_holds_the_scores_of_the_rankings():
     assert [column.name for column in table.columns] == [ranking.names[j] for j in ranking.order]
     np.testing.assert_allclose([c.score.value for c in table.columns], ranking.scores[ranking.order])
     heads = [head.text for head in table.heads]
-    assert heads == ["moves mean", "moves variance", "√VAR", "ARD", "ARD rank", "max / mean"]
+    assert heads == ["moves mean", "moves variance", "share", "√VAR", "ARD", "ARD rank", "max / mean"]
     roots = [column.cells[heads.index("√VAR")].value for column in table.columns]
     np.testing.assert_allclose(roots, np.sqrt(analysis.rankings["VAR"].scores[ranking.order]))
+    shares = [column.cells[heads.index("share")].value for column in table.columns]
+    np.testing.assert_allclose(shares, analysis.rankings["VAR"].effect_shares[ranking.order])
     first = table.columns[0]
     assert sum(width for _, width in first.bars) == pytest.approx(100, abs=0.02)
     assert first.cells[0].value + first.cells[1].value == pytest.approx(1)
@@ -278,6 +280,20 @@ def test_counts():
     found = outline(page_cases.counts())
     assert "Poisson" in found.words("data")
     assert "90 % between" in found.data["rows"]["predictions"][0]
+
+
+def test_words_say_what_the_leading_score_is():
+    analysis = page_cases.regression()
+    by_kl = outline(analysis)
+    assert "The KL score says how strongly the prediction reacts to a column" in by_kl.words("relevance")
+    assert "strength of reaction at the row" in json.dumps(by_kl.data["figures"]["strips"])
+    by_var = outline(replace(analysis, rankings={"VAR": analysis.rankings["VAR"]}))
+    assert "The VAR score says how much the predicted mean varies with a column" in by_var.words("relevance")
+    assert "The share is one of variance" in by_var.words("relevance")
+    assert "variance of the mean at the row" in json.dumps(by_var.data["figures"]["strips"])
+    by_ard = outline(replace(analysis, rankings={"ARD": analysis.rankings["ARD"]}))
+    assert "The ARD score says how relevant a column is" in by_ard.words("relevance")
+    assert "share is one of variance" not in by_ard.words("relevance")
 
 
 def test_a_measure_without_pointwise_scores_says_so():

@@ -82,6 +82,7 @@ MEASURES = [
     gs.KL(),
     gs.KL(latent=True),
     gs.VAR(covariance="sample", n_nodes=15),
+    gs.VAR(covariance="sample", conditional="residuals"),
     gs.Derivative(),
     gs.Derivative("absolute"),
     gs.RATE(),

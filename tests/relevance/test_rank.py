@@ -18,6 +18,7 @@ MEASURES = [
     gs.KL(delta=1e-4, two_sided=True),
     gs.KL(latent=True),
     gs.VAR(),
+    gs.VAR(conditional="residuals"),
     gs.Derivative(),
     gs.Derivative("absolute"),
     gs.ARD(),
@@ -246,7 +247,7 @@ def test_a_steeper_function_scores_more(measure):
     if isinstance(measure, gs.ARD):
         assert scores[0] == pytest.approx(scores[1], rel=1e-12)  # which is what the paper holds against it
     else:
-        ratio = 4.0 if measure in (gs.VAR(), gs.Derivative()) else 2.0
+        ratio = 4.0 if isinstance(measure, gs.VAR) or measure == gs.Derivative() else 2.0
         assert scores[0] / scores[1] == pytest.approx(ratio, rel=0.25)
 
 
@@ -332,6 +333,7 @@ def test_details_leave_out_what_was_not_done():
         (gs.KL(delta=1e-4, two_sided=True), "KL(delta=0.0001, two_sided=True)"),
         (gs.KL(latent=True, units="raw"), "KL(latent=True, units='raw')"),
         (gs.VAR(n_nodes=7), "VAR(n_nodes=7)"),
+        (gs.VAR(conditional="residuals"), "VAR(conditional='residuals')"),
         (gs.ARD(), "ARD()"),
         (gs.Derivative("absolute"), "Derivative(kind='absolute')"),
         (gs.RATE(), "RATE()"),
@@ -368,9 +370,10 @@ def test_measures_take_the_numbers_of_numpy():
         (lambda: gs.VAR(n_nodes=1), "`n_nodes` must be a whole number of at least 2"),
         (lambda: gs.VAR(n_nodes=3.5), "`n_nodes` must be a whole number"),
         (lambda: gs.VAR(covariance="robust"), "`covariance` must be"),
+        (lambda: gs.VAR(conditional="uniform"), "`conditional` must be one of normal, residuals, got 'uniform'"),
     ],
     ids=["delta 0", "delta < 0", "delta nan", "delta text", "two-sided limit", "KL units", "ARD units",
-         "Derivative units", "kind", "1 node", "3.5 nodes", "covariance"],
+         "Derivative units", "kind", "1 node", "3.5 nodes", "covariance", "conditional"],
 )  # fmt: skip
 def test_measures_reject_bad_choices(make, message):
     with pytest.raises((ValueError, TypeError), match=message):

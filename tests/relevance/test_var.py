@@ -8,7 +8,8 @@ import gpsift as gs
 from gpsift.input_moments import InputMoments
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.relevance.conditionals import estimate_correlation, fit_conditionals
-from gpsift.relevance.var import gauss_hermite, weighted_variance
+from gpsift.relevance.nodes import gauss_hermite
+from gpsift.relevance.var import weighted_variance
 
 # Given hyperparameters need not make a good model.
 ignoring_poor_models = pytest.mark.filterwarnings("ignore:The model does not predict better")

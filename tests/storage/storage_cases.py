@@ -60,7 +60,7 @@ def distributed():
     gp = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1), inference=gs.Sparse(m=5)).fit(X, y)
     totals = {"total_elpd": -1.0, "total_elpd_empty": -2.0, "total_diff_se": 0.5}
     sheet = SampledQuality(**vars_of(gp.quality), **totals, rows=np.arange(len(y)), n_rows=900)
-    inputs = gs.Inputs(gp.inputs.names, summary=InputMoments.of(X))
+    inputs = gs.Inputs(gp.inputs.names, summary=InputMoments.of(X), sample=X[::2])
     return replace(gp, inputs=inputs, sheet=sheet)
 
 

@@ -80,7 +80,7 @@ def test_a_loaded_model_does_what_the_original_does_bit_for_bit(kind, tmp_path):
     assert reloaded.hyperparameters == original.hyperparameters
     assert repr(reloaded) == repr(original)
     rows = pd.DataFrame(original.inputs.X, columns=original.inputs.names)
-    for measure in (gs.KL(), gs.VAR(), gs.RATE()):
+    for measure in (gs.KL(), gs.VAR(), gs.VAR(conditional="residuals"), gs.RATE()):
         for X in (rows, X_new):
             if not isinstance(measure, gs.RATE) or X is rows:
                 assert_same(gs.rank(reloaded, X, measure=measure), gs.rank(original, X, measure=measure))

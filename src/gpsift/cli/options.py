@@ -11,6 +11,7 @@ import typer
 
 from gpsift.gp import MAP, ML2, NUTS
 from gpsift.hyper.choices import Hyper
+from gpsift.relevance import VAR, Measure, read_measure
 from gpsift.relevance.named import MeasureName
 
 
@@ -29,6 +30,13 @@ class MissingChoice(StrEnum):
     REFUSE = "refuse"
     DROP = "drop"
     MEAN = "mean"
+
+
+class ConditionalChoice(StrEnum):
+    """How VAR redraws a column."""
+
+    NORMAL = "normal"
+    RESIDUALS = "residuals"
 
 
 class HyperChoice(StrEnum):
@@ -70,6 +78,13 @@ MeasureOption = Annotated[
         "rate, linear effects; ard, length-scales."
     ),
 ]
+ConditionalOption = Annotated[
+    ConditionalChoice | None,
+    typer.Option(
+        help="With --measure var, how a column varies given the others: as a normal variable does, the paper's choice, "
+        "or by the residuals of the data, for shares of variance."
+    ),
+]
 Likelihood = Annotated[
     str | None, typer.Option(help="Such as student-t or negative-binomial; by the task if not said.")
 ]
@@ -91,6 +106,15 @@ Checkpoint = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on standard error.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]
+
+
+def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
+    """The measure of that name, with what was said of it."""
+    if conditional is None:
+        return read_measure(measure.value)
+    if measure is not MeasureName.VAR:
+        raise typer.BadParameter(f"it is a choice of --measure var, not of {measure.value}", param_hint="--conditional")
+    return VAR(conditional=conditional.value)
 
 
 def shown(quiet: bool) -> bool | None:

@@ -14,7 +14,7 @@ from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
-BESIDE_A_MODEL = ("file", "model", "measure", "json", "quiet")
+BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "json", "quiet")
 
 
 def rank(
@@ -26,6 +26,7 @@ def rank(
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = MeasureName.KL,
+    conditional: o.ConditionalOption = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.MAP,
     rows: o.Rows = None,
@@ -40,12 +41,13 @@ def rank(
 
     Example: gpsift rank measurements.csv --target yield
     """
+    scoring = o.chosen_measure(measure, conditional)
     check_writable("--html", html)
     check_writable("--save", save)
     if model is not None:
         _refuse_beside_a_model(context)
         with clear_errors(), remarks(quiet):
-            rank_saved(model, file, measure.value, json=json)
+            rank_saved(model, file, scoring, json=json)
         return
     if file is None or target is None:
         raise typer.BadParameter("a table and its --target are needed, or a saved --model")
@@ -54,7 +56,7 @@ def rank(
             file,
             target,
             select=False,
-            measure=measure.value,
+            measure=scoring,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
             reading=Reading(drop, categorical, task.value, missing.value, rows),

@@ -13,14 +13,14 @@ from gpsift.cli.machine import ranking_as_json
 from gpsift.cli.shown import show_one_ranking
 from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
-from gpsift.relevance import read_measure
+from gpsift.relevance import Measure
 from gpsift.selection.orders import unit_ranking
 from gpsift.selection.units import Features
 from gpsift.storage import load
 from gpsift.tabular import read_file
 
 
-def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> None:
+def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool) -> None:
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
     if not model.is_file():
         raise FileNotFoundError(f"There is no file {model}.")
@@ -30,7 +30,7 @@ def rank_saved(model: Path, file: str | None, measure: str, *, json: bool) -> No
     X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
     units = Features(groups=groups, categorical=list(groups)).units(loaded.inputs.names)
-    ranking = unit_ranking(loaded, units, read_measure(measure), X)
+    ranking = unit_ranking(loaded, units, measure, X)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:

@@ -32,6 +32,7 @@ def select(
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = MeasureName.KL,
+    conditional: o.ConditionalOption = None,
     rule: Annotated[
         RuleChoice,
         typer.Option(
@@ -58,6 +59,7 @@ def select(
 
     Example: gpsift select measurements.csv --target yield --html report.html
     """
+    scoring = o.chosen_measure(measure, conditional)
     check_writable("--html", html)
     check_writable("--save", save)
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
@@ -66,7 +68,7 @@ def select(
             target,
             select=Selection(folds, rule.value),
             samples=samples,
-            measure=measure.value,
+            measure=scoring,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
             reading=Reading(drop, categorical, task.value, missing.value, rows),

@@ -16,11 +16,15 @@ from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
 from gpsift.findings import told
 from gpsift.results import Path, Ranking, Stability
+from gpsift.words import meaning
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
 LONGEST_NAME = 40
 MOST_ODDITIES = 10
+SHARE = "share"
+# What goes first where there is little room.
+LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 
 # A column of a table: its heading, and its cell for each feature by number.
 Cells = tuple[str, Callable[[int], str]]
@@ -128,13 +132,15 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console) -> None:
     """One table, with as much in it as the terminal has room for."""
     name, leading = next(iter(rankings.items()))
     parts = _parts_of(rankings)
-    # What goes first where there is little room.
-    keeps = [set(parts), set(parts) - {"bar"}, set(parts) - {"bar", "shares"}, set(parts) & {"interval"}, set()]
+    keeps = [set(parts).difference(LEAST_NEEDED[:n]) for n in range(len(LEAST_NEEDED) + 1)]
     beside = ([cells for part in parts if part in kept for cells in parts[part]] for kept in keeps)
     kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
     split = ", beside it how much of that moves mean and variance of the prediction"
     split = split if "shares" in kept and leading.terms else ""
-    console.print(f"[dim]{escape(name)}: {escape(leading.units.replace('feature', 'column'))}{split}.[/dim]")
+    share = f"; {SHARE}: of variance, each score by VAR as a part of their sum"
+    share = share if "effects" in kept and parts["effects"] else ""
+    units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
+    console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
 
 
 def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
@@ -148,8 +154,15 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
     if leading.draws is not None:
         low, high = leading.interval().T
         parts["interval"] = [("95 % interval", lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
+    parts["effects"] = [_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
     parts["others"] = [_beside(label, ranking, leading) for label, ranking in others]
     return parts
+
+
+def _share(ranking: Ranking, leading: Ranking) -> Cells:
+    assert ranking.effect_shares is not None
+    shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
+    return SHARE, lambda j: f"{100 * shares[leading.names[j]]:.0f} %"
 
 
 def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:

@@ -24,6 +24,7 @@ def stability(
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = MeasureName.KL,
+    conditional: o.ConditionalOption = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.MAP,
     rows: o.Rows = None,
@@ -38,6 +39,7 @@ def stability(
 
     Example: gpsift stability measurements.csv --target yield --samples 50
     """
+    scoring = o.chosen_measure(measure, conditional)
     check_writable("--html", html)
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
@@ -45,7 +47,7 @@ def stability(
             target,
             select=False,
             samples=samples,
-            measure=measure.value,
+            measure=scoring,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
             reading=Reading(drop, categorical, task.value, missing.value, rows),

@@ -18,6 +18,7 @@ from gpsift.page.rows import payload
 from gpsift.page.sheet import data_lines, quality_lines
 from gpsift.page.table import relevance_table
 from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
+from gpsift.words import meaning
 
 # A table with more columns than this opens with the first of them only.
 SHORT_TABLE = 25
@@ -67,7 +68,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     rows = rows_of(analysis)
     items = {}
     if rows is not None:
-        items["strips"] = figures.pointwise_strips(rows, "figure-strips")
+        items["strips"] = figures.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
     if analysis.path is not None:
         items["curve"] = figures.elpd_curve(analysis.path, "figure-curve")
     if analysis.stability is not None:

@@ -44,8 +44,8 @@ def ramp(n: int = SHADES) -> list[str]:
     return ["#" + "".join(f"{round(value):02x}" for value in colour) for colour in mixed]
 
 
-def pointwise_strips(rows: Rows, target: str) -> dict[str, Any]:
-    """Every row a dot, a strip for each column, most relevant on top."""
+def pointwise_strips(rows: Rows, target: str, score: str) -> dict[str, Any]:
+    """Every row a dot, a strip for each column, most relevant on top; `score` says what is shown."""
     shown = min(MOST_STRIPS, len(rows.names))
     x = rows.relevance[:shown]
     heights = np.array([place + swarm(line, x.max(initial=0.0)) for place, line in enumerate(x)])
@@ -57,7 +57,7 @@ def pointwise_strips(rows: Rows, target: str) -> dict[str, Any]:
             "shade": rows.shades[:shown].ravel().astype(np.float32),
         }
     )
-    plot = _frame(STRIP_HEIGHT * shown + FRAME_HEIGHT, "relevance at the row")
+    plot = _frame(STRIP_HEIGHT * shown + FRAME_HEIGHT, f"{score} at the row")
     plot.x_range.start, plot.x_range.end = 0.0, 1.04 * float(x.max(initial=0.0)) or 1.0
     _name_strips(plot, rows.names[:shown])
     mapper = LinearColorMapper(palette=ramp(), low=0.0, high=1.0)

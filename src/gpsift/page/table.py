@@ -10,10 +10,17 @@ from gpsift.analysis import Analysis
 from gpsift.findings import Finding, FindingKind
 from gpsift.page.words import aligned, number, percent
 from gpsift.results import Ranking
+from gpsift.words import meaning
 
 LEVEL = 0.9
 # This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10
+SHARE = "share"
+# What the score of the leading measure says.
+SAYS = {
+    "KL": "how strongly the prediction reacts to a column",
+    "VAR": "how much the predicted mean varies with a column while the others stay",
+}
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,15 @@ class RelevanceTable:
 
     score: Head
     heads: tuple[Head, ...]
+    says: str
     units: str
     columns: tuple[Column, ...]
     uneven: tuple[str, ...]
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether shares of variance are among its columns."""
+        return any(head.text == SHARE for head in self.heads)
 
     @property
     def flagged(self) -> list[Column]:
@@ -63,7 +76,7 @@ class RelevanceTable:
 def relevance_table(analysis: Analysis) -> RelevanceTable:
     """Everything that the rankings say of each column, side by side."""
     leading, label = analysis.leading, next(iter(analysis.rankings))
-    parts = [*_shares(leading), *_draws(analysis), *_others(analysis), *_extremes(leading)]
+    parts = [*_shares(leading), *_draws(analysis), *_effects(analysis), *_others(analysis), *_extremes(leading)]
     odd = analysis.odd_columns
     uneven = [each.data["column"] for each in odd if each.kind is FindingKind.MATTERS_FOR_FEW_ROWS]
     largest = float(leading.scores.max()) or 1.0
@@ -83,8 +96,9 @@ def relevance_table(analysis: Analysis) -> RelevanceTable:
         for place, j in enumerate(leading.order, start=1)
     )
     return RelevanceTable(
-        score=Head(label, f"Score by {leading.measure}, {column_units(leading)}"),
+        score=Head(label, f"{meaning(leading.measure).capitalize()} by {leading.measure}, {column_units(leading)}"),
         heads=tuple(head for head, _ in parts),
+        says=SAYS.get(label, "how relevant a column is"),
         units=column_units(leading),
         columns=columns,
         uneven=tuple(uneven),
@@ -130,6 +144,18 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     spans = [Cell(f"{number(low)} – {number(high)}", float(high - low)) for low, high in leading.interval(LEVEL)]
     chance = Head(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}")
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
+
+
+def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
+    """The share of variance of each column, by the ranking whose scores are variances."""
+    names = analysis.leading.names
+    parts = []
+    for ranking in analysis.rankings.values():
+        if ranking.effect_shares is not None:
+            shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
+            head = Head(SHARE, f"Share of variance: the score by {ranking.measure} as a part of the sum of all")
+            parts.append((head, [_share(shares[name]) if name in shares else Cell("–", None) for name in names]))
+    return parts
 
 
 def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpsift.words import meaning
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -21,21 +23,27 @@ LABEL_LENGTH = 28
 
 
 def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
-    """Horizontal bars of the scores, the most relevant on top; split by what moves the mean and the variance."""
+    """Horizontal bars of the scores, the most relevant on top; split by what moves the mean and the variance.
+
+    Beside those of VAR stand their shares of variance.
+    """
     chosen = _choose(ranking, features, MAX_BARS)
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
     places = np.arange(len(chosen))
     left = np.zeros(len(chosen))
     for term, share in (ranking.shares or {"": np.ones_like(ranking.scores)}).items():
         width = (ranking.scores * share)[chosen]
-        ax.barh(
+        bars = ax.barh(
             places, width, left=left, color=TERM_COLOURS.get(term, BLUE), label=f"moves the {term}" if term else None
         )
         left += width
+    if ranking.effect_shares is not None:
+        ax.bar_label(bars, [f"{100 * share:.0f} %" for share in ranking.effect_shares[chosen]], padding=3)
+        ax.margins(x=0.12)
     ax.set_yticks(places, [short(ranking.names[j]) for j in chosen])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    ax.set_xlabel(f"relevance, {ranking.units}")
+    ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
     hidden = len(ranking.names) - len(chosen) if features is None else 0
     ax.set_title(ranking.measure + (f" (the first {len(chosen)} of {len(ranking.names)})" if hidden else ""))
     if ranking.terms:

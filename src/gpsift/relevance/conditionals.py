@@ -50,15 +50,24 @@ class Conditionals:
         standard = standard_units(X, self.center, self.scale)
         return X - self.scale * (standard @ self.precision) / np.diag(self.precision)
 
-    def of_group(self, X: np.ndarray, group: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (n, k) of several features given the others, and a root (k, k) of their covariance S_G = (P_GG)^-1."""
+    def mean_of_group(self, X: np.ndarray, group: Sequence[int]) -> np.ndarray:
+        """Mean of several features given the others, (n, k)."""
         columns = list(group)
+        axes, precisions = self._axes(columns)
         standard = standard_units(X, self.center, self.scale)
-        precisions, axes = np.linalg.eigh(self.precision[np.ix_(columns, columns)])
         inverse = (axes / precisions) @ axes.T
-        scale = self.scale[columns]
-        mean = X[:, columns] - scale * (standard @ self.precision[:, columns] @ inverse)
-        return mean, scale[:, None] * axes / np.sqrt(precisions)
+        return X[:, columns] - self.scale[columns] * (standard @ self.precision[:, columns] @ inverse)
+
+    def root(self, group: Sequence[int]) -> np.ndarray:
+        """A root (k, k) of their covariance given the others, S_G = (P_GG)^-1."""
+        columns = list(group)
+        axes, precisions = self._axes(columns)
+        return self.scale[columns][:, None] * axes / np.sqrt(precisions)
+
+    def _axes(self, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvectors and eigenvalues of P_GG."""
+        precisions, axes = np.linalg.eigh(self.precision[np.ix_(columns, columns)])
+        return axes, precisions
 
 
 def fit_conditionals(moments: InputMoments, covariance: Covariance) -> Conditionals:

@@ -44,6 +44,8 @@ class Ranking(Savable):
         Their row numbers in the X that was given.
     details : mapping
         What was done: aggregate, seed, versions and what the measure reports of itself.
+    effect_shares : array (p,) or None
+        The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
         The scores of each draw of the hyperparameters, where those were drawn; `scores` is then their mean.
     """
@@ -80,6 +82,19 @@ class Ranking(Savable):
         total = sum(values.sum(axis=0) for values in self.terms.values())
         safe = np.where(total > 0, total, 1.0)
         return {name: values.sum(axis=0) / safe for name, values in self.terms.items()}
+
+    @property
+    def effect_shares(self) -> np.ndarray | None:
+        """Each score as a part of the sum of all, (p,), for mean scores by VAR; None for others, no variances.
+
+        They estimate the total effects of the features beside one another. For independent features without
+        interactions these are parts of the variance of the predicted mean; interactions are counted for every feature
+        that has a part in them, and of what correlated features can say in each other's place, none has it.
+        """
+        if not self.measure.startswith("VAR(") or self.details.get("aggregate", "mean") != "mean":
+            return None
+        total = self.scores.sum()
+        return self.scores / (total if total > 0 else 1.0)
 
     def interval(self, level: float = 0.95) -> np.ndarray:
         """Central interval of each score over the draws of the hyperparameters, (p, 2)."""
@@ -143,6 +158,8 @@ class Ranking(Savable):
             columns["max"] = self.pointwise.max(axis=0)
         for name, share in self.shares.items():
             columns[f"{name}_share"] = share
+        if self.effect_shares is not None:
+            columns["share"] = self.effect_shares
         if self.draws is not None:
             columns["lower"], columns["upper"] = self.interval().T
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
