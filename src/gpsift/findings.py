@@ -5,7 +5,7 @@ Whoever finds something records it as a `Finding`; the terminal, JSON and the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -15,6 +15,9 @@ from gpsift.words import listed
 
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
+# Of findings of one kind about one column each, more than this many are told by their first ones and their number.
+MOST_OF_A_KIND = 6
+FIRST_OF_A_KIND = 3
 
 
 class FindingKind(StrEnum):
@@ -67,13 +70,24 @@ class Finding:
 
 
 def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None) -> list[tuple[str, str]]:
-    """Title and text of each; neighbours of one title share it. `advice` is added to the kinds that it is for."""
+    """Title and text of each; neighbours of one title share it, and of many of one kind the first are told.
+
+    `advice` is added to the kinds that it is for.
+    """
 
     def text(finding: Finding) -> str:
         more = (advice or {}).get(finding.kind)
         return finding.detail if more is None else f"{finding.detail} {more}"
 
-    return [(title, " ".join(map(text, some))) for title, some in groupby(findings, key=lambda each: each.title)]
+    def texts(some: Iterable[Finding]) -> Iterator[str]:
+        for _, run in groupby(some, key=lambda each: each.kind):
+            same = list(run)
+            shown = same if len(same) <= MOST_OF_A_KIND else same[:FIRST_OF_A_KIND]
+            yield from map(text, shown)
+            if len(shown) < len(same):
+                yield f"The same holds for {len(same) - len(shown):,} other columns."
+
+    return [(title, " ".join(texts(some))) for title, some in groupby(findings, key=lambda each: each.title)]
 
 
 def ordinal(n: int) -> str:

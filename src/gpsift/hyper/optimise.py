@@ -136,8 +136,8 @@ class Estimate:
         return sum(start.n_evaluations for start in self.starts)
 
     def n_searched(self, kernel: Kernel) -> int:
-        """How many hyperparameters of the kernel were searched."""
-        return kernel.log_params.size if self.starts else 0
+        """How many hyperparameters of the kernel were searched; those of features that are switched off were not."""
+        return int(np.isfinite(kernel.log_params).sum()) if self.starts else 0
 
 
 def maximise(

@@ -46,6 +46,12 @@ class Ranking(Savable):
         What was done: aggregate, seed, versions and what the measure reports of itself.
     draws : array (s, p) or None
         The scores of each draw of the hyperparameters, where those were drawn; `scores` is then their mean.
+    used : array (p,) of bool, or None
+        Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
+        model uses all of them, as far as is known.
+    close : mapping of str to float
+        Features that are not used but would be next, with the slope of the log evidence as they enter in standard
+        deviations under noise.
     """
 
     measure: str
@@ -58,10 +64,20 @@ class Ranking(Savable):
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     draws: np.ndarray | None = None
+    used: np.ndarray | None = None
+    close: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def order(self) -> np.ndarray:
-        return np.argsort(-self.scores, kind="stable")
+        if self.used is None:
+            return np.argsort(-self.scores, kind="stable")
+        slopes = np.array([self.close.get(name, -np.inf) for name in self.names])
+        return np.lexsort((-slopes, ~self.used, -self.scores))
+
+    @property
+    def n_told(self) -> int:
+        """How many features of the order deserve a line each: those that are used and those that came close."""
+        return len(self.names) if self.used is None else int(self.used.sum()) + len(self.close)
 
     @property
     def ranks(self) -> np.ndarray:
@@ -129,6 +145,12 @@ class Ranking(Savable):
             points=self.points[:, chosen],
             terms={name: values[:, chosen] for name, values in self.terms.items()},
             draws=None if self.draws is None else self.draws[:, chosen],
+            used=None if self.used is None else self.used[chosen],
+            close={
+                new: self.close[self.names[j]]
+                for j, new in zip(chosen, names, strict=True)
+                if self.names[j] in self.close
+            },
         )
 
     def to_frame(self) -> pd.DataFrame:
