@@ -33,6 +33,7 @@ class FindingKind(StrEnum):
     SAMPLER_TROUBLE = "sampler-trouble"
     COLUMNS_GO_TOGETHER = "columns-go-together"
     FEW_ROWS = "few-rows"
+    MANY_COLUMNS = "many-columns"
     # what was done with the table
     COLUMN_EMPTY = "column-empty"
     COLUMN_NAMES_ROWS = "column-names-rows"
@@ -155,6 +156,11 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "Few rows for the number of columns",
         "{n_rows} rows and {n_columns} columns: look at the stability of the order before acting on it.",
     ),
+    FindingKind.MANY_COLUMNS: (
+        "Many columns at once",
+        "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
+        "there. Switch columns on one by one instead, hyper=Sift().",
+    ),
     FindingKind.COLUMN_EMPTY: (TABLE, "The column {column!r} is empty and was left out."),
     FindingKind.COLUMN_NAMES_ROWS: (
         TABLE,
@@ -170,10 +176,10 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
     ),
     FindingKind.VAR_LEFT_OUT: (TABLE, "VAR was left out: there are more than {most} columns."),
-    FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns}."),
+    FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns:,}."),
     FindingKind.NOT_SEARCHED: (
         TABLE,
-        "No submodels were searched: there are {n_columns} columns, more than {most}.",
+        "No submodels were searched: this order tries every column, and there are {n_columns:,}, more than {most}.",
     ),
     FindingKind.ARD_DISAGREES: ("ARD disagrees", _ard_disagrees),
     FindingKind.MATTERS_FOR_FEW_ROWS: (

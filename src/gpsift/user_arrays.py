@@ -157,7 +157,7 @@ def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
 
 def _holds_plain_floats(X: Any) -> bool:
     """Whether every column of a frame of pandas is of NumPy's float64, so that all can be read at once."""
-    kinds = getattr(X, "dtypes", None)
+    kinds: Any = getattr(X, "dtypes", None)
     return X.shape[1] > 0 and hasattr(kinds, "unique") and all(kind == np.float64 for kind in kinds.unique())
 
 

@@ -139,7 +139,7 @@ def stepped_features(X: np.ndarray, kernel: Kernel, names: Sequence[str]) -> tup
     found: dict[str, None] = {}
     for lengthscale in kernel.lengthscales:
         every = np.broadcast_to(lengthscale, (X.shape[1],))
-        for j in np.flatnonzero(np.isfinite(every)):  # the others are switched off
+        for j in np.flatnonzero(np.isfinite(every)).tolist():  # the others are switched off
             levels, length = np.unique(X[:, j]), every[j]
             if 1 < levels.size <= FEW_VALUES and np.diff(levels).min() > UNRELATED * length:
                 found[names[j]] = None

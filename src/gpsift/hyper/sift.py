@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,7 @@ class Sift(Hyper):
         The prior of the hyperparameters of what is switched on.
     """
 
+    switches: ClassVar[bool] = True
     toll: float | None = None
     max_active: int = 30
     pairs: bool = True
@@ -72,6 +74,9 @@ class Sift(Hyper):
                 raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
         if not isinstance(self.prior, MAP):
             raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}.")
+
+    def for_chosen_features(self) -> Hyper:
+        return self.prior
 
     def estimate(self, problem: Problem) -> Estimate:
         if not isinstance(problem.engine, DenseEngine):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, get_args
@@ -126,7 +126,7 @@ def _useful_columns(
 ) -> tuple[pd.DataFrame, dict[str, Kind]]:
     """Without columns that say nothing; refuses those that nobody can use as they are."""
     kinds: dict[str, Kind] = {}
-    for name, column in frame.items():
+    for name, column in _named_columns(frame):
         if name == target:
             continue
         kind = Kind.CATEGORY if name in categorical else kind_of(column)
@@ -201,15 +201,15 @@ def _filled(frame: pd.DataFrame, kinds: dict[str, Kind], notes: list[Finding]) -
     """Means in place of missing numbers, a level of their own in place of missing categories."""
     counts = frame[list(kinds)].isna().sum()
     filled: dict[str, pd.Series[Any]] = {}
-    for name, count in counts[counts > 0].items():
-        column, data = frame[name], {"count": int(count), "column": str(name)}
-        if kinds[str(name)] is Kind.NUMBER:
-            filled[str(name)] = column.fillna(column.mean())
+    for name, column in _named_columns(frame[list(counts[counts > 0].index)]):
+        data = {"count": int(counts[name]), "column": name}
+        if kinds[name] is Kind.NUMBER:
+            filled[name] = column.fillna(column.mean())
             notes.append(Finding(FindingKind.FILLED_WITH_MEAN, data))
         else:
-            filled[str(name)] = column.astype(object).where(column.notna(), MISSING_LEVEL)
+            filled[name] = column.astype(object).where(column.notna(), MISSING_LEVEL)
             notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, data))
-    return pd.DataFrame({name: filled.get(name, column) for name, column in frame.items()}) if filled else frame
+    return frame.assign(**filled)
 
 
 def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
@@ -218,7 +218,7 @@ def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFr
     groups: dict[str, list[str]] = {}
     if all(kind is Kind.NUMBER for kind in kinds.values()):
         return pd.DataFrame(inputs.to_numpy(dtype=float), inputs.index, list(kinds)), groups
-    for name, column in inputs.items():
+    for name, column in _named_columns(inputs):
         if kinds[name] is Kind.NUMBER:
             columns[name] = column.to_numpy(dtype=float)
             continue
@@ -229,6 +229,11 @@ def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFr
             groups[name].append(indicator)
             columns[indicator] = (codes == code).astype(float)
     return pd.DataFrame(columns, index=inputs.index), groups
+
+
+def _named_columns(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[Any]]]:
+    """The columns of a frame whose names are text."""
+    return ((str(name), column) for name, column in frame.items())
 
 
 def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) -> str:
