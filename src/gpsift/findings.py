@@ -49,6 +49,7 @@ class FindingKind(StrEnum):
     # about single columns
     ARD_DISAGREES = "ard-disagrees"
     MATTERS_FOR_FEW_ROWS = "matters-for-few-rows"
+    CAME_CLOSE = "came-close"
 
 
 @dataclass(frozen=True)
@@ -185,5 +186,10 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.MATTERS_FOR_FEW_ROWS: (
         "few rows",
         "it matters for few rows: its largest value is {ratio:.0f} times its mean.",
+    ),
+    FindingKind.CAME_CLOSE: (
+        "came close",
+        "it is not used, but would be next: as it enters, the slope of the log evidence is {slope:.1f} standard "
+        "deviations under noise.",
     ),
 }

@@ -14,3 +14,16 @@ def listed(names: Iterable[Any], most: int | None = 8) -> str:
     """
     shown = list(map(str, names))
     return ", ".join(shown[:most]) + (", ..." if most is not None and len(shown) > most else "")
+
+
+# Of a feature that a model has switched off, in place of its score.
+NOT_USED = "not used"
+
+
+def others_not_used(n: int) -> str:
+    """The end of a table of features, for those that are switched off.
+
+    >>> others_not_used(9994)
+    'and 9,994 others, not used'
+    """
+    return f"and {n:,} {'other' if n == 1 else 'others'}, {NOT_USED}"

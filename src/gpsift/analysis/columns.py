@@ -34,7 +34,7 @@ def leaders(ranking: Ranking) -> list[str]:
 def odd_columns(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
     """All findings about single columns, in the order of the leading ranking."""
     leading = next(iter(rankings.values()))
-    found = [*disagreements(rankings), *matter_for_few(leading)]
+    found = [*disagreements(rankings), *matter_for_few(leading), *came_close(leading)]
     places = {name: place for place, name in enumerate(leading.names[j] for j in leading.order)}
     return tuple(sorted(found, key=lambda finding: places[finding.data["column"]]))
 
@@ -75,6 +75,11 @@ def matter_for_few(ranking: Ranking) -> list[Finding]:
         for j in ranking.order
         if few[j]
     ]
+
+
+def came_close(ranking: Ranking) -> list[Finding]:
+    """Columns that are not used, but would be switched on next."""
+    return [Finding(FindingKind.CAME_CLOSE, {"column": name, "slope": slope}) for name, slope in ranking.close.items()]
 
 
 def _relative(ranking: Ranking, *, root: bool) -> dict[str, float]:

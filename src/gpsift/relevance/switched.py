@@ -67,4 +67,4 @@ def used_units(model: Reference, units: ScoredUnits) -> tuple[np.ndarray | None,
         for unit, columns in enumerate(units.columns)
         if not used[unit] and any(column in close for column in columns)
     }
-    return used, slopes
+    return used, dict(sorted(slopes.items(), key=lambda each: -each[1]))

@@ -73,7 +73,7 @@ class SubmodelFit:
 
     @classmethod
     def of(cls, fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None, n_all: int) -> Self:
-        """Of a fitted submodel on these columns of all, scored on test rows, or on each training row given all others."""
+        """Of a fitted submodel on some columns of all, scored on test rows, or on each row given the others."""
         quality, converged = fitted.quality, fitted.report.converged
         explains = bool(columns) and quality.explains_as_chosen(len(columns), n_all)
         if test is None:
