@@ -180,7 +180,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns:,}."),
     FindingKind.NOT_SEARCHED: (
         TABLE,
-        "No submodels were searched: this order tries every column, and there are {n_columns:,}, more than {most}.",
+        "No submodels were searched: this order tries every column, and there are {n_columns}, more than {most}.",
     ),
     FindingKind.ARD_DISAGREES: ("ARD disagrees", _ard_disagrees),
     FindingKind.MATTERS_FOR_FEW_ROWS: (

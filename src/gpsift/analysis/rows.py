@@ -17,7 +17,10 @@ MOST_CELLS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of the leading ranking, or m of them, with the columns that deserve a line each."""
+    """The rows of the leading ranking, or m of them, with the columns that are used.
+
+    Where none is used, those that came close are there.
+    """
 
     places: np.ndarray  # which of the ranking's points they are
     total: int  # points of the ranking
@@ -49,9 +52,9 @@ def rows_of(analysis: Analysis) -> Rows | None:
     ranking = next(iter(analysis.told.values()))
     if ranking.pointwise is None:
         return None
-    total, p = ranking.pointwise.shape
-    places = thinned(total, p, analysis.seed)
-    order = ranking.order
+    total = len(ranking.pointwise)
+    order = np.array([j for j in ranking.order if ranking.is_used(j)] or ranking.order)
+    places = thinned(total, len(order), analysis.seed)
     positions = ranking.rows[places]
     values = [_column(analysis, ranking, int(j), places) for j in order]
     shares = ranking.mean_shares

@@ -96,8 +96,8 @@ class Quality:
     def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
         """Whether the inputs help if they were chosen by looking at the target: the choice is paid for, too.
 
-        So many of all features can be chosen in `n_all` over `n_features` ways; the logarithm of that is what the best
-        of as many fits to noise may gain.
+        There are `n_all` over `n_features` ways to choose; the logarithm of their number is what the best of as many
+        fits to noise may gain.
         """
         ways = float(gammaln(n_all + 1) - gammaln(n_features + 1) - gammaln(n_all - n_features + 1))
         return self.explains and (self.n_searched == 0 or self.evidence_gain > self.n_searched + ways)
