@@ -1,5 +1,7 @@
 """The selector as scikit-learn's users know selectors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +29,7 @@ def table(regression):
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
+@pytest.mark.filterwarnings("ignore:No features were selected")  # some of the checks have targets of noise
 @parametrize_with_checks([GPSelector(FAST), GPSelector(FAST, n_features_to_select=1, measure="var")])
 def test_selectors_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
@@ -68,13 +71,30 @@ def test_every_measure_selects(table, measure):
     assert selector.scores_.argmin() == 2
 
 
-def test_noise_keeps_one_feature_and_says_so(rng):
+@pytest.mark.parametrize("hyper", [gs.MAP(starts=1), gs.Sift()])
+def test_noise_selects_nothing_and_says_so(rng, hyper):
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     with pytest.warns(GPSiftWarning) as caught:
-        selector = GPSelector(FAST, cv=5).fit(X, y)
-    assert any("no feature is needed" in str(w.message) for w in caught)
-    assert selector.n_features_ == 1
-    assert gs.suggest_size(selector.path_).size == 0
+        selector = GPSelector(GPRegressor(hyper=hyper), cv=5).fit(X, y)
+    assert any("No feature is selected: no feature is shown to help" in str(w.message) for w in caught)
+    assert gs.suggest_size(selector.path_).size == selector.n_features_ == 0
+    assert not selector.support_.any()
+    assert sorted(selector.ranking_) == [2, 3, 4]
+    with pytest.warns(UserWarning, match="No features were selected"):  # scikit-learn's own
+        assert selector.transform(X).shape == (60, 0)
+
+
+def test_where_no_size_qualifies_the_largest_that_was_tried_is_taken_not_all(table, monkeypatch):
+    def none_qualifies(path, rule):
+        found = gs.suggest_size(path, rule)
+        return replace(found, by_rule={each: replace(v, size=None) for each, v in found.by_rule.items()})
+
+    monkeypatch.setattr("gpsift.selector.suggest_size", none_qualifies)
+    X, y = table
+    wide = X.assign(**{f"noise{j}": np.random.default_rng(j).normal(size=len(X)) for j in range(9)})
+    with pytest.warns(GPSiftWarning, match="The largest submodel"):
+        selector = GPSelector(GPRegressor(hyper=gs.Sift())).fit(wide, y)
+    assert selector.n_features_ == selector.path_.sizes[-1] < wide.shape[1]
 
 
 def test_frames_in_and_out(table):

@@ -5,7 +5,7 @@ Whoever finds something records it as a `Finding`; the terminal, JSON and the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -15,6 +15,9 @@ from gpsift.words import listed
 
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
+# Of findings of one kind about one column each, more than this many are told by their first ones and their number.
+MOST_OF_A_KIND = 6
+FIRST_OF_A_KIND = 3
 
 
 class FindingKind(StrEnum):
@@ -30,6 +33,7 @@ class FindingKind(StrEnum):
     SAMPLER_TROUBLE = "sampler-trouble"
     COLUMNS_GO_TOGETHER = "columns-go-together"
     FEW_ROWS = "few-rows"
+    MANY_COLUMNS = "many-columns"
     # what was done with the table
     COLUMN_EMPTY = "column-empty"
     COLUMN_NAMES_ROWS = "column-names-rows"
@@ -45,6 +49,7 @@ class FindingKind(StrEnum):
     # about single columns
     ARD_DISAGREES = "ard-disagrees"
     MATTERS_FOR_FEW_ROWS = "matters-for-few-rows"
+    CAME_CLOSE = "came-close"
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,24 @@ class Finding:
 
 
 def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None) -> list[tuple[str, str]]:
-    """Title and text of each; neighbours of one title share it. `advice` is added to the kinds that it is for."""
+    """Title and text of each; neighbours of one title share it, and of many of one kind the first are told.
+
+    `advice` is added to the kinds that it is for.
+    """
 
     def text(finding: Finding) -> str:
         more = (advice or {}).get(finding.kind)
         return finding.detail if more is None else f"{finding.detail} {more}"
 
-    return [(title, " ".join(map(text, some))) for title, some in groupby(findings, key=lambda each: each.title)]
+    def texts(some: Iterable[Finding]) -> Iterator[str]:
+        for _, run in groupby(some, key=lambda each: each.kind):
+            same = list(run)
+            shown = same if len(same) <= MOST_OF_A_KIND else same[:FIRST_OF_A_KIND]
+            yield from map(text, shown)
+            if len(shown) < len(same):
+                yield f"The same holds for {len(same) - len(shown):,} other columns."
+
+    return [(title, " ".join(texts(some))) for title, some in groupby(findings, key=lambda each: each.title)]
 
 
 def ordinal(n: int) -> str:
@@ -141,6 +157,11 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "Few rows for the number of columns",
         "{n_rows} rows and {n_columns} columns: look at the stability of the order before acting on it.",
     ),
+    FindingKind.MANY_COLUMNS: (
+        "Many columns at once",
+        "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
+        "there. Switch columns on one by one instead, hyper=Sift().",
+    ),
     FindingKind.COLUMN_EMPTY: (TABLE, "The column {column!r} is empty and was left out."),
     FindingKind.COLUMN_NAMES_ROWS: (
         TABLE,
@@ -156,14 +177,19 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
     ),
     FindingKind.VAR_LEFT_OUT: (TABLE, "VAR was left out: there are more than {most} columns."),
-    FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns}."),
+    FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns:,}."),
     FindingKind.NOT_SEARCHED: (
         TABLE,
-        "No submodels were searched: there are {n_columns} columns, more than {most}.",
+        "No submodels were searched: this order tries every column, and there are {n_columns}, more than {most}.",
     ),
     FindingKind.ARD_DISAGREES: ("ARD disagrees", _ard_disagrees),
     FindingKind.MATTERS_FOR_FEW_ROWS: (
         "few rows",
         "it matters for few rows: its largest value is {ratio:.0f} times its mean.",
+    ),
+    FindingKind.CAME_CLOSE: (
+        "came close",
+        "it is not used, but would be next: as it enters, the slope of the log evidence is {slope:.1f} standard "
+        "deviations under noise.",
     ),
 }

@@ -70,6 +70,11 @@ class Inputs:
         """Standard deviation of each column in the training data; 0 for one that never varies."""
         return self.moments.sd if self.X is None else column_sd(self.X)
 
+    @property
+    def center(self) -> np.ndarray:
+        """Mean of each column in the training data."""
+        return self.moments.center if self.X is None else self.X.mean(axis=0)
+
     @cached_property
     def moments(self) -> InputMoments:
         """Moments of the training inputs."""
@@ -82,6 +87,25 @@ class Inputs:
     def at_hand(self) -> np.ndarray | None:
         """The training inputs, or a sample of those that are not in this process; None where there is neither."""
         return self.sample if self.X is None else self.X
+
+    def correlation_of(self, columns: Sequence[int]) -> np.ndarray:
+        """Correlations of some of the columns in the training data; those of all are a square of their number."""
+        chosen = list(columns)
+        if self.X is None:
+            return self.moments.correlation[np.ix_(chosen, chosen)]
+        return InputMoments.of(self.X[:, chosen]).correlation
+
+    def on_columns(self, columns: Sequence[int]) -> Inputs:
+        """Those of some of the columns, of training inputs that are in this process."""
+        chosen = list(columns)
+        assert self.X is not None
+        return Inputs(
+            names=tuple(self.names[j] for j in chosen),
+            names_given=self.names_given,
+            X=self.X[:, chosen],
+            categorical=tuple(place for place, j in enumerate(chosen) if j in self.categorical),
+            is_own=self.is_own,
+        )
 
     def points(self, X: np.ndarray, rows: np.ndarray | None = None, size: np.ndarray | None = None) -> Points:
         """The rows of a table as points, or those with the given numbers.
@@ -150,6 +174,13 @@ class Points:
         """Some of the points."""
         rows = np.arange(len(self.table)) if self.rows is None else self.rows
         return replace(self, rows=rows[which], size=None if self.size is None else self.size[which])
+
+    def on_columns(self, columns: Sequence[int]) -> Points:
+        """The same points with some of the columns only, for a model that uses no others."""
+        inputs = self.inputs.on_columns(columns)
+        table = inputs.X if self.table is self.inputs.X else self.table[:, list(columns)]
+        assert table is not None
+        return Points(table, inputs, self.is_training, self.rows, self.size)
 
     def moved(self, X: np.ndarray) -> Self:
         """Other points, which are no training points, in the same units."""

@@ -9,7 +9,7 @@ differences; our own Gaussian process answers in closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -124,3 +124,24 @@ class Reference(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self.inputs.n_features} features ({self.how})"
+
+
+class Switched(ABC):
+    """What a reference offers besides if its features can be switched off: it then depends on the others only."""
+
+    @property
+    @abstractmethod
+    def used(self) -> tuple[int, ...]:
+        """The columns that are switched on, ascending."""
+
+    @property
+    @abstractmethod
+    def close(self) -> Mapping[int, float]:
+        """The columns that would be switched on next, with the slope of the log evidence in standard deviations."""
+
+    @abstractmethod
+    def on_columns(self, columns: Sequence[int]) -> Reference | None:
+        """The model as one of these columns alone, those that are switched on among them; None if it has no such form.
+
+        Its points are those of the whole model with these columns, `Points.on_columns`.
+        """

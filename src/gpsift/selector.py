@@ -34,7 +34,8 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     measure : {"kl", "var", "ard", "rate", "derivative", "projection"}, Measure or Order
         By what features are put in order, as in `search`.
     n_features_to_select : "auto", int or float
-        "auto" fits submodels of growing size and takes the size that `rule` suggests. A number, or a share of all
+        "auto" fits submodels of growing size and takes the size that `rule` suggests, which is 0 where no feature is
+        shown to help: `transform` then warns, and returns no column. A number, or a share of all
         features between 0 and 1, takes that many without fitting submodels (but for "projection" and `Backward`,
         which always do).
     rule : {"one-se", "negligible", "explained"}
@@ -153,11 +154,12 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _suggested(self, path: Path) -> int:
         suggestion = suggest_size(path, self.rule)
         if suggestion.size is None:
-            notice(f"All features are kept: {suggestion.reason}.")
-            return path.n_units
+            largest = int(path.sizes[-1])
+            notice(f"The largest submodel, of {largest} feature(s), is taken: {suggestion.reason}.")
+            return largest
         if suggestion.size == 0:
-            notice(f"The first feature is kept so that work can go on, but {suggestion.reason}.")
-        return max(1, suggestion.size)
+            notice(f"No feature is selected: {suggestion.reason}.")
+        return suggestion.size
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -135,9 +136,11 @@ def default_names(n_features: int) -> tuple[str, ...]:
 
 def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     names = tuple(str(column) for column in X.columns)
-    repeated = sorted({column for column in names if names.count(column) > 1})
+    repeated = sorted(column for column, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"`{name}` has several columns called {', '.join(repeated)}. Give each its own name.")
+    if _holds_plain_floats(X):
+        return np.array(X.to_numpy(), dtype=float, order="C"), names
     columns, not_numeric = [], []
     for label, column in zip(names, X.columns, strict=True):
         try:
@@ -150,6 +153,12 @@ def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
             "Drop them or encode them as numbers (for example with pandas.get_dummies)."
         )
     return np.column_stack(columns) if columns else np.empty((len(X), 0)), names
+
+
+def _holds_plain_floats(X: Any) -> bool:
+    """Whether every column of a frame of pandas is of NumPy's float64, so that all can be read at once."""
+    kinds: Any = getattr(X, "dtypes", None)
+    return X.shape[1] > 0 and hasattr(kinds, "unique") and all(kind == np.float64 for kind in kinds.unique())
 
 
 def _series_values(column: Any, name: str) -> Any:

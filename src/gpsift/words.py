@@ -7,6 +7,8 @@ from typing import Any
 
 # What the scores of a measure are, by its name.
 MEANINGS: Mapping[str, str] = {"KL": "strength of reaction", "VAR": "variance of the mean"}
+# Of a feature that a model has switched off, in place of its score.
+NOT_USED = "not used"
 
 
 def listed(names: Iterable[Any], most: int | None = 8) -> str:
@@ -26,3 +28,12 @@ def meaning(measure: str) -> str:
     ('strength of reaction', 'relevance')
     """
     return MEANINGS.get(measure.partition("(")[0], "relevance")
+
+
+def others_not_used(n: int) -> str:
+    """The end of a table of features, for those that are switched off.
+
+    >>> others_not_used(9994)
+    'and 9,994 others, not used'
+    """
+    return f"and {n:,} {'other' if n == 1 else 'others'}, {NOT_USED}"

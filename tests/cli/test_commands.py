@@ -67,6 +67,17 @@ def test_rank_prints_columns_in_their_order(folder):
     assert "'sample' was left out" in " ".join(out.split())
 
 
+def test_columns_are_switched_on_one_by_one(folder):
+    out = " ".join(run(folder, "rank", "measurements.csv", "--target", "yield", "--hyper", "sift").stdout.split())
+    assert "Columns were switched on one by one" in out
+    assert "not used" in out
+    found = answer(folder, "select", "measurements.csv", "--target", "yield", "--hyper", "sift")
+    used = {each["feature"]: each["used"] for each in found["rankings"]["KL"]["columns"]}
+    assert used["temperature"]
+    assert not used["noise"]
+    assert "temperature" in found["selected"]
+
+
 def test_rank_as_json(folder):
     found = answer(folder, "rank", "measurements.csv", "-t", "yield")
     assert found["schema"] == "gpsift-answer/1"

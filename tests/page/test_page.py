@@ -247,7 +247,7 @@ def test_a_search_that_was_not_made_says_why():
     unsearched = Finding(FindingKind.NOT_SEARCHED, {"n_columns": "<many>", "most": 300})
     analysis = replace(page_cases.regression(), path=None, unsearched=unsearched)
     words = Outline(page_text(analysis)).words("sizes")
-    assert "No submodels were searched: there are <many> columns, more than 300." in words
+    assert "No submodels were searched: this order tries every column, and there are <many>, more than 300." in words
     assert "gpsift select" not in words
 
 

@@ -10,11 +10,15 @@ import numpy as np
 from gpsift.findings import Finding, FindingKind
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.hyper.nuts import advice
+from gpsift.input_moments import standard_units
 from gpsift.tabular import Prepared
+from gpsift.user_arrays import column_sd
 
 CORRELATED = 0.9
 # Fewer rows than this for each column make any ranking shaky.
 ROWS_PER_COLUMN = 5
+# Columns whose correlations with all others are held at once.
+BLOCK = 500
 
 
 def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -24,7 +28,7 @@ def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Find
         *_trouble_of_the_search(model, table),
         *_odd_inputs(model, table),
         *_sampler_trouble(model),
-        *_correlated(table),
+        *_correlated(model, table),
         *_few_rows(table),
         *notes,
     )
@@ -58,22 +62,49 @@ def _sampler_trouble(model: FittedGP | DrawnGP) -> list[Finding]:
     return [Finding(FindingKind.SAMPLER_TROUBLE, {"trouble": trouble}) for trouble in advice(model.diagnostics)]
 
 
-def _correlated(table: Prepared) -> list[Finding]:
-    """Pairs of columns of which one can stand in for the other; indicators of one category are no news."""
-    owner = table.owner
-    varying = table.X.loc[:, table.X.std() > 0]
-    r = np.corrcoef(varying.to_numpy(), rowvar=False) if varying.shape[1] > 1 else np.ones((1, 1))
-    first, second = np.nonzero(np.triu(np.abs(r) > CORRELATED, k=1))
-    names = list(varying.columns)
+def _correlated(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
+    """Pairs of columns of which one can stand in for the other, and one of which at least the model uses.
+
+    Indicators of one category are no news.
+    """
+    owner, names = table.owner, list(table.X.columns)
+    used = used_columns(model)
     pairs = sorted(
         (
-            (names[i], names[j], float(r[i, j]))
-            for i, j in zip(first, second, strict=True)
+            (names[i], names[j], r)
+            for i, j, r in correlated_pairs(table.X.to_numpy(), used, CORRELATED)
             if owner[names[i]] != owner[names[j]]
         ),
         key=lambda pair: -abs(pair[2]),
     )
     return [Finding(FindingKind.COLUMNS_GO_TOGETHER, {"pairs": tuple(pairs)})] if pairs else []
+
+
+def used_columns(model: FittedGP | DrawnGP) -> tuple[int, ...]:
+    """The columns that a model, or one of its draws, uses."""
+    members = model.members if isinstance(model, DrawnGP) else (model,)
+    return tuple(sorted({column for member in members for column in member.used}))
+
+
+def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> list[tuple[int, int, float]]:
+    """Pairs of one of these columns with any column whose correlation exceeds `least` in size, each pair once.
+
+    A block of columns at a time beside all others, so that memory does not grow with the square of their number.
+    """
+    center, sd = X.mean(axis=0), column_sd(X)
+    Z = standard_units(X, center, sd)
+    chosen = np.array(columns, dtype=int)
+    is_chosen = np.zeros(X.shape[1], dtype=bool)
+    is_chosen[chosen] = True
+    found = []
+    for start in range(0, chosen.size, BLOCK):
+        block = chosen[start : start + BLOCK]
+        r = Z[:, block].T @ Z / len(Z)
+        for k, j in zip(*np.nonzero(np.abs(r) > least), strict=True):
+            i = int(block[k])
+            if i != j and (i < j or not is_chosen[j]):
+                found.append((min(i, int(j)), max(i, int(j)), float(r[k, j])))
+    return sorted(found)
 
 
 def _few_rows(table: Prepared) -> list[Finding]:

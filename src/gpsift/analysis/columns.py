@@ -34,7 +34,7 @@ def leaders(ranking: Ranking) -> list[str]:
 def odd_columns(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
     """All findings about single columns, in the order of the leading ranking."""
     leading = next(iter(rankings.values()))
-    found = [*disagreements(rankings), *matter_for_few(leading)]
+    found = [*disagreements(rankings), *matter_for_few(leading), *came_close(leading)]
     places = {name: place for place, name in enumerate(leading.names[j] for j in leading.order)}
     return tuple(sorted(found, key=lambda finding: places[finding.data["column"]]))
 
@@ -46,11 +46,13 @@ def disagreements(rankings: Mapping[str, Ranking]) -> list[Finding]:
     ard, leading = rankings["ARD"], next(iter(rankings.values()))
     others = {label: ranking for label, ranking in rankings.items() if label != "ARD"}
     apart = max(DISAGREE_PLACES, DISAGREE_SHARE * len(ard.names))
+    relative = {label: _relative(each, root=label == "VAR") for label, each in rankings.items()}
+    ranks = {label: dict(zip(each.names, each.ranks.tolist(), strict=True)) for label, each in rankings.items()}
     found = []
-    for name in [name for name in leading.names if name in ard.names]:
-        by_ard, place = _relative(ard, name), _place(ard, name)
-        places = {label: _place(each, name) for label, each in others.items()}
-        shares = {label: _relative(each, name, root=label == "VAR") for label, each in others.items()}
+    for name in [name for name in leading.names if name in ranks["ARD"]]:
+        by_ard, place = relative["ARD"][name], ranks["ARD"][name]
+        places = {label: ranks[label][name] for label in others}
+        shares = {label: relative[label][name] for label in others}
         above = all(by_ard > DISAGREE_FACTOR * shares[label] and place <= places[label] - apart for label in others)
         below = all(shares[label] > DISAGREE_FACTOR * by_ard and place >= places[label] + apart for label in others)
         if (above and by_ard >= MATTERS) or (below and max(shares.values()) >= MATTERS):
@@ -75,11 +77,13 @@ def matter_for_few(ranking: Ranking) -> list[Finding]:
     ]
 
 
-def _relative(ranking: Ranking, name: str, *, root: bool = False) -> float:
-    score, largest = ranking.scores[ranking.names.index(name)], ranking.scores.max()
-    relative = float(score / largest) if largest > 0 else 0.0
-    return float(np.sqrt(relative)) if root else relative
+def came_close(ranking: Ranking) -> list[Finding]:
+    """Columns that are not used, but would be switched on next."""
+    return [Finding(FindingKind.CAME_CLOSE, {"column": name, "slope": slope}) for name, slope in ranking.close.items()]
 
 
-def _place(ranking: Ranking, name: str) -> int:
-    return int(ranking.ranks[ranking.names.index(name)])
+def _relative(ranking: Ranking, *, root: bool) -> dict[str, float]:
+    """Scores beside the largest, by column; of a squared measure their roots."""
+    largest = ranking.scores.max()
+    relative = ranking.scores / largest if largest > 0 else np.zeros_like(ranking.scores)
+    return dict(zip(ranking.names, (np.sqrt(relative) if root else relative).tolist(), strict=True))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpsift.analysis.columns import odd_columns
+from gpsift.analysis.switched import Step, switched_on
 from gpsift.findings import Finding, told
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.results import Path, Ranking, Stability
@@ -105,9 +106,23 @@ class Analysis:
         return tuple(self.path.units(self.path.suggestion.size))
 
     @cached_property
+    def told(self) -> Mapping[str, Ranking]:
+        """The rankings of the columns that deserve a line each: those that are used, and those that came close."""
+        leading = self.leading
+        if leading.n_told == len(leading.names):
+            return self.rankings
+        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
+        return {label: _of_names(ranking, names) for label, ranking in self.rankings.items()}
+
+    @cached_property
     def odd_columns(self) -> tuple[Finding, ...]:
         """What is odd about single columns, in the order of the leading ranking."""
-        return odd_columns(self.rankings)
+        return odd_columns(self.told)
+
+    @cached_property
+    def switched_on(self) -> tuple[Step, ...] | None:
+        """How columns were switched on one by one, in their order; None where they were not."""
+        return switched_on(self.model, self.groups)
 
     @property
     def n_first(self) -> int:
@@ -126,3 +141,10 @@ class Analysis:
     def class_probabilities(mean: np.ndarray) -> np.ndarray:
         """Predictive means of classes as one probability a class, (n, C)."""
         return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
+
+
+def _of_names(ranking: Ranking, names: Sequence[str]) -> Ranking:
+    """What a ranking says of some columns, as far as it has them."""
+    place = {name: j for j, name in enumerate(ranking.names)}
+    known = [name for name in names if name in place]
+    return ranking.of_columns([place[name] for name in known], known)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpsift.analysis.record import Analysis
-from gpsift.results import Prediction
+from gpsift.results import Prediction, Ranking
 
 MOST_ROWS = 2000
 # Rows times columns that are shown: about 3 MB of text.
@@ -17,7 +17,10 @@ MOST_CELLS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of the leading ranking, or m of them."""
+    """The rows of the leading ranking, or m of them, with the columns that are used.
+
+    Where none is used, those that came close are there.
+    """
 
     places: np.ndarray  # which of the ranking's points they are
     total: int  # points of the ranking
@@ -46,14 +49,14 @@ class Rows:
 
 def rows_of(analysis: Analysis) -> Rows | None:
     """The rows of the leading ranking, thinned where there are many; None if it has no pointwise scores."""
-    ranking = analysis.leading
+    ranking = next(iter(analysis.told.values()))
     if ranking.pointwise is None:
         return None
-    total, p = ranking.pointwise.shape
-    places = thinned(total, p, analysis.seed)
-    order = ranking.order
+    total = len(ranking.pointwise)
+    order = np.array([j for j in ranking.order if ranking.is_used(j)] or ranking.order)
+    places = thinned(total, len(order), analysis.seed)
     positions = ranking.rows[places]
-    values = [_column(analysis, int(j), places) for j in order]
+    values = [_column(analysis, ranking, int(j), places) for j in order]
     shares = ranking.mean_shares
     inputs = analysis.X.iloc[positions]
     return Rows(
@@ -90,9 +93,8 @@ def shade(values: pd.Series) -> np.ndarray:
     return np.full(places.shape, 0.5) if high == low else np.nan_to_num((places - low) / (high - low), nan=0.5)
 
 
-def _column(analysis: Analysis, j: int, places: np.ndarray) -> pd.Series:
+def _column(analysis: Analysis, ranking: Ranking, j: int, places: np.ndarray) -> pd.Series:
     """The user's values of a unit of the ranking; of a group that is no column, its coordinate."""
-    ranking = analysis.leading
     name = ranking.names[j]
     if name in analysis.rows.columns:
         return analysis.rows[name].iloc[ranking.rows[places]].reset_index(drop=True)

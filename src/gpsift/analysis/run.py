@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.analysis.cautions import cautions_of
+from gpsift.analysis.cautions import cautions_of, used_columns
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
 from gpsift.findings import Finding, FindingKind
@@ -26,7 +26,7 @@ from gpsift.results import Path, Ranking, Stability
 from gpsift.selection.data import Data
 from gpsift.selection.held_out import Folds
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
-from gpsift.selection.search import planned, searched
+from gpsift.selection.search import planned, searched, told_units
 from gpsift.selection.stability import stability
 from gpsift.selection.units import Features
 from gpsift.sparse import Sparse
@@ -38,8 +38,10 @@ MOST_ROWS_OF_A_SEARCH = 1000
 # Sparse inference takes about a minute on this many.
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
-MOST_COLUMNS_OF_A_SEARCH = 300
-# VAR conditions every column on all others: a third power of the columns, half a minute at 5000.
+# All length-scales at once are too many to be searched for, and orders that try every column take too many fits. A
+# model whose columns are switched on one by one has no such limit.
+MANY_COLUMNS = 300
+# VAR conditions every column that is used on all others: a third power of the columns, half a minute at 5000.
 MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
@@ -74,7 +76,8 @@ def analyse(
     likelihood : str, optional
         As in `GP`; by default what goes with the task.
     hyper : Hyper, optional
-        `MAP()` by default: with many columns for few rows, maximum likelihood overfits.
+        `MAP()` by default: with many columns for few rows, maximum likelihood overfits. `Sift()` for tables with more
+        than some dozen columns, up to tens of thousands.
     reading : Reading
         How the table is read: columns to leave out, categories, missing values, how many rows.
     seed : int
@@ -110,6 +113,7 @@ def analyse(
     task = _Fits(table, model, fitted, read_order(measure), seed, work, work.folder())
     with share_bar("ranking", work.progress):
         rankings, known = task.rankings(notes)
+    notes[:0] = [task.many_at_once] if task.many_at_once else []
     unsearched = task.too_many_columns if selection else None
     notes += [unsearched] if unsearched else []
     path = task.path(selection, known, notes) if selection and not unsearched else None
@@ -151,7 +155,9 @@ def _within_reach(
 ) -> tuple[Prepared, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
     n = len(table.y)
-    may_be_sparse = ranks_only and model.likelihood == "gaussian" and not isinstance(model.hyper, NUTS)
+    may_be_sparse = (
+        ranks_only and model.likelihood == "gaussian" and not (isinstance(model.hyper, NUTS) or model.hyper.switches)
+    )
     if not ranks_only:
         limit = most_rows or MOST_ROWS_OF_A_SEARCH
     else:
@@ -184,18 +190,25 @@ class _Fits:
         return Features(groups=self.table.groups, categorical=list(self.table.groups))
 
     @property
+    def many_at_once(self) -> Finding | None:
+        """That many columns were not switched on one by one, where they were not."""
+        n_columns = len(self.table.columns)
+        if n_columns <= MANY_COLUMNS or self.model.hyper.switches:
+            return None
+        return Finding(FindingKind.MANY_COLUMNS, {"n_columns": n_columns})
+
+    @property
     def too_many_columns(self) -> Finding | None:
         """Why no submodels are searched, where they are not."""
-        n_columns = len(self.table.columns)
-        if n_columns <= MOST_COLUMNS_OF_A_SEARCH:
+        if self.many_at_once is None or type(self.order) is Ranked:
             return None
-        return Finding(FindingKind.NOT_SEARCHED, {"n_columns": n_columns, "most": MOST_COLUMNS_OF_A_SEARCH})
+        return Finding(FindingKind.NOT_SEARCHED, {"n_columns": len(self.table.columns), "most": MANY_COLUMNS})
 
     def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
         """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
-        if self.table.X.shape[1] <= MOST_COLUMNS_OF_VAR:
+        if len(used_columns(self.fitted)) <= MOST_COLUMNS_OF_VAR:
             beside.insert(0, VAR())
         elif not isinstance(first, VAR):
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
@@ -212,13 +225,12 @@ class _Fits:
                 found[type(each).__name__] = unit_ranking(self.fitted, units, each)
         if type(self.order) is not Ranked:
             return found, None
-        scores = [float(value) for value in leading.scores]
-        return found, Ordered(units.ordered(scores), scores, notices=tuple(messages(caught)))
+        return found, Ordered.by(leading, units, messages(caught))
 
     def path(self, selection: Selection, known: Ordered | None, notes: list[Finding]) -> Path:
         """Submodels of growing size, as far as that is feasible; where it ends is noted."""
-        n_columns = len(self.table.columns)
-        largest = min(LARGEST_PATH, n_columns)
+        n_columns, units = len(self.table.columns), self.features.units(self.fitted.inputs.names)
+        largest = min(LARGEST_PATH, told_units(self.fitted, units))
         if largest < n_columns:
             notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
@@ -230,7 +242,7 @@ class _Fits:
             cv=cv,
             model=self.model,
             reference=self.fitted,
-            units=self.features.units(data.names),
+            units=units,
         )
         return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule)
 

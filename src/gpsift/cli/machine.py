@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ def as_json(analysis: Analysis) -> str:
         },
         "rankings": {name: _ranking(ranking) for name, ranking in analysis.rankings.items()},
     }
+    if analysis.switched_on is not None:
+        record["switched_on"] = [asdict(step) for step in analysis.switched_on]
     if analysis.path is not None:
         record["path"] = _path(analysis.path)
         record["selected"] = None if analysis.selected is None else list(analysis.selected)
@@ -83,6 +86,8 @@ def _head(analysis: Analysis) -> dict[str, Any]:
 
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     frame = ranking.to_frame()
+    if ranking.used is None:
+        frame["used"] = True
     return {"measure": ranking.measure, "units": ranking.units, "columns": frame.to_dict(orient="records")}
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from gpsift.gp import MAP, ML2, NUTS
+from gpsift.hyper import Sift
 from gpsift.hyper.choices import Hyper
 from gpsift.relevance import VAR, Measure, read_measure
 from gpsift.relevance.named import MeasureName
@@ -44,12 +45,15 @@ class HyperChoice(StrEnum):
 
     MAP = "map"
     ML2 = "ml2"
+    SIFT = "sift"
     NUTS = "nuts"
 
     def made(self, seed: int, *, quiet: bool) -> Hyper:
         """The object of that name; the sampler shows its progress where someone sees it."""
         if self is HyperChoice.NUTS:
             return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
+        if self is HyperChoice.SIFT:
+            return Sift(prior=MAP(starts=1, seed=seed))
         return MAP(seed=seed) if self is HyperChoice.MAP else ML2(seed=seed)
 
 
@@ -92,8 +96,8 @@ HyperOption = Annotated[
     HyperChoice,
     typer.Option(
         "--hyper",
-        help="How hyperparameters are found: map, the most probable; ml2, maximum likelihood; nuts, sampled, which "
-        "gives intervals.",
+        help="How hyperparameters are found: map, the most probable; ml2, maximum likelihood; sift, columns switched "
+        "on one by one, for wide tables; nuts, sampled, which gives intervals.",
     ),
 ]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]

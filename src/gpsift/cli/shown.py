@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,12 @@ from rich.table import Table
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.explained import Explanation
+from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
-from gpsift.findings import told
+from gpsift.findings import FindingKind, told
 from gpsift.results import Path, Ranking, Stability
-from gpsift.words import meaning
+from gpsift.words import NOT_USED, meaning
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
@@ -33,22 +34,22 @@ Cells = tuple[str, Callable[[int], str]]
 def show_one_ranking(ranking: Ranking, what: str, console: Console) -> None:
     """A ranking by itself."""
     console.print(f"{escape(what)}.")
-    _show_rankings({ranking.measure.split("(")[0]: ranking}, console)
+    shown = ranking.order[: ranking.n_told].tolist()
+    told = ranking.of_columns(shown, [ranking.names[j] for j in shown])
+    _show_rankings({ranking.measure.split("(")[0]: told}, console, ranking.rest_told)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """The columns in their order, one measure beside the other; where that was asked, how many are enough."""
     _say_what(analysis, console)
-    _show_rankings(analysis.rankings, console)
+    _show_rankings(analysis.told, console, analysis.leading.rest_told)
     _say_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
         suggestion = analysis.path.suggestion
         assert suggestion is not None
         chosen = analysis.selected
-        answer = (
-            "No size qualifies" if chosen is None else f"Enough: {', '.join(map(_short, chosen)) or 'no column at all'}"
-        )
+        answer = "No size qualifies" if chosen is None else f"Enough: {', '.join(map(_short, chosen)) or 'no column'}"
         reason = suggestion.reason.replace("+-", "±")
         console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
@@ -116,7 +117,7 @@ def _say_what(analysis: Analysis, console: Console) -> None:
     quality = analysis.model.quality
     n_columns = len(analysis.leading.names)
     console.print(
-        f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns} {'column' if n_columns == 1 else 'columns'} "
+        f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns:,} {'column' if n_columns == 1 else 'columns'} "
         f"to explain [bold]{escape(analysis.target)}[/bold] ({analysis.task})."
     )
     explained = f"explains {100 * quality.loo_r2:.0f} % of the variance; " if analysis.task == "regression" else ""
@@ -126,21 +127,31 @@ def _say_what(analysis: Analysis, console: Console) -> None:
         f"{'is ' if explained else ''}{abs(quality.elpd_diff):.0f} ± {quality.diff_se:.0f} {where} that of a model "
         "without inputs."
     )
+    if analysis.switched_on is not None:
+        console.print(escape(switching_told(analysis.switched_on)))
 
 
-def _show_rankings(rankings: Mapping[str, Ranking], console: Console) -> None:
-    """One table, with as much in it as the terminal has room for."""
+def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequence[str]) -> None:
+    """One table, with as much in it as the terminal has room for; `rest` is a line for the columns not in it."""
     name, leading = next(iter(rankings.items()))
     parts = _parts_of(rankings)
     keeps = [set(parts).difference(LEAST_NEEDED[:n]) for n in range(len(LEAST_NEEDED) + 1)]
     beside = ([cells for part in parts if part in kept for cells in parts[part]] for kept in keeps)
     kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
+    for line in rest:
+        console.print(f"     {line}\n")
     split = ", beside it how much of that moves mean and variance of the prediction"
     split = split if "shares" in kept and leading.terms else ""
     share = f"; {SHARE}: of variance, each score by VAR as a part of their sum"
     share = share if "effects" in kept and parts["effects"] else ""
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
     console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
+    if leading.close:
+        next_ones = ", ".join(f"{_short(column)} ({slope:.1f})" for column, slope in leading.close.items())
+        console.print(
+            f"[dim]Next would be {escape(next_ones)}: in brackets the slope of the log evidence as the column enters, "
+            "in standard deviations under noise.[/dim]"
+        )
 
 
 def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
@@ -166,7 +177,8 @@ def _share(ranking: Ranking, leading: Ranking) -> Cells:
 
 
 def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
-    places = [ranking.names.index(name) for name in leading.names]
+    place = {name: j for j, name in enumerate(ranking.names)}
+    places = [place[name] for name in leading.names]
     scores, ranks = ranking.scores[places], ranking.ranks[places]
     if label == "VAR":
         return "√VAR", lambda j: f"{scores[j] ** 0.5:.3g}"
@@ -178,8 +190,10 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
     for heading, _ in beside:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for position, j in enumerate(leading.order[:MOST_ROWS_SHOWN], start=1):
-        cells = [cell(int(j)) for _, cell in beside]
-        table.add_row(str(position), escape(_short(leading.names[j])), f"{leading.scores[j]:.3g}", *cells)
+        is_used = leading.is_used(int(j))
+        cells = [cell(int(j)) if is_used else "" for _, cell in beside]
+        score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
+        table.add_row(str(position), escape(_short(leading.names[j])), score, *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:
         table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")
     return table
@@ -223,7 +237,8 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
 
 
 def _say_oddities(analysis: Analysis, console: Console) -> None:
-    for finding in analysis.odd_columns[:MOST_ODDITIES]:
+    odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
+    for finding in odd[:MOST_ODDITIES]:
         console.print(f"[bold]{escape(_short(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 

@@ -138,8 +138,9 @@ def stepped_features(X: np.ndarray, kernel: Kernel, names: Sequence[str]) -> tup
     """Features of few values between which the kernel all but vanishes."""
     found: dict[str, None] = {}
     for lengthscale in kernel.lengthscales:
-        for j, length in enumerate(np.broadcast_to(lengthscale, (X.shape[1],))):
-            levels = np.unique(X[:, j])
+        every = np.broadcast_to(lengthscale, (X.shape[1],))
+        for j in np.flatnonzero(np.isfinite(every)).tolist():  # the others are switched off
+            levels, length = np.unique(X[:, j]), every[j]
             if 1 < levels.size <= FEW_VALUES and np.diff(levels).min() > UNRELATED * length:
                 found[names[j]] = None
     return tuple(found)

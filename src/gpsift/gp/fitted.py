@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,13 +14,14 @@ from gpsift.arrays import Array, like, to_numpy
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import quality_sheet
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.choices import PER_FEATURE
 from gpsift.hyper.problem import parameter_names
-from gpsift.inference import Inferred
+from gpsift.inference import CoupledPosterior, Inferred
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
-from gpsift.reference import Reference
+from gpsift.reference import Reference, Switched
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.savable import Savable
@@ -29,7 +30,7 @@ from gpsift.user_arrays import read_features
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(Savable, Reference):
+class FittedGP(Savable, Switched, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -82,6 +83,35 @@ class FittedGP(Savable, Reference):
         if len(self.kernel.lengthscales) != 1 or self.kernel.lengthscales[0].size != self.inputs.n_features:
             return None
         return self.kernel.lengthscales[0] * self.scaling.x_scale
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """The columns that the model depends on: all but those that `Sift` left switched off."""
+        place = {name: j for j, name in enumerate(self.inputs.names)}
+        on = np.zeros(len(place), dtype=bool)
+        for (kind, feature), value in zip(
+            self.kernel.param_labels(self.inputs.names), self.kernel.log_params, strict=True
+        ):
+            if kind in PER_FEATURE:
+                on[slice(None) if feature is None else place[feature]] |= np.isfinite(value)
+        return tuple(np.flatnonzero(on).tolist())
+
+    @property
+    def close(self) -> Mapping[int, float]:
+        """Columns that `Sift` left switched off but would switch on next, with their slopes."""
+        sift = self.report.sift
+        return {} if sift is None else {self.inputs.names.index(name): slope for name, slope in sift.close}
+
+    def on_columns(self, columns: Sequence[int]) -> FittedGP | None:
+        chosen = list(columns)
+        if not isinstance(self.posterior, Posterior | CoupledPosterior) or self.inputs.X is None:
+            return None
+        posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
+        inferred = replace(self.inferred, posterior=posterior)
+        inputs = self.inputs.on_columns(chosen)
+        return replace(
+            self, posterior=posterior, inferred=inferred, scaling=self.scaling.on_columns(chosen), inputs=inputs
+        )
 
     @property
     def noise_var(self) -> np.ndarray | float:

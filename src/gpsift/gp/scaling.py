@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -33,6 +34,11 @@ class Scaling:
     def none(cls, X: np.ndarray) -> Self:
         """Leave everything as it is, but for constant columns."""
         return cls(np.zeros(X.shape[1]), np.where(constant_columns(X), np.inf, 1.0), 0.0, 1.0)
+
+    def on_columns(self, columns: Sequence[int]) -> Scaling:
+        """The same for some of the columns."""
+        chosen = list(columns)
+        return Scaling(self.x_center[chosen], self.x_scale[chosen], self.y_center, self.y_scale)
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         return (X - self.x_center) / self.x_scale

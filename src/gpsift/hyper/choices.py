@@ -26,9 +26,14 @@ class Hyper(ABC):
 
     searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
     samples: ClassVar[bool] = False  # whether it draws from their posterior
+    switches: ClassVar[bool] = False  # whether it leaves features switched off
 
     def with_one_start(self) -> Hyper:
         """The choice for a search that goes on from a known place, if it searches."""
+        return self
+
+    def for_chosen_features(self) -> Hyper:
+        """What takes its place in a submodel, whose features are chosen already."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:

@@ -3,9 +3,10 @@
 All length-scales at once are too many to be searched for when there are as many features as rows. The search begins
 with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log evidence
 (`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and the
-hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs. The path goes on for a few steps that do not pay, and the
-place on it with the largest log evidence less a toll for each feature is taken, which features that no longer pay then
-leave. The toll is the price of having been chosen among p. Features of a group come and go together, at one toll.
+hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs. The
+path goes on for a few steps that do not pay, and the place on it with the largest log evidence less a toll for each
+feature is taken, which features that no longer pay then leave. The toll is the price of having been chosen among p.
+Features of a group come and go together, at one toll.
 
 Where there are many rows the path is walked on a sample of them, and goes on with all as long as features pay there.
 """
@@ -71,6 +72,7 @@ class Sift(Hyper):
     """
 
     searches: ClassVar[bool] = True
+    switches: ClassVar[bool] = True
 
     toll: float | None = None
     max_active: int = 30
@@ -93,6 +95,9 @@ class Sift(Hyper):
     def with_one_start(self) -> MAP:
         """What goes on from a known place: a search of what is switched on there."""
         return self.prior.with_one_start()
+
+    def for_chosen_features(self) -> Hyper:
+        return self.prior
 
     def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]

@@ -42,6 +42,8 @@ def _enough(analysis: Analysis) -> Markup:
         return Markup("How many are enough was not searched")
     if names is None:
         return Markup("No smaller model on the path predicts as well as the one with all {}").format(path.n_units)
+    if not path.explains:
+        return Markup("None of the {} is shown to help").format(path.n_units)
     if not names:
         return Markup("None of the {} is needed to predict as well as all of them do").format(path.n_units)
     if len(names) == path.n_units:

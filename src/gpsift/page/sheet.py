@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.switched import in_vain_told, switching_told
 from gpsift.page.words import count, listed, number, percent, signed, tag, value_text
 
 TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}
@@ -53,12 +54,17 @@ def data_lines(analysis: Analysis) -> list[Line]:
     lines = [
         Line("Source", analysis.source),
         Line("Rows", f"{len(analysis.X):,}"),
-        Line("Columns", str(len(analysis.leading.names)), _categories(analysis)),
+        Line("Columns", f"{len(analysis.leading.names):,}", _categories(analysis)),
         Line("Target", tag(analysis.target), _target(analysis)),
         Line("Kernel", one.kernel.title),
         Line("Likelihood", noise + (" of known variance" if one.likelihood.knows_noise else "")),
         Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
     ]
+    if analysis.switched_on is not None:
+        steps = analysis.switched_on
+        n_on = len({column for step in steps if step.stays for column in step.columns})
+        remark = " ".join(filter(None, [switching_told(steps, None), in_vain_told(steps)]))
+        lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:
         found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members
         remark = f"r-hat {found['r_hat']:.2f}, effective sample size {found['ess']:.0f}"

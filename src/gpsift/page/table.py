@@ -10,7 +10,7 @@ from gpsift.analysis import Analysis
 from gpsift.findings import Finding, FindingKind
 from gpsift.page.words import aligned, number, percent
 from gpsift.results import Ranking
-from gpsift.words import meaning
+from gpsift.words import NOT_USED, meaning
 
 LEVEL = 0.9
 # This many reasons stand below the table; the others can be read by pointing at a flag.
@@ -61,6 +61,7 @@ class RelevanceTable:
     units: str
     columns: tuple[Column, ...]
     uneven: tuple[str, ...]
+    rest: tuple[str, ...] = ()  # a line for columns that have none of their own
 
     @property
     def has_shares(self) -> bool:
@@ -69,31 +70,33 @@ class RelevanceTable:
 
     @property
     def flagged(self) -> list[Column]:
-        """The first columns with something odd about them."""
-        return [column for column in self.columns if column.flags][:MOST_REASONS]
+        """The first columns that are used and have something odd about them."""
+        return [column for column in self.columns if column.flags and column.score.text != NOT_USED][:MOST_REASONS]
 
 
 def relevance_table(analysis: Analysis) -> RelevanceTable:
     """Everything that the rankings say of each column, side by side."""
-    leading, label = analysis.leading, next(iter(analysis.rankings))
+    label, leading = next(iter(analysis.told.items()))
     parts = [*_shares(leading), *_draws(analysis), *_effects(analysis), *_others(analysis), *_extremes(leading)]
-    odd = analysis.odd_columns
-    uneven = [each.data["column"] for each in odd if each.kind is FindingKind.MATTERS_FOR_FEW_ROWS]
+    odd: dict[str, list[Finding]] = {}
+    for each in analysis.odd_columns:
+        odd.setdefault(each.data["column"], []).append(each)
+    uneven = [each.data["column"] for each in analysis.odd_columns if each.kind is FindingKind.MATTERS_FOR_FEW_ROWS]
     largest = float(leading.scores.max()) or 1.0
     scores = _cells(leading.scores)
     columns = tuple(
         Column(
             name=leading.names[j],
             rank=place,
-            score=scores[j],
+            score=scores[j] if leading.is_used(j) else Cell(NOT_USED, 0.0),
             bars=tuple(
                 (term, round(100 * float(leading.scores[j] / largest * share[j]), 2))
                 for term, share in (leading.shares or {"mean": np.ones_like(leading.scores)}).items()
             ),
-            cells=tuple(cells[j] for _, cells in parts),
-            flags=tuple(each for each in odd if each.data["column"] == leading.names[j]),
+            cells=tuple(cells[j] if leading.is_used(j) else Cell("–", None) for _, cells in parts),
+            flags=tuple(odd.get(leading.names[j], ())),
         )
-        for place, j in enumerate(leading.order, start=1)
+        for place, j in enumerate(leading.order.tolist(), start=1)
     )
     return RelevanceTable(
         score=Head(label, f"{meaning(leading.measure).capitalize()} by {leading.measure}, {column_units(leading)}"),
@@ -102,16 +105,13 @@ def relevance_table(analysis: Analysis) -> RelevanceTable:
         units=column_units(leading),
         columns=columns,
         uneven=tuple(uneven),
+        rest=analysis.leading.rest_told,
     )
 
 
 def column_units(ranking: Ranking) -> str:
     """The units of the scores, in the words of the page: a feature is a column of the user's table."""
     return ranking.units.replace("feature", "column")
-
-
-def _place(ranking: Ranking, name: str) -> int:
-    return int(ranking.ranks[ranking.names.index(name)])
 
 
 def _cells(values: np.ndarray) -> list[Cell]:
@@ -136,7 +136,7 @@ def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
 
 def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     """Interval and probability of a place among the first, over the draws of the hyperparameters."""
-    leading = analysis.leading
+    leading = next(iter(analysis.told.values()))
     if leading.draws is None:
         return []
     k = analysis.n_first
@@ -148,9 +148,9 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
 
 def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     """The share of variance of each column, by the ranking whose scores are variances."""
-    names = analysis.leading.names
+    names = next(iter(analysis.told.values())).names
     parts = []
-    for ranking in analysis.rankings.values():
+    for ranking in analysis.told.values():
         if ranking.effect_shares is not None:
             shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
             head = Head(SHARE, f"Share of variance: the score by {ranking.measure} as a part of the sum of all")
@@ -160,9 +160,9 @@ def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
 
 def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     """The other rankings by name, the root of VAR so that it compares with the others, and the places of ARD."""
-    names = analysis.leading.names
+    names = next(iter(analysis.told.values())).names
     parts = []
-    for label, ranking in list(analysis.rankings.items())[1:]:
+    for label, ranking in list(analysis.told.items())[1:]:
         known = {name: j for j, name in enumerate(ranking.names)}
         scores = np.array([ranking.scores[known[name]] if name in known else np.nan for name in names])
         if label == "VAR":
@@ -172,7 +172,8 @@ def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
         title = f"Score by {ranking.measure}, {column_units(ranking)}"
         if label == "ARD":
             title = "Inverse length-scale, per standard deviation of the column"
-        places = [Cell(str(_place(ranking, n)), _place(ranking, n)) if n in known else Cell("–", None) for n in names]
+        ranks = ranking.ranks.tolist()
+        places = [Cell(str(ranks[known[n]]), ranks[known[n]]) if n in known else Cell("–", None) for n in names]
         parts.append((Head(label, title), _cells(scores)))
         parts.append((Head(f"{label} rank", f"Place by {ranking.measure}"), places))
     return parts

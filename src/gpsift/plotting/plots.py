@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift.words import meaning
+from gpsift.words import NOT_USED, meaning, others_not_used
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
 
     Beside those of VAR stand their shares of variance.
     """
-    chosen = _choose(ranking, features, MAX_BARS)
+    chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_told))
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
     places = np.arange(len(chosen))
     left = np.zeros(len(chosen))
@@ -40,12 +40,11 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
     if ranking.effect_shares is not None:
         ax.bar_label(bars, [f"{100 * share:.0f} %" for share in ranking.effect_shares[chosen]], padding=3)
         ax.margins(x=0.12)
-    ax.set_yticks(places, [short(ranking.names[j]) for j in chosen])
+    ax.set_yticks(places, [_label(ranking, j) for j in chosen])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
-    hidden = len(ranking.names) - len(chosen) if features is None else 0
-    ax.set_title(ranking.measure + (f" (the first {len(chosen)} of {len(ranking.names)})" if hidden else ""))
+    ax.set_title(ranking.measure + (_hidden(ranking, len(chosen)) if features is None else ""))
     if ranking.terms:
         ax.legend(frameon=False, loc="lower right")
     ax.spines[["top", "right"]].set_visible(False)
@@ -60,7 +59,8 @@ def pointwise_relevance(
 
     if ranking.pointwise is None:
         raise ValueError(f"{ranking.measure} has no pointwise values; use KL() or VAR().")
-    chosen = _choose(ranking, features, 1 if ax is not None else MAX_PANELS)
+    n_used = len(ranking.names) if ranking.used is None else int(ranking.used.sum())
+    chosen = _choose(ranking, features, 1 if ax is not None else min(MAX_PANELS, max(n_used, 1)))
     top = 1.05 * float(ranking.pointwise[:, chosen].max()) or 1.0
     if ax is not None:
         if len(chosen) != 1:
@@ -90,6 +90,19 @@ def _draw_points(ax: Axes, ranking: Ranking, j: int) -> None:
     members = ranking.details.get("groups", {}).get(ranking.names[j], ())
     ax.set_xlabel(short(ranking.names[j]) + (" (first principal coordinate)" if len(members) > 1 else ""))
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _label(ranking: Ranking, j: int) -> str:
+    return short(ranking.names[j]) if ranking.is_used(j) else f"{short(ranking.names[j])} ({NOT_USED})"
+
+
+def _hidden(ranking: Ranking, n_shown: int) -> str:
+    """What the title says of features without a bar."""
+    if n_shown == len(ranking.names):
+        return ""
+    if n_shown == ranking.n_told:
+        return f" ({others_not_used(len(ranking.names) - n_shown)})"
+    return f" (the first {n_shown} of {len(ranking.names)})"
 
 
 def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -> list[int]:

@@ -52,7 +52,7 @@ def group_coordinates(points: Points, groups: Groups) -> np.ndarray:
     X = points.X
     if all(len(group) == 1 for group in groups):
         return X
-    sd, center = feature_scale(points, "sd"), points.inputs.moments.center
+    sd, center = feature_scale(points, "sd"), points.inputs.center
     coordinates = np.empty((len(X), len(groups)))
     for k, group in enumerate(groups):
         columns = list(group)
@@ -67,5 +67,5 @@ def group_coordinates(points: Points, groups: Groups) -> np.ndarray:
 
 def _principal_axes(points: Points, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, ascending, and eigenvectors of the correlation matrix; a constant column correlates with nothing."""
-    variances, axes = np.linalg.eigh(points.inputs.moments.correlation[np.ix_(group, group)])
+    variances, axes = np.linalg.eigh(points.inputs.correlation_of(group))
     return np.maximum(variances, 0.0), axes

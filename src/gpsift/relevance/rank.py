@@ -20,7 +20,8 @@ from gpsift.relevance.groups import group_coordinates
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.named import read_measure
 from gpsift.relevance.points import RankedPoints
-from gpsift.relevance.scored import ScoredUnits, relevance_of
+from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.switched import relevance_of_used, used_units
 from gpsift.results import Ranking
 from gpsift.threads import blas_threads_for
 from gpsift.version import __version__
@@ -91,7 +92,7 @@ def rank(
     if model.explains is False:
         notice(NOTHING_EXPLAINED)
     with blas_threads_for(len(where) if inputs.X is None else len(inputs.X)):
-        found = [relevance_of(measure, each, where, units) for each in _members(model)]
+        found = [relevance_of_used(measure, each, where, units) for each in _members(model)]
     first = found[0]
     for message in first.notices:
         notice(message)
@@ -102,6 +103,7 @@ def rank(
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
     draws = np.array(scores)
+    used, close = used_units(model, units)
     return Ranking(
         measure=measure.label,
         scores=draws.mean(axis=0),
@@ -120,6 +122,8 @@ def rank(
             **_details_of_units(units, inputs, groups),
         },
         draws=draws if model.draws else None,
+        used=used,
+        close=close,
     )
 
 

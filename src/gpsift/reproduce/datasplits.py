@@ -116,7 +116,10 @@ def sampled_reference(train: Data, test: Data, model: GP) -> Result:
     with Notices():
         fitted = fit_submodel(train, model, columns, parent=None, starts=None)
         assert isinstance(fitted, DrawnGP)
-        return {**_metrics(SubmodelFit.of(fitted, columns, test), test, model), **dict(fitted.diagnostics)}
+        return {
+            **_metrics(SubmodelFit.of(fitted, columns, test, len(train.names)), test, model),
+            **dict(fitted.diagnostics),
+        }
 
 
 def _fit_full(train: Data, model: GP) -> FittedGP:
@@ -131,7 +134,7 @@ def _curves(
     """Metrics of the submodels along each order; methods that agree on a set of features share its fit."""
     parent, known = as_parent(full, model.hyper), {}
     everything = tuple(range(len(train.names)))
-    known[everything] = _metrics(SubmodelFit.of(full, everything, test), test, model)
+    known[everything] = _metrics(SubmodelFit.of(full, everything, test, len(train.names)), test, model)
     curves: dict[str, list[dict[str, float]]] = {}
     for name, order in orders.items():
         curves[name] = []
@@ -139,7 +142,7 @@ def _curves(
             columns = tuple(sorted(order[:size]))
             if columns not in known:
                 fitted = fit_submodel(train, model, columns, parent=parent, starts=SUBMODEL_STARTS)
-                known[columns] = _metrics(SubmodelFit.of(fitted, columns, test), test, model)
+                known[columns] = _metrics(SubmodelFit.of(fitted, columns, test, len(train.names)), test, model)
             curves[name].append({"size": size, **known[columns]})
     return curves
 

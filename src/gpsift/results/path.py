@@ -60,6 +60,9 @@ class Path(Savable):
         How many units are enough, by the rule of one standard error; other rules by `suggest_size`.
     notices : tuple of str
         What the fit and the ranking of all rows warned of.
+    explains : bool
+        Whether the full model, or a submodel, predicts better than no inputs by more than fitting noise would give. If
+        not, no feature is shown to help.
     unconverged : int
         In how many submodels the search for hyperparameters did not converge.
     details : mapping
@@ -85,6 +88,7 @@ class Path(Savable):
     fold_orders: tuple[np.ndarray, ...] = ()
     suggestion: Suggestion | None = None
     notices: tuple[str, ...] = ()
+    explains: bool = True
     unconverged: int = 0
     details: Mapping[str, Any] = field(default_factory=dict)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,15 @@ class Quality:
         likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all.
         """
         return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
+
+    def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
+        """Whether the inputs help if they were chosen by looking at the target: the choice is paid for, too.
+
+        There are `n_all` over `n_features` ways to choose; the logarithm of their number is what the best of as many
+        fits to noise may gain.
+        """
+        ways = float(gammaln(n_all + 1) - gammaln(n_features + 1) - gammaln(n_all - n_features + 1))
+        return self.explains and (self.n_searched == 0 or self.evidence_gain > self.n_searched + ways)
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.savable import Savable
+from gpsift.words import NOT_USED, others_not_used
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +49,12 @@ class Ranking(Savable):
         The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
         The scores of each draw of the hyperparameters, where those were drawn; `scores` is then their mean.
+    used : array (p,) of bool, or None
+        Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
+        model uses all of them, as far as is known.
+    close : mapping of str to float
+        Features that are not used but would be next, with the slope of the log evidence as they enter in standard
+        deviations under noise.
     """
 
     measure: str
@@ -60,10 +67,33 @@ class Ranking(Savable):
     terms: Mapping[str, np.ndarray] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     draws: np.ndarray | None = None
+    used: np.ndarray | None = None
+    close: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def order(self) -> np.ndarray:
-        return np.argsort(-self.scores, kind="stable")
+        if self.used is None:
+            return np.argsort(-self.scores, kind="stable")
+        slopes = np.array([self.close.get(name, -np.inf) for name in self.names])
+        return np.lexsort((-slopes, ~self.used, -self.scores))
+
+    @property
+    def n_told(self) -> int:
+        """How many features of the order deserve a line each: those that are used and those that came close."""
+        return len(self.names) if self.used is None else int(self.used.sum()) + len(self.close)
+
+    @property
+    def rest_told(self) -> tuple[str, ...]:
+        """A line for all other features, which are not used; none where there are no others."""
+        n_others = len(self.names) - self.n_told
+        return (others_not_used(n_others),) if n_others else ()
+
+    def is_used(self, j: int) -> bool:
+        """Whether the model uses feature j, as far as is known."""
+        return self.used is None or bool(self.used[j])
+
+    def _score_text(self, j: int) -> str:
+        return f"{self.scores[j]:.4g}" if self.is_used(j) else NOT_USED
 
     @property
     def ranks(self) -> np.ndarray:
@@ -136,6 +166,7 @@ class Ranking(Savable):
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
         """What this ranking says of some of its features, under other names."""
         chosen = list(columns)
+        new_name = {self.names[j]: name for j, name in zip(chosen, names, strict=True)}
         return replace(
             self,
             names=tuple(names),
@@ -144,10 +175,12 @@ class Ranking(Savable):
             points=self.points[:, chosen],
             terms={name: values[:, chosen] for name, values in self.terms.items()},
             draws=None if self.draws is None else self.draws[:, chosen],
+            used=None if self.used is None else self.used[chosen],
+            close={new_name[name]: slope for name, slope in self.close.items() if name in new_name},
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each feature, the most relevant first."""
+        """A data frame with a row for each feature, the most relevant first; whether it is used, where some are not."""
         import pandas as pd
 
         columns: dict[str, Any] = {"feature": self.names, "score": self.scores, "rank": self.ranks}
@@ -162,6 +195,8 @@ class Ranking(Savable):
             columns["share"] = self.effect_shares
         if self.draws is not None:
             columns["lower"], columns["upper"] = self.interval().T
+        if self.used is not None:
+            columns["used"] = self.used
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def to_shap(self) -> Any:
@@ -212,22 +247,23 @@ class Ranking(Savable):
         return drawings[kind](self, features=features, ax=ax)
 
     def __repr__(self) -> str:
-        width = max(len("feature"), *(len(name) for name in self.names))
+        width = max(len("feature"), *(len(self.names[j]) for j in self.order[: self.n_told]))
         lines = [f"Ranking by {self.measure} of {len(self.names)} features, {self.units}"]
         lines.append(f"  rank  {'feature':<{width}}  {'score':>10}")
-        for position, j in enumerate(self.order, start=1):
-            lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {self.scores[j]:>10.4g}")
-        return "\n".join(lines)
+        for position, j in enumerate(self.order[: self.n_told], start=1):
+            lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {self._score_text(int(j)):>10}")
+        return "\n".join([*lines, *(f"        {rest}" for rest in self.rest_told)])
 
     def _repr_html_(self) -> str:
         largest = float(self.scores.max()) or 1.0
         rows = []
-        for position, j in enumerate(self.order, start=1):
+        for position, j in enumerate(self.order[: self.n_told], start=1):
             bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * self.scores[j] / largest:.1f}%'></div>"
             rows.append(
                 f"<tr><td>{position}</td><td style='text-align:left'>{escape(self.names[j])}</td>"
-                f"<td>{self.scores[j]:.4g}</td><td style='width:12em'>{bar}</td></tr>"
+                f"<td>{self._score_text(int(j))}</td><td style='width:12em'>{bar}</td></tr>"
             )
+        rows += [f"<tr><td></td><td style='text-align:left' colspan='3'>{rest}</td></tr>" for rest in self.rest_told]
         caption = escape(f"{self.measure}, {self.units}")
         head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
         return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -46,10 +46,16 @@ class Verdict:
     se: float | None = None  # of `diff`
     of: str = "elpd"  # what a share is a share of; or "kl"
     gain: float = np.inf
+    explains: bool = True  # whether any model of the path does; if not, the smallest is enough
 
     @property
     def reason(self) -> str:
         """In words."""
+        if not self.explains:
+            return (
+                "no feature is shown to help: neither the reference nor a submodel predicts better than no inputs, or "
+                "not by more than fitting noise would give"
+            )
         if self.gain <= 0 and self.of == "elpd":
             return f"{self.baseline.name} gains nothing in elpd over the smallest submodel of the path"
         enough, none = self._phrases()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +34,11 @@ class Ordered:
     scores: list[float] | None = None
     kl: np.ndarray | None = None
     notices: tuple[str, ...] = ()
+
+    @classmethod
+    def by(cls, ranking: Ranking, units: Units, notices: Sequence[str] = ()) -> Self:
+        """As a ranking of the units has them, the forced ones first."""
+        return cls(units.forced_first(ranking.order), ranking.scores.tolist(), notices=tuple(notices))
 
 
 class Order(ABC):
@@ -90,9 +96,8 @@ class Ranked(Order):
         return self.scoring.label
 
     def of(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> Ordered:
-        """All units by falling score."""
-        scores = unit_scores(fitted, units, self.scoring)
-        return Ordered(units.ordered(scores), scores)
+        """All units by falling score, the forced ones first."""
+        return Ordered.by(unit_ranking(fitted, units, self.scoring), units)
 
 
 @dataclass(frozen=True)
@@ -137,9 +142,23 @@ class ForwardProjection(Order):
             raise ValueError(
                 '"projection" needs one fit: use GP(hyper=MAP()) as `model`, and the draws as `reference`.'
             )
-        path = forward_projection(fitted, max_size=largest, force=units.forced_names, groups=units.groups)
-        chosen = [units.names.index(name) for name in path.order]
-        return Ordered([*chosen, *(unit for unit in range(len(units)) if unit not in chosen)], kl=path.kl)
+        kept = units.with_some_of(fitted.used)
+        if not kept:
+            return Ordered(_then_close(fitted, units, []))
+        # What is switched off can bring no submodel nearer: the model of the others is projected.
+        within = units.within(kept)
+        model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
+        path = forward_projection(
+            model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
+        )
+        return Ordered(_then_close(fitted, units, [units.names.index(name) for name in path.order]), kl=path.kl)
+
+
+def _then_close(fitted: FittedGP, units: Units, chosen: Sequence[int]) -> list[int]:
+    """Some units and then all others, those that came close to being switched on before the rest."""
+    slopes = {unit: max(fitted.close.get(j, -np.inf) for j in units.columns[unit]) for unit in range(len(units))}
+    others = sorted(set(range(len(units))).difference(chosen), key=lambda unit: (-slopes[unit], unit))
+    return [*chosen, *others]
 
 
 def read_order(measure: Any) -> Order:

@@ -72,11 +72,21 @@ class Plan:
         return tuple(size for size in self.sizes if size < len(self.units))
 
     @property
+    def is_switched(self) -> bool:
+        """Whether the full model leaves features switched off, and the sizes end before them."""
+        return self.model.hyper.switches and max(self.sizes) < len(self.units)
+
+    @property
+    def first_elimination(self) -> int:
+        """The size from which units are removed one by one."""
+        return max(self.sizes) if self.is_switched else len(self.units)
+
+    @property
     def n_tasks(self) -> int:
         """How many fits there are, for the progress bar."""
         references = 0 if self.reference is None else len(self.scored)
         if self.order.eliminates:
-            return len(self.folds) * (len(self.units) - min(self.sizes) + 1) + references
+            return len(self.folds) * (self.first_elimination - min(self.sizes) + 1 + self.is_switched) + references
         return len(self.folds) + references + len(self.scored) * len(self.smaller)
 
     @property
@@ -119,13 +129,23 @@ class Plan:
         ]
 
     def _backward(self, runner: Runner) -> list[Found]:
-        """Backward elimination: fit, drop the least relevant unit, fit again; all folds side by side."""
-        smallest = max(min(self.sizes), len(self.units.forced))
+        """Backward elimination: fit, drop the least relevant unit, fit again; all folds side by side.
+
+        Units that the full model leaves switched off, but for those that came close, go first and all at once.
+        """
+        smallest, largest = max(min(self.sizes), len(self.units.forced)), self.first_elimination
         kept = {fold: list(range(len(self.units))) for fold in self.folds}
         gone: dict[Fold, list[int]] = {fold: [] for fold in self.folds}
         steps: dict[Fold, dict[int, SubmodelFit]] = {fold: {} for fold in self.folds}
-        for size in range(len(self.units), smallest - 1, -1):
-            tasks = [self._eliminate_task(fold, size, kept[fold], steps[fold].get(size + 1)) for fold in self.folds]
+        if self.is_switched:
+            tasks = [self._lead_task(fold, None) for fold in self.folds]
+            for fold, result in zip(self.folds, _run(runner, lead, tasks), strict=True):
+                steps[fold][len(self.units)] = result
+                kept[fold], off = _order_of(result)[:largest], _order_of(result)[largest:]
+                gone[fold] = off[::-1]
+        for size in range(largest, smallest - 1, -1):
+            above = {fold: steps[fold].get(size + 1, steps[fold].get(len(self.units))) for fold in self.folds}
+            tasks = [self._eliminate_task(fold, size, kept[fold], above[fold]) for fold in self.folds]
             for fold, result in zip(self.folds, _run(runner, eliminate, tasks), strict=True):
                 steps[fold][size] = result
                 if result.dropped is not None and size > smallest:
@@ -191,6 +211,7 @@ class Plan:
             kl=full.kl,
             fold_orders=tuple(np.array(each.order) for each in scored) if len(scored) > 1 else (),
             notices=full.notices,
+            explains=any(fit.explains for fit in (full, *found[-1].submodels.values())),
             unconverged=sum(not fit.converged for each in found for fit in each.submodels.values()),
             details={
                 "starts": self.order.starts,

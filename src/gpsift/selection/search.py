@@ -20,8 +20,12 @@ from gpsift.selection.held_out import HeldOut, read_held_out
 from gpsift.selection.orders import Order, read_order
 from gpsift.selection.plan import Plan
 from gpsift.selection.sizes import Rule, suggest_size
+from gpsift.selection.submodels import fit_submodel
 from gpsift.selection.units import Features, Units
 from gpsift.work import Work
+
+# From here on sizes should be limited, or features be switched on one by one.
+MANY_FEATURES = 300
 
 
 def search(
@@ -49,12 +53,14 @@ def search(
         feature whose projected submodel is nearest to the full model, step by step: slower, and better where features
         can stand in for one another.
     sizes : int or sequence of int, optional
-        Sizes of the submodels; a number is the largest. By default all, from no feature to all of them.
+        Sizes of the submodels; a number is the largest. By default all, from no feature to all of them; with ``Sift()``
+        to those that the full model uses and the few that came close.
     cv : HeldOut, int, splitter or splits, optional
         How predictions are judged: ``LeaveOneOut()`` by default, ``Folds(...)`` or ``TestSet(X, y)``. A number of
         folds, a scikit-learn splitter or a sequence of (train, test) row numbers goes to `Folds`.
     model : GP, optional
-        What to fit; `GP()` by default.
+        What to fit; `GP()` by default. Submodels of ``GP(hyper=Sift())`` have its prior and all of their features,
+        which are chosen already.
     reference : GP, FittedGP or DrawnGP, optional
         What the full model is, if it is not `model`, say ``GP(hyper=NUTS())``; or ``model.fit(X, y)``, if that has been
         done already, so that it is not done again.
@@ -87,19 +93,41 @@ def search(
 
 
 def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, reference: Any, units: Units) -> Plan:
-    """The plan of a search, all choices checked."""
+    """The plan of a search, all choices checked.
+
+    A model that leaves features switched off is fitted here where sizes are not given: they end with the features that
+    it uses and the few that came close.
+    """
     model = GP() if model is None else model
     is_choice = isinstance(reference, GP)
+    scheme = read_held_out(cv).scheme(data, classes=read_likelihood(model.likelihood).predicts_classes)
+    fitted = None if is_choice else _read_fitted(reference, data)
+    if fitted is None and sizes is None and model.hyper.switches:
+        fitted = fit_submodel(data, model, units.all_columns, parent=None, starts=None)
+    if fitted is not None and sizes is None:
+        sizes = told_units(fitted, units)
+    if sizes is None and len(units) > MANY_FEATURES:
+        notice(
+            f"Submodels of all sizes up to {len(units)} are fitted, which takes long. Give `sizes`, or use "
+            "`model=GP(hyper=Sift())`, which switches features on one by one and compares submodels of those."
+        )
     return Plan(
         data=data,
-        scheme=read_held_out(cv).scheme(data, classes=read_likelihood(model.likelihood).predicts_classes),
+        scheme=scheme,
         model=model,
         reference=reference if is_choice else None,
-        fitted=None if is_choice else _read_fitted(reference, data),
+        fitted=fitted,
         units=units,
         order=order,
         sizes=_read_sizes(sizes, units),
     )
+
+
+def told_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
+    """How many units come into question for submodels: those that the full model uses, and those that came close."""
+    members = fitted.members if isinstance(fitted, DrawnGP) else (fitted,)
+    columns = {column for member in members for column in (*member.used, *member.close)}
+    return len(units.with_some_of(columns))
 
 
 def searched(plan: Plan, work: Work, rule: Rule = "one-se") -> Path:

@@ -54,7 +54,9 @@ def suggest_size(
     Returns
     -------
     Suggestion
-        Its size is None where no submodel of the path qualifies, and 0 where no feature is needed.
+        Its size is None where no submodel of the path qualifies, and 0 where no feature is needed, or none is shown to
+        help: where neither the reference nor a submodel explains anything, the smallest submodel is enough by every
+        rule.
 
     Examples
     --------
@@ -77,6 +79,10 @@ def suggest_size(
         raise ValueError(f"`share` must lie between 0 and 1, got {share}.")
     if not negligible > 0:
         raise ValueError(f"`negligible` must be positive, got {negligible}.")
+    if not path.explains:
+        smallest = int(path.sizes[0])
+        verdicts = {each: Verdict(each, smallest, path.n_units, Baseline(), 0.0, explains=False) for each in RULES}
+        return Suggestion(rule, tuple(path.features(smallest)), verdicts)
     compared = _choose_baseline(path, baseline, negligible)
     near = compared.diff + np.maximum(compared.se, SAME) >= 0
     verdicts = {

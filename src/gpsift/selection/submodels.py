@@ -21,7 +21,7 @@ def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
 
     `starts` is how often the search for hyperparameters is started, None as often as the model says.
     """
-    hyper = model.hyper
+    hyper = model.hyper if starts is None else model.hyper.for_chosen_features()
     if isinstance(hyper, Fixed):
         hyper = _fixed_for(hyper, columns)
     elif starts is not None and hasattr(hyper, "starts"):
@@ -61,6 +61,9 @@ class SubmodelFit:
     lpd: np.ndarray  # of each scored row
     mean: np.ndarray  # (n,), or the probability of each class (n, C)
     converged: bool  # the search for hyperparameters
+    explains: bool = (
+        True  # whether it predicts better than no inputs, and by more than its choice among many would give
+    )
     notices: tuple[str, ...] = ()  # of the fit and the ranking
     parent: Parent = field(default_factory=dict)  # what the fits of smaller models know from this one
     order: list[int] | None = None
@@ -69,13 +72,14 @@ class SubmodelFit:
     dropped: int | None = None  # in backward elimination, the unit that goes next
 
     @classmethod
-    def of(cls, fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None) -> Self:
-        """Of a fitted submodel on these columns, scored on test rows, or on each training row given all others."""
+    def of(cls, fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None, n_all: int) -> Self:
+        """Of a fitted submodel on some columns of all, scored on test rows, or on each row given the others."""
+        quality, converged = fitted.quality, fitted.report.converged
+        explains = bool(columns) and quality.explains_as_chosen(len(columns), n_all)
         if test is None:
-            quality = fitted.quality
-            return cls(quality.lpd, quality.loo_mean, fitted.report.converged)
+            return cls(quality.lpd, quality.loo_mean, converged, explains)
         prediction = fitted.predict(test.table(columns or [0]), **test.sizes)
-        return cls(prediction.log_density(test.y), prediction.mean, fitted.report.converged)
+        return cls(prediction.log_density(test.y), prediction.mean, converged, explains)
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Self:
@@ -96,8 +100,9 @@ def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:
         return {}
     of_features = [feature for kind, feature in fitted.kernel.param_labels(fitted.inputs.names) if kind in PER_FEATURE]
     is_limit = isinstance(hyper, ML2) and None not in of_features
+    values = fitted.hyperparameters.items()
     return {
-        "start": dict(fitted.hyperparameters),
+        "start": {name: value for name, value in values if 0 < value < np.inf},  # not of features that are switched off
         "ceiling": fitted.log_marginal_likelihood if is_limit else None,
     }
 

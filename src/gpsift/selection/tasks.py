@@ -23,7 +23,7 @@ def lead(
         columns = units.all_columns
         if fitted is None:
             fitted = fit_submodel(fold.train, model, columns, parent=None, starts=None)
-        found = SubmodelFit.of(fitted, columns, fold.test)
+        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
         made = order.of(fitted, units, largest) if given is None else given
     notices = (*messages(caught), *made.notices)
     parent = as_parent(fitted, model.hyper)
@@ -34,7 +34,7 @@ def follow(fold: Fold, model: GP, columns: Sequence[int], parent: Parent | None,
     """Fit and score one submodel."""
     with Notices() as caught:
         fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
-        found = SubmodelFit.of(fitted, columns, fold.test)
+        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
     return replace(found, notices=tuple(messages(caught)))
 
 
@@ -51,7 +51,7 @@ def eliminate(
         if fitted is None:
             starts = None if above is None else order.starts
             fitted = fit_submodel(fold.train, model, columns, parent=above, starts=starts)
-        found = SubmodelFit.of(fitted, columns, fold.test)
+        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
         free = [place for place, unit in enumerate(kept) if unit not in units.forced]
         dropped = None
         if free:

@@ -75,10 +75,14 @@ class Units:
         """All columns of some units, in the order of the table."""
         return sorted(column for unit in units for column in self.columns[unit])
 
-    def ordered(self, scores: Sequence[float]) -> list[int]:
-        """Units by falling score, the forced ones first."""
-        order = sorted(range(len(self)), key=lambda unit: -scores[unit])
-        return [*self.forced, *(unit for unit in order if unit not in self.forced)]
+    def forced_first(self, order: Iterable[int]) -> list[int]:
+        """Units in an order, but for the forced ones, which come first."""
+        return [*self.forced, *(int(unit) for unit in order if unit not in self.forced)]
+
+    def with_some_of(self, columns: Iterable[int]) -> list[int]:
+        """The units that have one of these columns, or are forced."""
+        wanted = set(columns)
+        return [unit for unit, own in enumerate(self.columns) if unit in self.forced or wanted.intersection(own)]
 
     def within(self, kept: Sequence[int]) -> Units:
         """Some of the units, none forced, as they stand in a table of their columns only."""

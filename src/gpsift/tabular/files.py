@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -129,8 +130,11 @@ def find_delimiter(text: str) -> str:
     return best
 
 
-def _converted(column: tuple[str, ...], delimiter: str) -> pd.Series[Any]:
+def _converted(column: tuple[str, ...], delimiter: str) -> np.ndarray | pd.Series[Any]:
     """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN."""
+    complete = _complete_numbers(column)
+    if complete is not None:
+        return complete
     values = [None if (entry := cell.strip()) in MISSING else entry for cell in column]
     numbers = _numbers(values)
     if numbers is None and delimiter != ",":
@@ -140,6 +144,15 @@ def _converted(column: tuple[str, ...], delimiter: str) -> pd.Series[Any]:
                 [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
             )
     return pd.Series(values, dtype=object) if numbers is None else pd.Series(numbers, dtype=float)
+
+
+def _complete_numbers(column: tuple[str, ...]) -> np.ndarray | None:
+    """The quick way for most columns: nothing is missing, and `float` takes spaces around a number as we do."""
+    try:
+        numbers = np.array(list(map(float, column)))
+    except ValueError:
+        return None
+    return None if "_" in "".join(column) else numbers
 
 
 def _numbers(values: list[str | None]) -> list[float] | None:

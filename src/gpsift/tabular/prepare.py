@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, get_args
@@ -126,8 +126,10 @@ def _useful_columns(
 ) -> tuple[pd.DataFrame, dict[str, Kind]]:
     """Without columns that say nothing; refuses those that nobody can use as they are."""
     kinds: dict[str, Kind] = {}
-    for name in frame.columns.drop(target):
-        kind = Kind.CATEGORY if name in categorical else kind_of(frame[name])
+    for name, column in _named_columns(frame):
+        if name == target:
+            continue
+        kind = Kind.CATEGORY if name in categorical else kind_of(column)
         if kind is Kind.DATE:
             raise TableError(
                 f"The column {name!r} holds dates. Turn it into numbers that may matter, such as days since the start, "
@@ -136,16 +138,16 @@ def _useful_columns(
                 ".",
             )
         if kind is Kind.MIXED:
-            _refuse_mixed(frame[name], "say that it is a category", Choice("categorical", name))
+            _refuse_mixed(column, "say that it is a category", Choice("categorical", name))
         if kind is Kind.EMPTY:
             notes.append(Finding(FindingKind.COLUMN_EMPTY, {"column": name}))
         elif kind is Kind.NAME:
             notes.append(Finding(FindingKind.COLUMN_NAMES_ROWS, {"column": name}))
-        elif kind is Kind.NUMBER and counts_rows(frame[name]):
+        elif kind is Kind.NUMBER and counts_rows(column):
             notes.append(Finding(FindingKind.COLUMN_NUMBERS_ROWS, {"column": name}))
         else:
             kinds[name] = kind
-            if kind is Kind.CATEGORY and (levels := frame[name].nunique()) > MOST_LEVELS:
+            if kind is Kind.CATEGORY and (levels := column.nunique()) > MOST_LEVELS:
                 raise TableError(
                     f"The category {name!r} has {levels} levels, more than {MOST_LEVELS}. Join rare ones, or leave it "
                     "out: ",
@@ -176,7 +178,8 @@ def _without_holes(
     if holes.empty:
         return frame
     if missing == "refuse":
-        where = ", ".join(f"{name} ({count})" for name, count in holes.items())
+        more = f" ({len(holes):,} columns in all)" if len(holes) > SHOWN else ""
+        where = listed([f"{name} ({count})" for name, count in holes.items()], SHOWN) + more
         raise TableError(
             f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {where}. Use ",
             Choice("missing", "drop"),
@@ -188,34 +191,49 @@ def _without_holes(
     if len(kept) < len(frame):
         notes.append(Finding(FindingKind.ROWS_LEFT_OUT, {"count": len(frame) - len(kept), "n_rows": len(frame)}))
     if missing == "mean":
-        for name in [name for name in kinds if kept[name].isna().any()]:
-            count = int(kept[name].isna().sum())
-            if kinds[name] is Kind.NUMBER:
-                kept[name] = kept[name].fillna(kept[name].mean())
-                notes.append(Finding(FindingKind.FILLED_WITH_MEAN, {"count": count, "column": name}))
-            else:
-                kept[name] = kept[name].astype(object).where(kept[name].notna(), MISSING_LEVEL)
-                notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, {"count": count, "column": name}))
+        kept = _filled(kept, kinds, notes)
     if len(kept) < 2:
         raise ValueError(f"Only {len(kept)} rows are left without missing values.")
     return kept
+
+
+def _filled(frame: pd.DataFrame, kinds: dict[str, Kind], notes: list[Finding]) -> pd.DataFrame:
+    """Means in place of missing numbers, a level of their own in place of missing categories."""
+    counts = frame[list(kinds)].isna().sum()
+    filled: dict[str, pd.Series[Any]] = {}
+    for name, column in _named_columns(frame[list(counts[counts > 0].index)]):
+        data = {"count": int(counts[name]), "column": name}
+        if kinds[name] is Kind.NUMBER:
+            filled[name] = column.fillna(column.mean())
+            notes.append(Finding(FindingKind.FILLED_WITH_MEAN, data))
+        else:
+            filled[name] = column.astype(object).where(column.notna(), MISSING_LEVEL)
+            notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, data))
+    return frame.assign(**filled)
 
 
 def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """Numbers as they are, categories as indicators such as "colour=red": of two levels one, of more one for each."""
     columns: dict[str, np.ndarray] = {}
     groups: dict[str, list[str]] = {}
-    for name, kind in kinds.items():
-        if kind is Kind.NUMBER:
-            columns[name] = inputs[name].to_numpy(dtype=float)
+    if all(kind is Kind.NUMBER for kind in kinds.values()):
+        return pd.DataFrame(inputs.to_numpy(dtype=float), inputs.index, list(kinds)), groups
+    for name, column in _named_columns(inputs):
+        if kinds[name] is Kind.NUMBER:
+            columns[name] = column.to_numpy(dtype=float)
             continue
-        codes, levels = pd.factorize(inputs[name].astype(str), sort=True)
+        codes, levels = pd.factorize(column.astype(str), sort=True)
         groups[name] = []
         for code in [len(levels) - 1] if len(levels) <= 2 else range(len(levels)):
             indicator = _free_name(f"{name}={levels[code]}", columns, inputs)
             groups[name].append(indicator)
             columns[indicator] = (codes == code).astype(float)
     return pd.DataFrame(columns, index=inputs.index), groups
+
+
+def _named_columns(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[Any]]]:
+    """The columns of a frame whose names are text."""
+    return ((str(name), column) for name, column in frame.items())
 
 
 def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) -> str:

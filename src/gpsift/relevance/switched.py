@@ -1,0 +1,70 @@
+"""Models with features that are switched off: scores cost, and are those of, the model of the others alone.
+
+A feature that is off is no part of the model: its score is exactly 0, and what is said of the others does not depend on
+it. The conditionals of VAR, too, are given the features that are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from gpsift.inputs import Points
+from gpsift.reference import Reference, Switched
+from gpsift.relevance.categories import Levels
+from gpsift.relevance.measure import Measure, Relevance
+from gpsift.relevance.scored import ScoredUnits, relevance_of
+
+
+def relevance_of_used(measure: Measure, model: Reference, points: Points, units: ScoredUnits) -> Relevance:
+    """The scores of all units, of those that are switched off exactly 0."""
+    if not isinstance(model, Switched) or len(model.used) == points.inputs.n_features or points.inputs.X is None:
+        return relevance_of(measure, model, points, units)
+    columns = model.used or (0,)  # some column has to be there
+    smaller = model.on_columns(columns)
+    if smaller is None:
+        return relevance_of(measure, model, points, units)
+    kept, fewer = _on_columns(units, columns)
+    found = relevance_of(measure, smaller, points.on_columns(columns), fewer)
+
+    def spread(values: np.ndarray) -> np.ndarray:
+        wide = np.zeros((*values.shape[:-1], len(units.columns)))
+        if model.used:
+            wide[..., kept] = values
+        return wide
+
+    terms = {name: spread(term) for name, term in found.terms.items()}
+    return replace(found, values=spread(found.values), terms=terms)
+
+
+def _on_columns(units: ScoredUnits, columns: tuple[int, ...]) -> tuple[list[int], ScoredUnits]:
+    """Which units have some of the columns, and these units in a table of those columns alone."""
+    place = {column: number for number, column in enumerate(columns)}
+    members = [tuple(place[j] for j in unit if j in place) for unit in units.columns]
+    kept = [unit for unit, some in enumerate(members) if some]
+    levels = {number: _levels_on(units.levels[unit], place) for number, unit in enumerate(kept) if unit in units.levels}
+    return kept, ScoredUnits(tuple(units.names[u] for u in kept), tuple(members[u] for u in kept), levels)
+
+
+def _levels_on(levels: Levels, place: Mapping[int, int]) -> Levels:
+    """The levels of a category as some of its columns show them."""
+    shown = [number for number, column in enumerate(levels.columns) if column in place]
+    return Levels(tuple(place[levels.columns[k]] for k in shown), levels.values[:, shown], levels.shares)
+
+
+def used_units(model: Reference, units: ScoredUnits) -> tuple[np.ndarray | None, dict[str, float]]:
+    """Which units a model, or one of its draws, uses, None for all; and those that came close, with their slopes."""
+    members = [member for member in model.draws or (model,) if isinstance(member, Switched)]
+    on = {column for member in members for column in member.used}
+    if not members or len(on) == model.inputs.n_features:
+        return None, {}
+    used = np.array([bool(on.intersection(columns)) for columns in units.columns])
+    close = members[0].close
+    slopes = {
+        units.names[unit]: max(close[column] for column in columns if column in close)
+        for unit, columns in enumerate(units.columns)
+        if not used[unit] and any(column in close for column in columns)
+    }
+    return used, dict(sorted(slopes.items(), key=lambda each: -each[1]))
