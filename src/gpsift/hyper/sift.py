@@ -16,8 +16,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from gpsift.hyper.choices import MAP, Hyper
-from gpsift.hyper.optimise import Estimate, SiftReport, SwitchedOn, searched_from
+from gpsift.hyper.choices import MAP, Fixed, Hyper
+from gpsift.hyper.optimise import Draws, Estimate, SiftReport, SwitchedOn, searched_from
+from gpsift.hyper.priors import HalfT, InverseGamma
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs
 from gpsift.inference import DenseEngine, Slope
@@ -39,6 +40,11 @@ MOST_PAIRED = 3000
 N_CLOSE = 5
 
 
+def default_prior() -> MAP:
+    """The prior of what is on: of the parameters themselves, since no tail has to leave room for what is off."""
+    return MAP(lengthscale=InverseGamma(1.0, 10.0), noise=HalfT(4.0, 1.0), starts=1)
+
+
 @dataclass(frozen=True)
 class Sift(Hyper):
     """Switch features on one by one, each of which has to pay for itself; all others have an infinite length-scale.
@@ -54,14 +60,19 @@ class Sift(Hyper):
     patience : int
         Steps that do not pay before the path ends.
     prior : MAP
-        The prior of the hyperparameters of what is switched on.
+        The prior of the hyperparameters of what is switched on: one start, ``lengthscale=InverseGamma(1, 10)`` and
+        ``noise=HalfT(4, 1)`` by default.
+    then : Hyper, optional
+        How the hyperparameters of what is on are found in the end, from where the sift has left them: by a search under
+        `prior` by default. `NUTS()` draws them, under its own prior; what is off stays off in every draw.
     """
 
     toll: float | None = None
     max_active: int = 30
     pairs: bool = True
     patience: int = 2
-    prior: MAP = field(default_factory=lambda: MAP(starts=1))
+    prior: MAP = field(default_factory=default_prior)
+    then: Hyper | None = None
 
     def __post_init__(self) -> None:
         if self.toll is not None and not (np.isfinite(self.toll) and self.toll >= 0):
@@ -71,7 +82,13 @@ class Sift(Hyper):
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
         if not isinstance(self.prior, MAP):
-            raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}.")
+            raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}. What comes after the sift is `then`.")
+        if self.then is not None and (not isinstance(self.then, Hyper) or isinstance(self.then, Sift | Fixed)):
+            raise TypeError(f"`then` must be NUTS(), MAP() or ML2(), got {self.then!r}.")
+
+    @property
+    def samples(self) -> bool:
+        return self.then is not None and self.then.samples
 
     def estimate(self, problem: Problem) -> Estimate:
         if not isinstance(problem.engine, DenseEngine):
@@ -187,7 +204,10 @@ class _Sifting:
             log_prior, tell = self.choice.prior.log_prior, partial(self.progress.evaluated, len(problem.names) + 1)
             end = searched_from(replace(problem, tolerance=TRIAL_TOLERANCE), log_prior, start, iterations, tell)
             values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
-            found.append(Place((*here.active, *new), values, problem.evidence(end.log_params).value))
+            # A start whose matrix has no Cholesky factor leads nowhere.
+            reached = np.isfinite(end.objective)
+            evidence = problem.evidence(end.log_params).value if reached else -np.inf
+            found.append(Place((*here.active, *new), values, evidence))
         return max(found, key=lambda place: place.evidence)
 
     def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
@@ -204,12 +224,22 @@ class _Sifting:
     def estimate(self, place: Place, steps: tuple[SwitchedOn, ...]) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
         problem = self.problem.on_columns(place.active)
-        found = self.choice.prior.estimate(replace(problem, start=self.log_params(problem, place)))
-        values = dict(zip(parameter_names(problem.labels), found.log_params, strict=True))
-        names = parameter_names(self.problem.labels)
+        last = self.choice.prior if self.choice.then is None else self.choice.then
+        found = last.estimate(replace(problem, start=self.log_params(problem, place)))
+        draws = found.draws
+        if draws is not None:
+            draws = Draws(self.with_all_features(problem, draws.log_params), draws.trace, draws.diagnostics)
+        log_params = self.with_all_features(problem, found.log_params)
+        n_charged = found.n_searched(problem.kernel)  # what is off has been paid for by the tolls
+        return replace(found, log_params=log_params, draws=draws, n_charged=n_charged, sift=self.report(place, steps))
+
+    def with_all_features(self, problem: Problem, log_params: np.ndarray) -> np.ndarray:
+        """Log parameters (..., parameter) of the active features' problem among those of all features."""
+        place = {name: i for i, name in enumerate(parameter_names(self.problem.labels))}
         off = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
-        log_params = np.array([values.get(name, default) for name, default in zip(names, off, strict=True)])
-        return replace(found, log_params=log_params, sift=self.report(place, steps))
+        every = np.tile(off, (*log_params.shape[:-1], 1))
+        every[..., [place[name] for name in parameter_names(problem.labels)]] = log_params
+        return every
 
     def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
         K0, slope = self.slope(place)
