@@ -165,6 +165,18 @@ def test_map_keeps_the_signal_among_200_features(own, same):
     gp = gs.GP(hyper=prior).fit(X[:100], y[:100])
     error = np.sqrt(np.mean((gp.predict(X[100:]).mean - y[100:]) ** 2)) / y[100:].std()
     assert bool(error < 0.4) is same
+    assert bool(gp.quality.explains) is same
+
+
+def test_a_length_scale_that_the_prior_holds_need_not_be_paid_for():
+    X, y = data(30)
+    wide = np.hstack([X, np.random.default_rng(1).normal(size=(30, 9))])
+    free, held = (gs.GP(hyper=hyper).fit(wide, y) for hyper in (gs.ML2(), gs.MAP()))
+    assert free.report.n_searched == 12 + 2  # signal and level
+    lengths = held.kernel.lengthscales[0]
+    pulled = np.count_nonzero(10.0 / lengths - 1.0 > 1.0)  # the slope of the log prior in log l
+    assert 0 < pulled < 4
+    assert held.report.n_searched == 2 + np.ceil(pulled * (1.0 + np.log(12)))
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
