@@ -64,3 +64,15 @@ def test_terminal_machines_and_page_show_the_same_findings(answer):
     assert record["cautions"][1]["data"]["n_rows"] == 60
     assert "--rows" in terminal
     assert "--rows" not in page
+
+
+@pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
+def test_a_fit_that_leaves_no_noise_is_a_caution():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(100, 10))).add_prefix("x")
+    frame["y"] = rng.normal(size=100)
+    free, held = (gs.analyse(frame, "y", select=False, hyper=hyper).cautions for hyper in (gs.ML2(), gs.MAP()))
+    (found,) = [each for each in free if each.kind is FindingKind.NO_NOISE_LEFT]
+    assert found.data["noise"] < 0.05 < found.data["missed"]
+    assert "noise was taken for signal" in found.detail
+    assert FindingKind.NO_NOISE_LEFT not in [each.kind for each in held]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
-from gpsift.hyper import Sift
+from gpsift.hyper import SAAS, OnLogScale, Sift
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
@@ -51,6 +51,7 @@ __all__ = [
     "ML2",
     "NUTS",
     "RATE",
+    "SAAS",
     "VAR",
     "Analysis",
     "Backward",
@@ -77,6 +78,7 @@ __all__ = [
     "Matern52",
     "Measure",
     "NumericReference",
+    "OnLogScale",
     "Order",
     "Path",
     "Points",

@@ -24,6 +24,7 @@ class FindingKind(StrEnum):
     """What can be found."""
 
     EXPLAINS_NOTHING = "explains-nothing"
+    NO_NOISE_LEFT = "no-noise-left"
     NOT_CONVERGED = "not-converged"
     INFERENCE_UNSETTLED = "inference-unsettled"
     STARTS_DISAGREE = "starts-disagree"
@@ -126,6 +127,12 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "The model explains nothing",
         "It predicts rows that were left out no better than a model without inputs, so the order of the columns says "
         "little about the data.",
+    ),
+    FindingKind.NO_NOISE_LEFT: (
+        "The fit leaves no noise",
+        "It goes through the rows, with a noise of {noise:.1g} standard deviations of the target, and misses rows that "
+        "were left out by {missed:.2f}: noise was taken for signal, or the rows are too few for the function. Scores "
+        "at the rows are then far too large. Priors, `MAP()`, or `Sift()` leave room for noise.",
     ),
     FindingKind.NOT_CONVERGED: ("The fit did not converge", "{message}"),
     FindingKind.INFERENCE_UNSETTLED: (

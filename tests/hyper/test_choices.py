@@ -107,6 +107,7 @@ def test_log_prior_matches_scipy():
     )
     expected = (
         stats.invgamma(1.0, scale=10.0).logpdf([0.5, 8.0]).sum()
+        + np.log([0.5, 8.0]).sum()  # a density of the logarithm
         + np.log(2.0) * 4
         + stats.t([2.0, 3.0, 5.0, 6.0], scale=[1.0, 0.5, 2.0, 3.0]).logpdf(np.sqrt([2.0, 0.1, 0.3, 4.0])).sum()
         + stats.invgamma(2.0, scale=2.0).logpdf(1.5)
@@ -115,8 +116,9 @@ def test_log_prior_matches_scipy():
 
 
 def test_default_priors_are_those_documented():
-    assert gs.MAP().lengthscale == gs.InverseGamma(1.0, 10.0)
-    for name in ("signal", "noise", "constant", "linear"):
+    assert gs.MAP().lengthscale == gs.OnLogScale(gs.InverseGamma(1.0, 10.0))
+    assert gs.MAP().noise == gs.OnLogScale(gs.HalfT(4.0, 1.0))
+    for name in ("signal", "constant", "linear"):
         assert getattr(gs.MAP(), name) == gs.HalfT(4.0, 1.0)
 
 
@@ -149,6 +151,32 @@ def test_map_goes_to_the_prior_mode_where_the_data_are_silent():
             estimate = gs.MAP(lengthscale=prior).estimate(task)
         mode = prior.scale / (prior.shape + 1.0)
         assert np.exp(estimate.log_params[2]) == pytest.approx(mode, rel=0.02)
+
+
+@pytest.mark.parametrize(("own", "same"), [("default", True), ("of the value itself", False)])
+def test_map_keeps_the_signal_among_200_features(own, same):
+    """y = 2 x1 + x2 + x3 + noise: by the density of the length-scale itself each idle feature costs so much that the
+    model without features has the largest posterior density.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 200))
+    y = 2.0 * X[:, 0] + X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=300)
+    prior = gs.MAP() if own == "default" else gs.MAP(lengthscale=gs.InverseGamma(1.0, 10.0))
+    gp = gs.GP(hyper=prior).fit(X[:100], y[:100])
+    error = np.sqrt(np.mean((gp.predict(X[100:]).mean - y[100:]) ** 2)) / y[100:].std()
+    assert bool(error < 0.4) is same
+    assert bool(gp.quality.explains) is same
+
+
+def test_a_length_scale_that_the_prior_holds_need_not_be_paid_for():
+    X, y = data(30)
+    wide = np.hstack([X, np.random.default_rng(1).normal(size=(30, 9))])
+    free, held = (gs.GP(hyper=hyper).fit(wide, y) for hyper in (gs.ML2(), gs.MAP()))
+    assert free.report.n_searched == 12 + 2  # signal and level
+    lengths = held.kernel.lengthscales[0]
+    pulled = np.count_nonzero(10.0 / lengths - 1.0 > 1.0)  # the slope of the log prior in log l
+    assert 0 < pulled < 4
+    assert held.report.n_searched == 2 + np.ceil(pulled * (1.0 + np.log(12)))
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")

@@ -50,15 +50,28 @@ def test_log_posterior_gradient_matches_central_differences(problem):
     assert_allclose(density(theta)[1], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("prior", [PRIOR, gs.MAP(), gs.MAP(lengthscale=gs.SAAS())], ids=["given", "default", "SAAS"])
 @pytest.mark.parametrize(("kind", "total"), [("lengthscale", 1.0), ("signal_var", 2.0), ("noise_var", 2.0)])
-def test_prior_of_a_logarithm_has_its_jacobian(kind, total):
+def test_prior_of_a_logarithm_has_its_jacobian(kind, total, prior):
     """On the log scale the density integrates to 1; to 2 for a variance, whose logarithm is twice that of the sd."""
     kinds = np.array([kind])
 
     def density(t):
-        return np.exp(prior_of_logarithms(PRIOR)(kinds, np.array([t]))[0])
+        return np.exp(prior_of_logarithms(prior)(kinds, np.array([t]))[0])
 
     assert_allclose(integrate.quad(density, -60, 60, limit=500)[0], total, rtol=1e-6)
+
+
+def test_draws_do_not_depend_on_the_scale_that_a_prior_is_a_density_on():
+    kinds, log_params = np.array(["lengthscale", "noise_var"]), np.array([0.7, -1.3])
+    plain, logs = (
+        gs.MAP(lengthscale=wrap(gs.InverseGamma(1.0, 10.0)), noise=wrap(gs.HalfT()))
+        for wrap in (lambda p: p, gs.OnLogScale)
+    )
+    for found, expected in zip(
+        *(prior_of_logarithms(prior)(kinds, log_params) for prior in (logs, plain)), strict=True
+    ):
+        assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("far", [-1.0, 1.0])

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from gpsift import HalfT, InverseGamma
+from gpsift import SAAS, HalfT, InverseGamma, OnLogScale
 
 PRIORS = [
     HalfT(),
@@ -53,6 +53,42 @@ def test_inverse_gamma_has_the_documented_mode(shape, scale):
     mode = scale / (shape + 1.0)
     around = prior.log_density(mode * np.array([0.99, 1.0, 1.01]))[0]
     assert around.argmax() == 1
+
+
+@each_prior
+def test_density_of_the_logarithm_matches_that_of_the_value(prior):
+    """The probability of a short interval is the same on either scale."""
+    step = 1e-6
+    shares = [stats_share(prior, value * np.exp(-step / 2), value * np.exp(step / 2)) for value in VALUES]
+    np.testing.assert_allclose(np.exp(OnLogScale(prior).log_density(VALUES)[0]) * step, shares, rtol=1e-4, atol=1e-15)
+
+
+def stats_share(prior, low, high):
+    if isinstance(prior, HalfT):
+        t = stats.t(prior.df, scale=prior.scale)
+        return 2.0 * (t.sf(low) - t.sf(high))
+    distribution = stats.invgamma(prior.shape, scale=prior.scale)
+    return distribution.cdf(high) - distribution.cdf(low)
+
+
+@pytest.mark.parametrize("prior", [InverseGamma(1.0, 10.0), SAAS(0.1)], ids=repr)
+def test_slope_on_the_log_scale_matches_central_differences(prior):
+    h, on_log_scale = 1e-5, OnLogScale(prior)
+    moved = [VALUES * np.exp(h * e) for e in np.eye(VALUES.size)]
+    back = [VALUES * np.exp(-h * e) for e in np.eye(VALUES.size)]
+    ups, downs = ([np.sum(on_log_scale.log_density(at)[0]) for at in places] for places in (moved, back))
+    slopes = (np.array(ups) - downs) / (2.0 * h)
+    np.testing.assert_allclose(on_log_scale.log_density(VALUES)[1], slopes, rtol=1e-6, atol=1e-7)
+
+
+def test_on_log_scale_the_mode_of_an_inverse_gamma_is_scale_over_shape():
+    around = OnLogScale(InverseGamma(2.0, 10.0)).log_density(5.0 * np.array([0.99, 1.0, 1.01]))[0]
+    assert around.argmax() == 1
+
+
+def test_on_log_scale_takes_a_prior_only():
+    with pytest.raises(TypeError, match=r"takes a prior such as InverseGamma\(1, 10\), got 3.0"):
+        OnLogScale(3.0)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])

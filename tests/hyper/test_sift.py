@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from optional import need
 
 import gpsift as gs
 from gpsift.progress import hearing
@@ -42,7 +43,7 @@ def test_what_is_off_has_no_say_at_all(fitted):
 def test_predictions_are_those_of_a_model_of_the_active_features(fitted):
     gp, X, y = fitted
     X_new, y_new = wide(200, seed=9)
-    small = gs.GP(hyper=gs.MAP(starts=1)).fit(X[:, :5], y)
+    small = gs.GP(hyper=gs.Sift().prior).fit(X[:, :5], y)
     found, true = (each.log_density(y_new).mean() for each in (gp.predict(X_new), small.predict(X_new[:, :5])))
     assert found > true - 0.1
 
@@ -59,7 +60,7 @@ def test_with_everything_active_it_is_map_from_the_same_place():
     X, y = wide(60, 5)
     sifted = gs.GP(hyper=gs.Sift()).fit(X, y)
     assert set(sifted.report.sift.active) == set(TRUE)
-    again = gs.GP(hyper=gs.MAP(starts=1)).fit(X, y, start=sifted)
+    again = gs.GP(hyper=gs.Sift().prior).fit(X, y, start=sifted)
     assert_allclose(again.log_marginal_likelihood, sifted.log_marginal_likelihood, atol=1e-2)
 
 
@@ -97,6 +98,15 @@ def test_other_likelihoods_are_sifted_too(likelihood, target):
     assert len(gp.report.sift.active) <= 3
 
 
+def test_a_place_without_a_cholesky_factor_is_not_taken():
+    """Without one of its features this model's matrix has none at the hyperparameters that it starts from."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 8))
+    y = rng.poisson(np.exp(1.5 * np.sin(X[:, 1]) + X[:, 4])).astype(float)
+    gp = gs.GP(likelihood="poisson", hyper=gs.Sift(prior=gs.MAP(starts=1))).fit(X, y)
+    assert {"x2", "x5"} <= set(gp.report.sift.active)
+
+
 def test_a_lower_toll_lets_more_in_and_a_limit_fewer():
     X, y = wide(60, 20)
     free, limited = (gs.GP(hyper=gs.Sift(**choice)).fit(X, y) for choice in ({"toll": 0.0}, {"max_active": 2}))
@@ -112,6 +122,36 @@ def test_a_sifted_model_is_kept_in_a_file(fitted, tmp_path):
     assert_array_equal(gs.rank(again, X).scores, gs.rank(gp, X).scores)
 
 
+def test_hyperparameters_of_what_is_on_are_drawn():
+    need("nutpie"), need("arviz")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6)) * [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    y = np.sin(X[:, 1]) + 0.3 * X[:, 4] + 0.1 * rng.normal(size=30)
+    sampler = gs.NUTS(draws=20, tune=30, chains=2, keep=6, cores=1, progress=False, prior=gs.MAP(starts=1))
+    with pytest.warns(gs.GPSiftWarning, match="The sampler is in trouble"):  # so few draws
+        gp = gs.GP(hyper=gs.Sift(then=sampler)).fit(X, y)
+    active = gp.report.sift.active
+    assert set(active) == {"x2", "x5"}
+    on = [gp.inputs.names.index(name) for name in active]
+    off = [0, 2, 3, 5]
+    lengths = np.array([member.lengthscale for member in gp.members])
+    assert np.all(np.isinf(lengths[:, off]))
+    assert_array_equal(gs.rank(gp, X).draws[:, off], 0.0)
+    # What is on has the values of the trace, in the user's units.
+    drawn = gp.trace.posterior["hyperparameters"].stack(sample=("chain", "draw"))
+    assert "lengthscale[x1]" not in drawn["parameter"].values
+    kept = np.linspace(0, 39, 6).round().astype(int)
+    expected = drawn.sel(parameter=[f"lengthscale[{name}]" for name in active]).values[:, kept].T * X.std(axis=0)[on]
+    assert_allclose(lengths[:, on], expected, rtol=1e-12)
+
+
+def test_maximum_likelihood_may_follow():
+    X, y = wide(60, 12, noise=0.5)
+    first, then = (gs.GP(hyper=gs.Sift(then=then)).fit(X, y) for then in (None, gs.ML2(starts=1)))
+    assert first.report.sift == then.report.sift
+    assert then.log_marginal_likelihood > first.log_marginal_likelihood
+
+
 @pytest.mark.parametrize(
     ("choice", "error", "message"),
     [
@@ -119,6 +159,9 @@ def test_a_sifted_model_is_kept_in_a_file(fitted, tmp_path):
         ({"max_active": 0}, ValueError, "`max_active` must be a whole number of at least 1, got 0"),
         ({"patience": 1.5}, ValueError, "`patience` must be a whole number of at least 0, got 1.5"),
         ({"prior": gs.ML2()}, TypeError, r"`prior` must be MAP\(...\)"),
+        ({"then": gs.Fixed(noise_var=1.0)}, TypeError, r"`then` must be NUTS\(\), MAP\(\) or ML2\(\), got Fixed"),
+        ({"then": gs.Sift()}, TypeError, r"`then` must be NUTS\(\), MAP\(\) or ML2\(\), got Sift"),
+        ({"then": "nuts"}, TypeError, r"`then` must be NUTS\(\), MAP\(\) or ML2\(\), got 'nuts'"),
     ],
 )
 def test_bad_choices_are_refused(choice, error, message):

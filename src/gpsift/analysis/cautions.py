@@ -25,6 +25,7 @@ def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Find
     """All cautions, the gravest first; `notes` are what was done with the table."""
     return (
         *([Finding(FindingKind.EXPLAINS_NOTHING)] if model.explains is False else []),
+        *_no_noise_left(model),
         *_trouble_of_the_search(model, table),
         *_odd_inputs(model, table),
         *_sampler_trouble(model),
@@ -32,6 +33,11 @@ def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Find
         *_few_rows(table),
         *notes,
     )
+
+
+def _no_noise_left(model: FittedGP | DrawnGP) -> list[Finding]:
+    missed = isinstance(model, FittedGP) and model.missed_without_noise
+    return [Finding(FindingKind.NO_NOISE_LEFT, missed._asdict())] if missed else []
 
 
 def _trouble_of_the_search(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:

@@ -15,7 +15,7 @@ from gpsift.analysis.cautions import cautions_of, used_columns
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
 from gpsift.findings import Finding, FindingKind
-from gpsift.gp import GP, MAP, NUTS, DrawnGP, FittedGP
+from gpsift.gp import GP, MAP, DrawnGP, FittedGP
 from gpsift.gp.choosing import LARGEST_QUICK
 from gpsift.hyper.choices import Hyper
 from gpsift.notices import Notices, messages, notice
@@ -107,7 +107,7 @@ def analyse(
     model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
     ranks_only = not (selection or samples)
     table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
-    has_own_bar = isinstance(model.hyper, NUTS)
+    has_own_bar = model.hyper.samples
     with fit_bar(False if has_own_bar else work.progress):
         fitted = model.fit(table.X, table.y)
     task = _Fits(table, model, fitted, read_order(measure), seed, work, work.folder())
@@ -155,9 +155,7 @@ def _within_reach(
 ) -> tuple[Prepared, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
     n = len(table.y)
-    may_be_sparse = (
-        ranks_only and model.likelihood == "gaussian" and not (isinstance(model.hyper, NUTS) or model.hyper.switches)
-    )
+    may_be_sparse = ranks_only and model.likelihood == "gaussian" and not model.hyper.samples
     if not ranks_only:
         limit = most_rows or MOST_ROWS_OF_A_SEARCH
     else:

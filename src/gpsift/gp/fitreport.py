@@ -48,7 +48,7 @@ class FitReport:
     n_iterations : int
         Sweeps or steps that this took at the end of the fit.
     n_searched : int
-        How many hyperparameters of the kernel were estimated.
+        How many hyperparameters of the kernel were estimated and have to be paid for, see `Quality`.
     n_inducing : int
         How many inducing points stand for the rows in sparse inference; 0 in any other.
     n_blocks : int

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.quality import quality_sheet
+from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.hyper.choices import PER_FEATURE
 from gpsift.hyper.problem import parameter_names
@@ -147,6 +147,13 @@ class FittedGP(Savable, Switched, Reference):
     @property
     def explains(self) -> bool:
         return self.quality.explains
+
+    @cached_property
+    def missed_without_noise(self) -> Missed | None:
+        """By how much rows are missed when they are left out, if the fit has estimated hardly any noise."""
+        if "noise_var" not in self.likelihood.params:
+            return None
+        return missed_without_noise(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
 
     @property
     def mean_of(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -23,6 +23,8 @@ from gpsift.sparse.rows import Totals
 WithoutInputs = tuple[Likelihood, float | np.ndarray]
 # For a level that is right to eight digits wherever the search starts.
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
+# A noise of hardly any: below this share of the squared error of rows left out.
+HARDLY_ANY = 0.01
 
 
 def quality_sheet(
@@ -61,6 +63,25 @@ def quality_sheet(
         evidence_gain=float(log_evidence - lpd_empty.sum()),
         n_searched=n_searched,
     )
+
+
+class Missed(NamedTuple):
+    """Noise of a fit, and root mean squared error of rows left out, in standard deviations of the target."""
+
+    noise: float
+    missed: float
+
+
+def missed_without_noise(quality: Quality, noise_share: float) -> Missed | None:
+    """For a fit that leaves hardly any noise, a share of the target's variance, but misses rows that are left out.
+
+    That is: the noise is below `HARDLY_ANY` of the squared error, and the inputs explain nothing, or less than half of
+    the variance. Where so little of the function is known, noise cannot be told from it. None for any other fit.
+    """
+    error_share = 1.0 - quality.loo_r2
+    if noise_share >= HARDLY_ANY * error_share or (quality.explains and error_share <= 0.5):
+        return None
+    return Missed(float(np.sqrt(noise_share)), float(np.sqrt(error_share)))
 
 
 def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:

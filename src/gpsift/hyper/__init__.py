@@ -1,22 +1,26 @@
 """How hyperparameters are found: a problem in, an estimate out.
 
 `problem.py` states what is maximised, `choices.py` holds the choices `ML2`, `MAP` and `Fixed`, `nuts.py` the sampler
-`NUTS`, `optimise.py` the search from several starts, `priors.py` the priors, `related.py` a start from the
-hyperparameters of a related model. Read `problem.py` first. How a sparse model is searched is in the room `sparse`.
+`NUTS`, `sift.py` the choice `Sift`, which switches features on one by one, with `screening.py`. `optimise.py` is the
+search from several starts, `priors.py` has the priors of single values, `saas.py` one of all length-scales together,
+`related.py` a start from the hyperparameters of a related model. Read `problem.py` first. How a sparse model is
+searched is in the room `sparse`.
 """
 
 from gpsift.hyper.choices import MAP, ML2, Fixed, Hyper
 from gpsift.hyper.nuts import NUTS
 from gpsift.hyper.optimise import Draws, Estimate, Start
-from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma
+from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, OnLogScale
 from gpsift.hyper.problem import Problem
 from gpsift.hyper.related import informed
+from gpsift.hyper.saas import SAAS
 from gpsift.hyper.sift import Sift
 
 __all__ = [
     "MAP",
     "ML2",
     "NUTS",
+    "SAAS",
     "Draws",
     "Estimate",
     "Fixed",
@@ -24,6 +28,7 @@ __all__ = [
     "HalfT",
     "Hyper",
     "InverseGamma",
+    "OnLogScale",
     "Problem",
     "Sift",
     "Start",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -10,13 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gpsift.hyper.optimise import Estimate, LogPrior, maximise
-from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, Prior
+from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, OnLogScale, Prior
 from gpsift.hyper.problem import Problem
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 # Of each start of a search, unless the user says otherwise.
 MAX_ITERATIONS = 1000
+# The data pull a length-scale away from its prior where that resists by more than this many nats for a factor of e.
+PULLED = 1.0
 # Hyperparameters that may have a value for each feature.
 PER_FEATURE = ("lengthscale", "linear_var")
 
@@ -25,8 +28,12 @@ class Hyper(ABC):
     """A way to find hyperparameters."""
 
     searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
-    samples: ClassVar[bool] = False  # whether it draws from their posterior
     switches: ClassVar[bool] = False  # whether it leaves features switched off
+
+    @property
+    def samples(self) -> bool:
+        """Whether it draws from their posterior."""
+        return False
 
     def with_one_start(self) -> Hyper:
         """The choice for a search that goes on from a known place, if it searches."""
@@ -99,11 +106,15 @@ class MAP(Searching):
     inputs and target, whether or not the model itself is fitted in them. The defaults:
 
     - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
-      standard deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree.
-    - Length-scales: inverse gamma with shape 1 and scale 10. Its mode is 5 standard deviations, almost linear, so
-      that a feature has to earn a bend; its left tail is sharp, which excludes the tiny length-scales that fit noise;
-      its right tail has no mean, so features that do nothing can go far away. A prior with its mode below 1, such as
-      InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
+      standard deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree. That of
+      the noise is by the density of the logarithm, which vanishes with the noise: a model without noise has to be
+      earned.
+    - Length-scales: inverse gamma with shape 1 and scale 10, by the density of the logarithm. Its mode is 10 standard
+      deviations, almost linear, so that a feature has to earn a bend; its left tail is sharp, which excludes the tiny
+      length-scales that fit noise; its right tail is long, so that features that do nothing can go far away. By the
+      density of the length-scale itself, ``lengthscale=InverseGamma(1, 10)``, the tail costs twice as much for each
+      of them: with 150 features and more, so much that the signal is given up. A prior with its mode below 1, such
+      as InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
 
     Parameters
     ----------
@@ -115,9 +126,9 @@ class MAP(Searching):
         As in `ML2`.
     """
 
-    lengthscale: Prior = InverseGamma(1.0, 10.0)
+    lengthscale: Prior = OnLogScale(InverseGamma(1.0, 10.0))
     signal: Prior = HalfT(4.0, 1.0)
-    noise: Prior = HalfT(4.0, 1.0)
+    noise: Prior = OnLogScale(HalfT(4.0, 1.0))
     constant: Prior = HalfT(4.0, 1.0)
     linear: Prior = HalfT(4.0, 1.0)
     shape: Prior = InverseGamma(2.0, 2.0)
@@ -141,13 +152,13 @@ class MAP(Searching):
             where = kinds == kind
             if where.any():
                 density, slope = prior.log_density(np.exp(power * log_params[where]))
-                value += float(density.sum())
+                value += float(np.sum(density))
                 gradient[where] = power * slope
         return value, gradient
 
     def log_jacobian(self, kinds: np.ndarray) -> np.ndarray:
         """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""
-        return np.array([self._by_kind[kind][1] for kind in kinds])
+        return np.array([power * prior.power for prior, power in map(self._by_kind.__getitem__, kinds)])
 
     @property
     def _by_kind(self) -> Mapping[str, tuple[Prior, float]]:
@@ -166,7 +177,22 @@ class MAP(Searching):
         }
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self.maximised(problem, self.log_prior)
+        found = self.maximised(problem, self.log_prior)
+        return replace(found, n_charged=self._n_charged(problem, found.log_params))
+
+    def _n_charged(self, problem: Problem, log_params: np.ndarray) -> int:
+        """Nats that the evidence has to bring: one for each parameter of the kernel, but for length-scales that the
+        prior holds none, and log p + 1 for each that the data have pulled away from it, if that is less. What is
+        infinite was not searched.
+        """
+        searched = np.isfinite(log_params)
+        kinds = problem.kinds[searched]
+        _, slopes = self.log_prior(kinds, (log_params - problem.log_units)[searched])
+        is_lengthscale = kinds == "lengthscale"
+        n_kernel, n_lengthscales = int(searched[: problem.kernel.log_params.size].sum()), int(is_lengthscale.sum())
+        n_pulled = np.count_nonzero(slopes[is_lengthscale] > PULLED)
+        price = n_pulled * (1.0 + math.log(max(n_lengthscales, 1)))
+        return n_kernel - n_lengthscales + min(n_lengthscales, math.ceil(price))
 
 
 @dataclass(frozen=True)

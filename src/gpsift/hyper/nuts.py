@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -52,8 +52,8 @@ class NUTS(Hyper):
     keep : int
         How many of all draws, evenly spaced, become models; each has its own n x n matrices.
     prior : MAP
-        Its priors, as densities of the parameters; the sampler itself works on their logarithms, with the Jacobian.
-        Chains start at the modes that its `starts` find.
+        Its priors; the sampler itself works on the logarithms of the parameters, with the Jacobian. Chains start at the
+        modes that its `starts` find.
     target_accept : float
         Larger values take smaller steps, against divergences.
     progress : bool
@@ -72,8 +72,6 @@ class NUTS(Hyper):
     progress: bool = True
     cores: int | None = None
 
-    samples: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         for name in ("draws", "tune", "chains", "keep", "cores"):
             value = getattr(self, name)
@@ -85,6 +83,10 @@ class NUTS(Hyper):
             raise ValueError(f"`target_accept` must lie between 0 and 1, got {self.target_accept!r}.")
         if not isinstance(self.prior, MAP):
             raise TypeError(f"`prior` must be a MAP(...) with the priors to use, got {self.prior!r}.")
+
+    @property
+    def samples(self) -> bool:
+        return True
 
     def estimate(self, problem: Problem) -> Estimate:
         _import_sampler()

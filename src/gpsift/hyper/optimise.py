@@ -105,7 +105,8 @@ class Estimate:
     """The best of all starts: hyperparameters on the log scale and how they were found.
 
     `n_rows` says on how many rows they were found, where that was a sample. `evidence_bound` is a log evidence that
-    other hyperparameters are known to exceed, where these have no better one.
+    other hyperparameters are known to exceed, where these have no better one. `n_charged` is how many hyperparameters
+    of the kernel the evidence has to pay for, where it is not all of them.
     """
 
     log_params: np.ndarray
@@ -116,6 +117,7 @@ class Estimate:
     n_rows: int = 0
     evidence_bound: float = -np.inf
     sift: SiftReport | None = None
+    n_charged: int | None = None
 
     @property
     def best(self) -> Start | None:
@@ -136,8 +138,10 @@ class Estimate:
         return sum(start.n_evaluations for start in self.starts)
 
     def n_searched(self, kernel: Kernel) -> int:
-        """How many hyperparameters of the kernel were searched: all but those of features that are switched off."""
-        return int(np.isfinite(kernel.log_params).sum()) if self.starts else 0
+        """How many hyperparameters of the kernel were searched and have to be paid for."""
+        if not self.starts:
+            return 0
+        return int(np.isfinite(kernel.log_params).sum()) if self.n_charged is None else self.n_charged
 
 
 def maximise(

@@ -1,23 +1,33 @@
-"""Prior densities of hyperparameters, on the parameters themselves (no Jacobian of the logarithm)."""
+"""Prior densities of hyperparameters: of the parameters themselves, unless a prior says otherwise."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 
 class Prior(ABC):
-    """A density of a positive quantity."""
+    """A density of a positive quantity.
+
+    Attributes
+    ----------
+    power : float
+        The density is that of the quantity to this power, 0 standing for its logarithm. The distribution is the same
+        whatever the power, and so are draws from a posterior; where a density is largest, which `MAP` asks, is not.
+    """
+
+    power: ClassVar[float] = 1.0
 
     @abstractmethod
     def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log p(value), and its derivative with respect to log(value)."""
+        """log p of each value, or of all of them together, and the derivative with respect to log(value)."""
 
 
-class _PositiveParameters(Prior):
+class PositiveParameters(Prior):
     """A prior whose own parameters are positive."""
 
     def __post_init__(self) -> None:
@@ -27,7 +37,7 @@ class _PositiveParameters(Prior):
 
 
 @dataclass(frozen=True)
-class HalfT(_PositiveParameters):
+class HalfT(PositiveParameters):
     """Student's t distribution folded at zero.
 
     Parameters
@@ -53,7 +63,7 @@ class HalfT(_PositiveParameters):
 
 
 @dataclass(frozen=True)
-class InverseGamma(_PositiveParameters):
+class InverseGamma(PositiveParameters):
     """Inverse gamma distribution: a sharp left tail, a long right one. Its mode is scale / (shape + 1).
 
     Parameters
@@ -71,7 +81,7 @@ class InverseGamma(_PositiveParameters):
 
 
 @dataclass(frozen=True)
-class GammaPrior(_PositiveParameters):
+class GammaPrior(PositiveParameters):
     """Gamma distribution with mean shape / rate.
 
     Parameters
@@ -86,3 +96,33 @@ class GammaPrior(_PositiveParameters):
         log_constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         log_density = log_constant + (self.shape - 1.0) * np.log(value) - self.rate * value
         return log_density, self.shape - 1.0 - self.rate * value
+
+
+@dataclass(frozen=True)
+class OnLogScale(Prior):
+    """A distribution by the density of the logarithm.
+
+    The mode of a density depends on the scale that it is a density on. That of log(value), v p(v), has a right tail
+    longer by one power: with many features, each of which may go far away, this is what `MAP` wants.
+
+    Parameters
+    ----------
+    prior : Prior
+        The distribution, such as InverseGamma(1, 10).
+    """
+
+    prior: Prior
+
+    power: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prior, Prior):
+            raise TypeError(f"OnLogScale takes a prior such as InverseGamma(1, 10), got {self.prior!r}.")
+
+    def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        log_density, slope = self.prior.log_density(value)
+        power = self.prior.power
+        log_jacobian = power * np.log(value)
+        # One number where the prior is of all values together.
+        shift = log_jacobian if np.ndim(log_density) else log_jacobian.sum()
+        return log_density + shift, slope + power

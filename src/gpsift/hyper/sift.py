@@ -22,11 +22,13 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift.grouping import read_groups
-from gpsift.hyper.choices import MAP, Hyper
-from gpsift.hyper.optimise import Estimate, SiftReport, SwitchedOn, searched_from
+from gpsift.hyper.choices import MAP, Fixed, Hyper
+from gpsift.hyper.optimise import Draws, Estimate, SiftReport, SwitchedOn, searched_from
+from gpsift.hyper.priors import HalfT, InverseGamma
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
 from gpsift.inference import DenseEngine, Slope
+from gpsift.linalg import NotPositiveDefinite
 from gpsift.progress import SearchProgress, say
 
 # Length-scales, in standard deviations, at which a feature may enter.
@@ -49,6 +51,11 @@ MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
 
 
+def default_prior() -> MAP:
+    """The prior of what is on: of the parameters themselves, since no tail has to leave room for what is off."""
+    return MAP(lengthscale=InverseGamma(1.0, 10.0), noise=HalfT(4.0, 1.0), starts=1)
+
+
 @dataclass(frozen=True)
 class Sift(Hyper):
     """Switch features on one by one, each of which has to pay for itself; all others have an infinite length-scale.
@@ -64,7 +71,11 @@ class Sift(Hyper):
     patience : int
         Steps that do not pay before the path ends.
     prior : MAP
-        The prior of the hyperparameters of what is switched on.
+        The prior of the hyperparameters of what is switched on: one start, ``lengthscale=InverseGamma(1, 10)`` and
+        ``noise=HalfT(4, 1)`` by default.
+    then : Hyper, optional
+        How the hyperparameters of what is on are found in the end, from where the sift has left them: by a search under
+        `prior` by default. `NUTS()` draws them, under its own prior; what is off stays off in every draw.
     groups : mapping of str to sequence of names or indices, optional
         Features that are switched on and off together, such as the indicators of a category; a group owes one toll.
     seed : int
@@ -78,7 +89,8 @@ class Sift(Hyper):
     max_active: int = 30
     pairs: bool = True
     patience: int = 2
-    prior: MAP = field(default_factory=lambda: MAP(starts=1))
+    prior: MAP = field(default_factory=default_prior)
+    then: Hyper | None = None
     groups: Mapping[str, Sequence[str | int]] | None = None
     seed: int = 0
 
@@ -90,14 +102,24 @@ class Sift(Hyper):
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
         if not isinstance(self.prior, MAP):
-            raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}.")
+            raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}. What comes after the sift is `then`.")
+        if self.then is not None and (not isinstance(self.then, Hyper) or isinstance(self.then, Sift | Fixed)):
+            raise TypeError(f"`then` must be NUTS(), MAP() or ML2(), got {self.then!r}.")
 
-    def with_one_start(self) -> MAP:
-        """What goes on from a known place: a search of what is switched on there."""
-        return self.prior.with_one_start()
+    @property
+    def samples(self) -> bool:
+        return self.then is not None and self.then.samples
+
+    @property
+    def last(self) -> Hyper:
+        """How the hyperparameters of what is on are found."""
+        return self.prior if self.then is None else self.then
+
+    def with_one_start(self) -> Hyper:
+        return self.last.with_one_start()
 
     def for_chosen_features(self) -> Hyper:
-        return self.prior
+        return self.last
 
     def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
@@ -146,7 +168,10 @@ class Entry:
 
     @cached_property
     def evidence(self) -> float:
-        return self.problem.evidence(self.log_params).value
+        try:
+            return self.problem.evidence(self.log_params).value
+        except NotPositiveDefinite:  # a place that leads nowhere
+            return -np.inf
 
 
 @dataclass(frozen=True)
@@ -319,13 +344,22 @@ class _Sifting:
     def estimate(self, place: Place) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
         problem = self.problem.on_columns(self.columns(place.active))
-        found = self.choice.prior.estimate(replace(problem, start=self.log_params(problem, place)))
-        values = dict(zip(parameter_names(problem.labels), found.log_params, strict=True))
-        names = parameter_names(self.problem.labels)
-        off = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
-        log_params = np.array([values.get(name, default) for name, default in zip(names, off, strict=True)])
+        found = self.choice.last.estimate(replace(problem, start=self.log_params(problem, place)))
+        draws = found.draws
+        if draws is not None:
+            draws = Draws(self.with_all_features(problem, draws.log_params), draws.trace, draws.diagnostics)
+        log_params = self.with_all_features(problem, found.log_params)
+        n_charged = found.n_searched(problem.kernel)  # what is off has been paid for by the tolls
         starts = tuple(replace(start, log_params=log_params) for start in found.starts)
-        return replace(found, log_params=log_params, starts=starts)
+        return replace(found, log_params=log_params, starts=starts, draws=draws, n_charged=n_charged)
+
+    def with_all_features(self, problem: Problem, log_params: np.ndarray) -> np.ndarray:
+        """Log parameters (..., parameter) of the active features' problem among those of all features."""
+        place = {name: i for i, name in enumerate(parameter_names(self.problem.labels))}
+        off = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
+        every = np.tile(off, (*log_params.shape[:-1], 1))
+        every[..., [place[name] for name in parameter_names(problem.labels)]] = log_params
+        return every
 
     def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
         close = tuple((self.units[0][unit], score) for unit, score in self.steepest(place, *self.slope(place), N_CLOSE))

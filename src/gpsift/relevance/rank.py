@@ -29,7 +29,7 @@ from gpsift.version import __version__
 NOTHING_EXPLAINED = (
     "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
     "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See the "
-    "quality of the fit."
+    "quality of the fit; with priors, `GP(hyper=MAP())`, or with `Sift()` it fits less of the noise."
 )
 
 

@@ -28,7 +28,8 @@ class Quality:
         Log evidence of the model, or the highest bound of it that was seen for a sparse one, less the log likelihood
         of the one without inputs.
     n_searched : int
-        How many hyperparameters of the kernel were estimated.
+        How many hyperparameters of the kernel were estimated and have to be paid for: with a prior, those that the data
+        have pulled away from it, at the price of having been chosen among all.
     pit : array (n,)
         P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
         calibrated.
@@ -89,7 +90,8 @@ class Quality:
 
         Leave-one-out keeps the hyperparameters, which may have been fitted to noise; one nat of evidence for each of
         them is what Akaike's criterion asks. On pure noise (80 data sets, n = 40 to 200, p = 3 to 12, maximum
-        likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all.
+        likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all; with the priors of
+        `MAP()` all but one of 60 (n = 50 and 100, p = 3 to 200).
         """
         return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
 

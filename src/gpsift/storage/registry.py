@@ -12,7 +12,7 @@ from gpsift import families, gp, kernels, likelihoods, results
 from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.scaling import Scaling
-from gpsift.hyper import Sift
+from gpsift.hyper import SAAS, OnLogScale, Sift
 from gpsift.hyper.optimise import SiftReport, SwitchedOn
 from gpsift.inference import CoupledPosterior, Inferred
 from gpsift.input_moments import InputMoments
@@ -86,6 +86,8 @@ CLASSES: Mapping[str, type] = {
     "prior.HalfT": gp.HalfT,
     "prior.InverseGamma": gp.InverseGamma,
     "prior.Gamma": gp.GammaPrior,
+    "prior.OnLogScale": OnLogScale,
+    "prior.SAAS": SAAS,
     # predictive distributions
     "family.Gaussian": families.Gaussian,
     "family.MultivariateNormal": families.MultivariateNormal,
