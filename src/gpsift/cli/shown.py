@@ -117,7 +117,7 @@ def _say_what(analysis: Analysis, console: Console) -> None:
         f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns:,} {'column' if n_columns == 1 else 'columns'} "
         f"to explain [bold]{escape(analysis.target)}[/bold] ({analysis.task})."
     )
-    explained = f"explains {100 * quality.loo_r2:.0f} % of the variance; " if analysis.task == "regression" else ""
+    explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
         f"Leaving out one row at a time, the model {explained}{'its' if explained else 'has a'} log predictive density "
