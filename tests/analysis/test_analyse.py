@@ -106,14 +106,22 @@ def test_a_target_is_needed(frame):
 
 def test_many_columns_shorten_the_search(monkeypatch, frame):
     monkeypatch.setattr(analysis_run, "LARGEST_PATH", 2)
-    monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 4)  # of the user's columns, not of indicators
+    monkeypatch.setattr(analysis_run, "MANY_COLUMNS", 4)  # of the user's columns, not of indicators
     answer = gs.analyse(frame, "y")
     assert list(answer.path.sizes) == [0, 1, 2]
     assert any("up to size 2 of 4" in caution.detail for caution in answer.cautions)
-    monkeypatch.setattr(analysis_run, "MOST_COLUMNS_OF_A_SEARCH", 3)
+    assert FindingKind.MANY_COLUMNS not in [caution.kind for caution in answer.cautions]
+    monkeypatch.setattr(analysis_run, "MANY_COLUMNS", 3)
     answer = gs.analyse(frame, "y")
+    assert list(answer.path.sizes) == [0, 1, 2]
+    assert FindingKind.MANY_COLUMNS in [caution.kind for caution in answer.cautions]
+
+
+def test_orders_that_try_every_column_are_not_searched_with_many(monkeypatch, frame):
+    monkeypatch.setattr(analysis_run, "MANY_COLUMNS", 3)
+    answer = gs.analyse(frame, "y", measure=gs.Backward())
     assert answer.path is None
-    assert answer.unsearched.detail == "No submodels were searched: there are 4 columns, more than 3."
+    assert "tries every column, and there are 4, more than 3." in answer.unsearched.detail
     assert any(answer.unsearched.detail in caution.detail for caution in answer.cautions)
 
 

@@ -91,3 +91,22 @@ def test_the_price_of_a_choice_is_the_logarithm_of_the_number_of_choices(wide):
         changed = gs.results.Quality(**{**vars(quality), "evidence_gain": gain})
         assert changed.explains_as_chosen(2, 40) is explains
         assert changed.explains_as_chosen(40, 40)
+
+
+def test_samples_sift_anew_and_what_no_sample_uses_is_summed_up(wide):
+    found = gs.stability(*wide, n_splits=3, model=SIFT, work=QUIET)
+    used = int(found.scores.any(axis=0).sum())
+    assert {found.names[j] for j in found.order[:2]} == {"x1", "x2"}
+    assert found.n_told == used < 40
+    assert (found.ranks[found.scores == 0] == 40).all()
+    assert f"and {40 - used} others, not used in any sample" in repr(found)
+    assert found.in_first(2)[[0, 1]].tolist() == [1.0, 1.0]
+    assert found.in_first(5)[2:][found.scores[:, 2:].max(axis=0) == 0].sum() == 0
+
+
+def test_entropy_matches_the_table_of_counts():
+    scores = np.random.default_rng(0).normal(size=(7, 5))
+    found = gs.results.Stability("KL()", tuple("abcde"), scores, 10, 0)
+    shares = found.counts / 7
+    by_hand = [-sum(s * math.log(s) for s in column if s > 0) / math.log(5) for column in shares.T]
+    np.testing.assert_allclose(found.entropy, by_hand, atol=1e-12)

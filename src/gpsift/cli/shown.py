@@ -120,7 +120,7 @@ def _say_what(analysis: Analysis, console: Console) -> None:
         f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns:,} {'column' if n_columns == 1 else 'columns'} "
         f"to explain [bold]{escape(analysis.target)}[/bold] ({analysis.task})."
     )
-    explained = f"explains {100 * quality.loo_r2:.0f} % of the variance; " if analysis.task == "regression" else ""
+    explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
         f"Leaving out one row at a time, the model {explained}{'its' if explained else 'has a'} log predictive density "
@@ -223,13 +223,15 @@ def _show_stability(found: Stability, console: Console) -> None:
     console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
     firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
     print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
+    for line in found.rest_told:
+        console.print(f"{line}\n")
 
 
 def _stability_table(found: Stability, firsts: list[int]) -> Table:
     table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
-    for j in found.order[:MOST_ROWS_SHOWN]:
+    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
         table.add_row(
             escape(_short(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
         )

@@ -114,4 +114,5 @@ def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     found = analysis.stability
     if found is None:
         return []
-    return found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order]).to_dict("records")
+    lines = found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order])
+    return lines[: found.n_told].to_dict("records")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.savable import Savable
+from gpsift.words import others_not_used
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,9 @@ class Stability(Savable):
         Rows in each sample.
     seed : int
     details : mapping
+    switches : bool
+        Whether the models leave features switched off: a score of 0 then means that a feature is not used, and all such
+        features of a sample share the last rank.
     """
 
     measure: str
@@ -38,6 +42,7 @@ class Stability(Savable):
     n_rows: int
     seed: int
     details: Mapping[str, Any] = field(default_factory=dict)
+    switches: bool = False
 
     @property
     def orders(self) -> np.ndarray:
@@ -47,7 +52,19 @@ class Stability(Savable):
     @property
     def ranks(self) -> np.ndarray:
         """Rank of each feature in each sample, 1 for the most relevant, (s, p)."""
-        return np.argsort(self.orders, axis=1) + 1
+        ranks = np.argsort(self.orders, axis=1) + 1
+        return np.where(self.scores == 0, self.n_features, ranks) if self.switches else ranks
+
+    @property
+    def n_told(self) -> int:
+        """How many features of the order deserve a line each: those that are used in some sample, at least one."""
+        return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
+
+    @property
+    def rest_told(self) -> tuple[str, ...]:
+        """A line for all other features, which are not used in any sample; none where there are no others."""
+        n_others = self.n_features - self.n_told
+        return (f"{others_not_used(n_others)} in any sample",) if n_others else ()
 
     @property
     def mean_ranks(self) -> np.ndarray:
@@ -70,10 +87,10 @@ class Stability(Savable):
         """Entropy of which feature stands at each position, divided by log p: 0 always the same, 1 any, (p,)."""
         if self.n_features == 1:
             return np.zeros(1)
-        shares = self.counts / self.n_splits
-        logs = np.log(np.where(shares > 0, shares, 1.0))
+        at_position = (np.unique(features, return_counts=True)[1] / self.n_splits for features in self.orders.T)
         # The maximum takes the sign from the zero of a position that is always the same.
-        return np.maximum(-(shares * logs).sum(axis=0) / np.log(self.n_features), 0.0)
+        nats = np.array([-float(shares @ np.log(shares)) for shares in at_position])
+        return np.maximum(nats / np.log(self.n_features), 0.0)
 
     def in_first(self, k: int) -> np.ndarray:
         """Share of the samples in which a feature is among the first k, (p,)."""
@@ -118,14 +135,16 @@ class Stability(Savable):
         return drawings[kind](self, ax=ax)
 
     def __repr__(self) -> str:
-        width = max(len("feature"), *(len(name) for name in self.names))
+        told = self.to_frame()[: self.n_told]
+        width = max(len("feature"), *(len(name) for name in told["feature"]))
         lines = [
             f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
             f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}",
         ]
-        for row in self.to_frame().itertuples():
+        for row in told.itertuples():
             span = f"{row.best_rank} to {row.worst_rank}"
             lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>9.1f}  {span:>9}  {row.first:>6.0%}")
+        lines += [f"  {rest}" for rest in self.rest_told]
         shown = ", ".join(f"{value:.2f}" for value in self.entropy[:8])
         lines.append(
             f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
@@ -134,5 +153,8 @@ class Stability(Savable):
 
     def _repr_html_(self) -> str:
         head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
-        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True)
-        return f"<p>{escape(head)}</p>{table}"
+        table = self.to_frame()[: self.n_told].to_html(
+            index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True
+        )
+        rest = "".join(f"<p>{line}</p>" for line in self.rest_told)
+        return f"<p>{escape(head)}</p>{table}{rest}"

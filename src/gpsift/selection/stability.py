@@ -100,6 +100,7 @@ def stability(
         scores=np.array([result.scores for result in results]),
         n_rows=n_rows,
         seed=seed,
+        switches=model.hyper.switches,
         details={
             "model": choices(model),
             "notices": tuple(dict.fromkeys(message for result in results for message in result.notices)),
