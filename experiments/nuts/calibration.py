@@ -110,7 +110,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("calibration"), help="path without suffix")
     options = parser.parse_args()
 
-    prior = WrongJacobian() if options.wrong_jacobian else gs.MAP()
+    itself = {"lengthscale": gs.InverseGamma(1.0, 10.0), "noise": gs.HalfT(4.0, 1.0)}  # densities of no logarithm
+    prior = WrongJacobian(**itself) if options.wrong_jacobian else gs.MAP()
     tasks = [
         Task(str(index), (index, options.seed, options.draws, options.tune, prior))
         for index in range(options.simulations)

@@ -54,7 +54,8 @@ SETTINGS: dict[str, Callable[..., Toy]] = {
     "Friedman, r = 0": partial(FRIEDMAN, correlation=0.0),
     "Friedman, r = 0.5": partial(FRIEDMAN, correlation=0.5),
 }
-HYPERS = {"ML2": gs.ML2(), "MAP": gs.MAP()}
+# The priors of the stored tables: densities of length-scales and noise themselves, not of their logarithms.
+HYPERS = {"ML2": gs.ML2(), "MAP": gs.MAP(lengthscale=gs.InverseGamma(1.0, 10.0), noise=gs.HalfT(4.0, 1.0))}
 MEASURES = {
     "KL": gs.KL(),
     "VAR": gs.VAR(),
