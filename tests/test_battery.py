@@ -178,18 +178,18 @@ def test_shares_of_a_selection_by_hand():
 
 
 def small(likelihood):
-    """Eighty rows and four columns, the second of which makes the target."""
+    """Fifty rows and four columns, the second of which makes the target."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(580, 4))
+    X = rng.normal(size=(250, 4))
     f = 2.0 * X[:, 1]
     if likelihood == "gaussian":
-        y = f + 0.3 * rng.normal(size=580)
+        y = f + 0.3 * rng.normal(size=250)
     elif likelihood == "bernoulli":
-        y = (f + 0.5 * rng.normal(size=580) > 0).astype(int)
+        y = (f + 0.5 * rng.normal(size=250) > 0).astype(int)
     else:
         y = rng.poisson(np.exp(1.0 + 0.5 * f))
     true = np.arange(4) == 1
-    return DataSet(X[:80], y[:80], X[80:], y[80:], true, np.ones(4, bool), 1.0 * true, likelihood, seed=0)
+    return DataSet(X[:50], y[:50], X[50:], y[50:], true, np.ones(4, bool), 1.0 * true, likelihood, seed=0)
 
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli", "poisson"])
