@@ -9,7 +9,7 @@ differences; our own Gaussian process answers in closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -136,8 +136,8 @@ class Switched(ABC):
 
     @property
     @abstractmethod
-    def close(self) -> Mapping[int, float]:
-        """The columns that would be switched on next, with the slope of the log evidence in standard deviations."""
+    def slopes(self) -> np.ndarray:
+        """Of the log evidence as each column is switched on, in standard deviations; minus infinity if not known."""
 
     @abstractmethod
     def on_columns(self, columns: Sequence[int]) -> Reference | None:

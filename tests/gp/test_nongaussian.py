@@ -423,6 +423,7 @@ def test_priors_of_likelihood_parameters_match_scipy():
         + stats.invgamma(0.4, scale=0.3).logpdf(2.2)
         + np.log(2.0)
         + stats.t(4.0).logpdf(0.4)
+        + np.log(0.4)  # the density of its logarithm
     )
     value, gradient = hyper.log_prior(kinds, log_params)
     assert_allclose(value, expected, rtol=1e-10)

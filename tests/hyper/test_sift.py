@@ -173,6 +173,29 @@ def test_models_that_cannot_be_sifted_are_refused():
     X, y = wide(40, 6)
     with pytest.raises(ValueError, match="this kernel does not have one for each"):
         gs.GP(gs.SquaredExponential(shared=True), hyper=gs.Sift()).fit(X, y)
+    with pytest.raises(ValueError, match=r"one variance for all. Give it one for each: Linear\(np.ones\(6\)\)"):
+        gs.GP(gs.SquaredExponential() + gs.Linear(), hyper=gs.Sift()).fit(X, y)
+
+
+def test_a_linear_term_is_switched_off_with_the_feature():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 6))
+    y = X[:, 1] + np.sin(2 * X[:, 3]) + 0.1 * rng.normal(size=80)
+    kernel = gs.SquaredExponential() + gs.Linear(np.ones(6)) + gs.Constant()
+    gp = gs.GP(kernel, hyper=gs.Sift()).fit(X, y)
+    assert set(gp.report.sift.active) == {"x2", "x4"}
+    off = [0, 2, 4, 5]
+    assert_array_equal(gs.rank(gp, X).scores[off], 0.0)
+    assert_array_equal(gp.kernel.terms[1].linear_var[off], 0.0)
+
+
+def test_slopes_of_all_that_is_off_decide_its_order(fitted):
+    gp, X, _ = fitted
+    ranking = gs.rank(gp, X)
+    slopes = np.array(gp.report.sift.slopes)
+    assert np.isneginf(slopes[:5]).all()
+    assert_array_equal(ranking.order[5:], 5 + np.argsort(-slopes[5:], kind="stable"))
+    assert list(ranking.close) == [name for name, _ in gp.report.sift.close]
 
 
 def test_features_of_a_group_come_and_go_together():

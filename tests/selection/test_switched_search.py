@@ -76,10 +76,10 @@ def test_noise_gets_size_0_by_every_rule(hyper):
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
 def test_a_full_model_that_overfits_does_not_hide_a_submodel_that_explains():
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 60))
+    X = rng.normal(size=(40, 120))
     y = 2 * X[:, 0] + 0.5 * rng.normal(size=40)
-    model = gs.GP(hyper=gs.MAP(starts=1))
-    assert not model.fit(X, y).explains  # it has 62 hyperparameters for 40 rows
+    model = gs.GP(hyper=gs.ML2(starts=1))
+    assert not model.fit(X, y).explains  # it has 122 hyperparameters for 40 rows
     path = gs.search(X, y, model=model, sizes=3, work=QUIET)
     assert path.explains
 

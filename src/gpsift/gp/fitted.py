@@ -97,10 +97,10 @@ class FittedGP(Savable, Switched, Reference):
         return tuple(np.flatnonzero(on).tolist())
 
     @property
-    def close(self) -> Mapping[int, float]:
-        """Columns that `Sift` left switched off but would switch on next, with their slopes."""
+    def slopes(self) -> np.ndarray:
+        """Of the log evidence as each column that `Sift` left switched off is switched on; minus infinity elsewhere."""
         sift = self.report.sift
-        return {} if sift is None else {self.inputs.names.index(name): slope for name, slope in sift.close}
+        return np.full(self.inputs.n_features, -np.inf) if sift is None else np.array(sift.slopes)
 
     def on_columns(self, columns: Sequence[int]) -> FittedGP | None:
         chosen = list(columns)

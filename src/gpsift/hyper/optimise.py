@@ -93,11 +93,14 @@ class SiftReport:
         The features that are switched on in the end.
     close : tuple of (str, float)
         The features that would be next, with the slope of the log evidence in standard deviations under noise.
+    slopes : tuple of float
+        The slope of each feature; minus infinity where it is switched on.
     """
 
     steps: tuple[SwitchedOn, ...]
     active: tuple[str, ...]
     close: tuple[tuple[str, float], ...] = ()
+    slopes: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,11 @@ class Sift(Hyper):
                 "Sift() switches features off by their length-scales, and this kernel does not have one for each. Use "
                 "SquaredExponential() without shared=True, or MAP()."
             )
+        if ("linear_var", None) in problem.labels:
+            raise ValueError(
+                "Sift() cannot switch features off in a Linear() term with one variance for all. Give it one for each: "
+                f"Linear(np.ones({len(problem.names)}))."
+            )
         rows = rows_to_sift(problem, self.seed)
         sifting = _Sifting(self, problem.on_rows(rows))
         path = sifting.walked(sifting.without_features())
@@ -257,7 +262,7 @@ class _Sifting:
     def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
         """The place that the most promising unit, or pair of them, leads to."""
         K0, slope = self.slope(here)
-        single = [(unit,) for unit, _ in self.steepest(here, K0, slope, N_TRIED)]
+        single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
         there = self.entered(here, single)
         if with_pairs and (there is None or there.evidence - here.evidence < self.toll):
             by_pair = self.entered(here, [pair for pair in self.pairs(here, slope) if pair not in single])
@@ -270,11 +275,16 @@ class _Sifting:
         best = max(entries, key=lambda entry: entry.evidence, default=None)
         return None if best is None else self.searched(best)
 
-    def steepest(self, here: Place, K0: np.ndarray, slope: Slope, most: int) -> list[tuple[int, float]]:
-        """The units that are off with the steepest slopes, and these in standard deviations under noise."""
+    def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
+        """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
         scores = unit_scores(entering_scores(slope.G, K0, self.features), self.units[1])
         scores[list(here.active)] = -np.inf
-        return [(int(unit), float(scores[unit])) for unit in np.argsort(-scores)[:most] if np.isfinite(scores[unit])]
+        return scores
+
+    @staticmethod
+    def steepest(slopes: np.ndarray, most: int) -> list[int]:
+        """The units with the steepest slopes."""
+        return [int(unit) for unit in np.argsort(-slopes)[:most] if np.isfinite(slopes[unit])]
 
     @property
     def pairs_are_tried(self) -> bool:
@@ -362,5 +372,13 @@ class _Sifting:
         return every
 
     def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
-        close = tuple((self.units[0][unit], score) for unit, score in self.steepest(place, *self.slope(place), N_CLOSE))
-        return SiftReport(steps, tuple(self.units[0][unit] for unit in place.active), close)
+        slopes = self.slopes(place, *self.slope(place))
+        by_feature = np.empty(len(self.problem.names))
+        for slope, columns in zip(slopes, self.units[1], strict=True):
+            by_feature[list(columns)] = slope
+        return SiftReport(
+            steps,
+            active=tuple(self.units[0][unit] for unit in place.active),
+            close=tuple((self.units[0][unit], float(slopes[unit])) for unit in self.steepest(slopes, N_CLOSE)),
+            slopes=tuple(by_feature.tolist()),
+        )

@@ -141,7 +141,8 @@ class Term(Kernel, ABC):
 
     @property
     def log_params(self) -> np.ndarray:
-        return np.log(np.concatenate([np.ravel(getattr(self, name)) for name in self.PARAMS]))
+        with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off, as an infinite length-scale does
+            return np.log(np.concatenate([np.ravel(getattr(self, name)) for name in self.PARAMS]))
 
     def with_log_params(self, log_params: np.ndarray) -> Self:
         values, taken = {}, 0

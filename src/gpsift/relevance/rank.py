@@ -103,7 +103,7 @@ def rank(
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
     draws = np.array(scores)
-    used, close = used_units(model, units)
+    used, slopes = used_units(model, units)
     return Ranking(
         measure=measure.label,
         scores=draws.mean(axis=0),
@@ -123,7 +123,7 @@ def rank(
         },
         draws=draws if model.draws else None,
         used=used,
-        close=close,
+        slopes=slopes,
     )
 
 

@@ -54,17 +54,13 @@ def _levels_on(levels: Levels, place: Mapping[int, int]) -> Levels:
     return Levels(tuple(place[levels.columns[k]] for k in shown), levels.values[:, shown], levels.shares)
 
 
-def used_units(model: Reference, units: ScoredUnits) -> tuple[np.ndarray | None, dict[str, float]]:
-    """Which units a model, or one of its draws, uses, None for all; and those that came close, with their slopes."""
+def used_units(model: Reference, units: ScoredUnits) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Which units a model, or one of its draws, uses, and slopes of the others; None where all are used."""
     members = [member for member in model.draws or (model,) if isinstance(member, Switched)]
     on = {column for member in members for column in member.used}
     if not members or len(on) == model.inputs.n_features:
-        return None, {}
+        return None, None
     used = np.array([bool(on.intersection(columns)) for columns in units.columns])
-    close = members[0].close
-    slopes = {
-        units.names[unit]: max(close[column] for column in columns if column in close)
-        for unit, columns in enumerate(units.columns)
-        if not used[unit] and any(column in close for column in columns)
-    }
-    return used, dict(sorted(slopes.items(), key=lambda each: -each[1]))
+    slopes = members[0].slopes
+    of_units = np.array([slopes[list(columns)].max() for columns in units.columns])
+    return used, np.where(used, -np.inf, of_units)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# Features that are not used but came close: this many have a line of their own.
+N_CLOSE = 5
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Savable):
@@ -52,9 +55,9 @@ class Ranking(Savable):
     used : array (p,) of bool, or None
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
-    close : mapping of str to float
-        Features that are not used but would be next, with the slope of the log evidence as they enter in standard
-        deviations under noise.
+    slopes : array (p,) or None
+        Of features that are not used the slope of the log evidence as they enter, in standard deviations under noise;
+        minus infinity where it is not known. It decides the order of those without a score.
     """
 
     measure: str
@@ -68,14 +71,22 @@ class Ranking(Savable):
     details: Mapping[str, Any] = field(default_factory=dict)
     draws: np.ndarray | None = None
     used: np.ndarray | None = None
-    close: Mapping[str, float] = field(default_factory=dict)
+    slopes: np.ndarray | None = None
 
     @property
     def order(self) -> np.ndarray:
         if self.used is None:
             return np.argsort(-self.scores, kind="stable")
-        slopes = np.array([self.close.get(name, -np.inf) for name in self.names])
+        slopes = np.zeros(len(self.names)) if self.slopes is None else self.slopes
         return np.lexsort((-slopes, ~self.used, -self.scores))
+
+    @property
+    def close(self) -> Mapping[str, float]:
+        """The first features that are not used but would be next, with their slopes."""
+        if self.used is None or self.slopes is None:
+            return {}
+        next_ones = [j for j in self.order[int(self.used.sum()) :][:N_CLOSE] if np.isfinite(self.slopes[j])]
+        return {self.names[j]: float(self.slopes[j]) for j in next_ones}
 
     @property
     def n_told(self) -> int:
@@ -166,7 +177,6 @@ class Ranking(Savable):
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
         """What this ranking says of some of its features, under other names."""
         chosen = list(columns)
-        new_name = {self.names[j]: name for j, name in zip(chosen, names, strict=True)}
         return replace(
             self,
             names=tuple(names),
@@ -176,7 +186,7 @@ class Ranking(Savable):
             terms={name: values[:, chosen] for name, values in self.terms.items()},
             draws=None if self.draws is None else self.draws[:, chosen],
             used=None if self.used is None else self.used[chosen],
-            close={new_name[name]: slope for name, slope in self.close.items() if name in new_name},
+            slopes=None if self.slopes is None else self.slopes[chosen],
         )
 
     def to_frame(self) -> pd.DataFrame:

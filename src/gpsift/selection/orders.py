@@ -156,7 +156,8 @@ class ForwardProjection(Order):
 
 def _then_close(fitted: FittedGP, units: Units, chosen: Sequence[int]) -> list[int]:
     """Some units and then all others, those that came close to being switched on before the rest."""
-    slopes = {unit: max(fitted.close.get(j, -np.inf) for j in units.columns[unit]) for unit in range(len(units))}
+    known = fitted.slopes
+    slopes = {unit: known[list(units.columns[unit])].max() for unit in range(len(units))}
     others = sorted(set(range(len(units))).difference(chosen), key=lambda unit: (-slopes[unit], unit))
     return [*chosen, *others]
 

@@ -15,6 +15,7 @@ from gpsift.likelihoods import read_likelihood
 from gpsift.notices import notice
 from gpsift.relevance import Measure
 from gpsift.results.path import Path
+from gpsift.results.ranking import N_CLOSE
 from gpsift.selection.data import Data, Observed
 from gpsift.selection.held_out import HeldOut, read_held_out
 from gpsift.selection.orders import Order, read_order
@@ -126,8 +127,9 @@ def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, 
 def told_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
     """How many units come into question for submodels: those that the full model uses, and those that came close."""
     members = fitted.members if isinstance(fitted, DrawnGP) else (fitted,)
-    columns = {column for member in members for column in (*member.used, *member.close)}
-    return len(units.with_some_of(columns))
+    n_used = len(units.with_some_of({column for member in members for column in member.used}))
+    n_known = int(np.isfinite(members[0].slopes).sum())
+    return min(len(units), n_used + min(N_CLOSE, n_known))
 
 
 def searched(plan: Plan, work: Work, rule: Rule = "one-se") -> Path:
