@@ -110,7 +110,7 @@ def test_correlated_pairs_match_the_matrix_of_all(monkeypatch):
     X[:, 4] = 1.0
     with np.errstate(invalid="ignore"):
         r = np.corrcoef(X, rowvar=False)
-    for columns in (range(9), [1, 6]):
+    for columns in (range(9), [8], [4, 5]):
         wanted = [
             (i, j, r[i, j])
             for i in range(9)

@@ -149,15 +149,16 @@ def test_a_messy_file_gives_the_right_answer(name, tmp_path):
     assert "<script>alert" not in page.read_text(encoding="utf-8")
 
 
-def test_five_thousand_columns_are_ranked_and_not_searched(tmp_path):
+def test_five_thousand_columns_are_ranked_and_searched_with_a_caution(tmp_path):
     path = tmp_path / "wide.csv"
     many_columns(path)
     result = runner.invoke(app, ["select", str(path), "--target", "out", "--json"])
     assert result.exit_code in (0, 3), result.output
     found = json.loads(result.stdout)
     assert len(found["rankings"]["KL"]["columns"]) == 5000
-    assert "path" not in found
-    assert any("No submodels were searched: there are 5000 columns" in each["detail"] for each in found["cautions"])
+    assert len(found["path"]["sizes"]) == 31
+    (caution,) = [each for each in found["cautions"] if each["kind"] == "many-columns"]
+    assert "--hyper sift" in caution["detail"]
 
 
 def dates(form):
