@@ -129,3 +129,16 @@ def test_many_findings_of_one_kind_are_told_by_the_first_and_their_number():
     assert text.endswith("The same holds for 497 other columns.")
     ((_, text),) = told(empty[:6])
     assert text.count("is empty") == 6
+
+
+def test_a_category_is_switched_on_as_one():
+    rng = np.random.default_rng(1)
+    levels = np.array(["red", "green", "blue", "black"])[rng.integers(4, size=90)]
+    X = pd.DataFrame(rng.normal(size=(90, 5)), columns=list("abcde")).assign(colour=levels)
+    y = X["b"] + X["colour"].map({"red": -1.5, "green": 0.0, "blue": 0.5, "black": 1.5}) + 0.1 * rng.normal(size=90)
+    found = gs.analyse(X.assign(y=y), "y", hyper=gs.Sift(), work=QUIET, select=False)
+    assert {column for step in found.switched_on if step.stays for column in step.columns} == {"b", "colour"}
+    assert set(found.model.report.sift.active) == {"b", "colour"}
+    assert found.switched_on[0].toll == pytest.approx(np.log(6) + 1)
+    indicators = [j for j, name in enumerate(found.model.inputs.names) if name.startswith("colour=")]
+    assert set(indicators) <= set(found.model.used)

@@ -124,7 +124,7 @@ def cases():
         sifted().report,
         sifted().report.sift,
         sifted().report.sift.steps[0],
-        gs.Sift(toll=2.0),
+        gs.Sift(toll=2.0, groups={"pair": ["x1", "x2"]}),
         gs.Sift(then=gs.NUTS(draws=10, prior=gs.MAP(lengthscale=gs.SAAS()))),
         DenseFactor(np.asfortranarray(X), -1.0),
         Trace({"posterior": group}, {"by": "hand"}),

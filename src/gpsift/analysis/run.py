@@ -104,7 +104,8 @@ def analyse(
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
-    model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper or replace(MAP(), seed=seed))
+    hyper = (hyper or replace(MAP(), seed=seed)).with_groups(table.groups)
+    model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
     has_own_bar = model.hyper.samples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -41,6 +41,10 @@ class Hyper(ABC):
 
     def for_chosen_features(self) -> Hyper:
         """What takes its place in a submodel, whose features are chosen already."""
+        return self
+
+    def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Hyper:
+        """The choice for features of which some belong together, if that is anything to it and has not been said."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:

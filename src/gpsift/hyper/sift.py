@@ -121,6 +121,9 @@ class Sift(Hyper):
     def for_chosen_features(self) -> Hyper:
         return self.last
 
+    def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Sift:
+        return replace(self, groups=groups) if self.groups is None else self
+
     def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
         if not features or None in features:
