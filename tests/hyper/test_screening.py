@@ -63,6 +63,14 @@ def test_the_slope_by_the_covariance_gives_the_gradient_of_the_evidence(name):
     assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_the_evidence_without_its_gradient_is_the_same(name):
+    engine, likelihood = CASES[name]
+    kernel = (gs.SquaredExponential(np.array([0.9, 1.7, 2.0, 4.0]), 1.3) + gs.Constant(0.5)).for_features(P)
+    expected = engine(X).evidence(kernel, likelihood).value
+    assert engine(X).log_evidence(kernel, likelihood) == pytest.approx(expected, rel=1e-12)
+
+
 def test_features_are_orthonormal_polynomials_of_normal_scores():
     features = hermite_features(rng.exponential(size=(4000, 1)))
     assert_allclose(features[:, :, 0] @ features[:, :, 0].T / 4000, np.eye(3), atol=0.05)

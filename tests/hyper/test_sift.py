@@ -73,6 +73,17 @@ def test_noise_switches_nothing_on():
     assert on == 0
 
 
+def test_an_effect_with_several_bends_is_found():
+    """Ishigami's function among inert inputs: searched all at once, its second input stays off."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-np.pi, np.pi, size=(200, 13))
+    f = np.sin(X[:, 0]) + 7 * np.sin(X[:, 1]) ** 2 + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
+    y = f + 0.2 * f.std() * rng.normal(size=200)
+    gp = gs.GP(hyper=gs.Sift()).fit(X, y)
+    assert set(gp.report.sift.active) == {"x1", "x2", "x3"}
+    assert gp.log_marginal_likelihood > gs.GP(hyper=gs.MAP()).fit(X, y).log_marginal_likelihood + 50
+
+
 def test_a_product_without_main_effects_is_found_as_a_pair():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 40))

@@ -32,13 +32,13 @@ from gpsift.linalg import NotPositiveDefinite
 from gpsift.progress import SearchProgress, say
 
 # Length-scales, in standard deviations, at which a feature may enter.
-ENTERING_LENGTHSCALES = (1.5, 4.0, 12.0)
+ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
 # Iterations of a search on the way, and of one that leaves a feature out; nats below which the gain of one ends them.
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
 LEAST_GAIN = 0.06
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
-N_TRIED = 2
+N_TRIED = 3
 N_LEAVING = 2
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
@@ -158,11 +158,12 @@ def rows_to_sift(problem: Problem, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Units that are on, the hyperparameters of their model by name, and its log evidence."""
+    """Units that are on, the hyperparameters of their model by name, its log evidence, and which units came last."""
 
     active: tuple[int, ...]
     values: dict[str, float]
     evidence: float
+    newest: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +178,7 @@ class Entry:
     @cached_property
     def evidence(self) -> float:
         try:
-            return self.problem.evidence(self.log_params).value
+            return self.problem.engine.log_evidence(*self.problem.split(self.log_params))
         except NotPositiveDefinite:  # a place that leads nowhere
             return -np.inf
 
@@ -310,8 +311,12 @@ class _Sifting:
         return place
 
     def fewer(self, place: Place) -> Iterator[Place]:
-        """The places without one of the units that are missed least, before the others make up for it."""
-        rests = [tuple(unit for unit in place.active if unit != left) for left in place.active]
+        """The places without one of the units that are missed least, before the others make up for it.
+
+        What a unit that came last and alone has brought is known.
+        """
+        leaving = [unit for unit in place.active if place.newest != (unit,)]
+        rests = [tuple(unit for unit in place.active if unit != left) for left in leaving]
         entries = [self.entry(replace(place, active=rest)) for rest in rests]
         for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]:
             yield self.searched(entry, leaving=True)
@@ -341,7 +346,7 @@ class _Sifting:
         end = searched_from(problem, log_prior, entry.log_params, iterations, tell)
         prior, _ = log_prior(problem.kinds, end.log_params - problem.log_units)
         values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
-        return Place(entry.active, values, end.objective - prior)
+        return Place(entry.active, values, end.objective - prior, entry.new)
 
     def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
         """The radial part of the covariance, and how the evidence reacts to the whole."""
