@@ -150,7 +150,7 @@ class Sift(Hyper):
 def rows_to_sift(problem: Problem, seed: int) -> np.ndarray:
     """The numbers of all rows, or of a sample with the smallest and the largest target, so that it varies."""
     n, most = len(problem.y), MOST_ROWS if problem.likelihood.has_closed_form else MOST_ROWS_ITERATED
-    if n <= most:
+    if n <= most + 2:  # samples that others have drawn have both extremes, too
         return np.arange(n)
     drawn = np.random.default_rng(seed).choice(n, size=most, replace=False)
     return np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
