@@ -1,0 +1,246 @@
+"""A path on which features are switched on one by one, each of which has to pay for itself.
+
+It begins with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log
+evidence (`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and
+the hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs. The
+path goes on for a few steps that do not pay, and the place on it with the largest log evidence less a toll for each
+feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one toll.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, searched_from
+from gpsift.hyper.problem import Problem, parameter_names
+from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
+from gpsift.inference import DenseEngine, Slope
+from gpsift.linalg import NotPositiveDefinite
+from gpsift.progress import SearchProgress, say
+
+# Length-scales, in standard deviations, at which a feature may enter.
+ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
+# Iterations of a search on the way, and of one that leaves a feature out; nats below which the gain of one ends them.
+TRIAL_ITERATIONS = 40
+LEAVING_ITERATIONS = 15
+LEAST_GAIN = 0.06
+# Features, and pairs, that are tried at each step, and features that are tried without at the end.
+N_TRIED = 3
+N_LEAVING = 2
+# Pairs are looked for among at most this many features: their table takes the square of it.
+MOST_PAIRED = 3000
+# Features that came close are named, this many of them.
+N_CLOSE = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Units that are on, the hyperparameters of their model by name, its log evidence, and which units came last."""
+
+    active: tuple[int, ...]
+    values: dict[str, float]
+    evidence: float
+    newest: tuple[int, ...] = ()
+
+    def log_params(self, problem: Problem) -> np.ndarray:
+        """As the problem of its units has them."""
+        return np.log([self.values[name] for name in parameter_names(problem.labels)])
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """Where a search with these units begins, and which of them are new."""
+
+    active: tuple[int, ...]
+    new: tuple[int, ...]
+    problem: Problem[DenseEngine]
+    log_params: np.ndarray
+
+    @cached_property
+    def evidence(self) -> float:
+        try:
+            return self.problem.engine.log_evidence(*self.problem.split(self.log_params))
+        except NotPositiveDefinite:  # a place that leads nowhere
+            return -np.inf
+
+
+@dataclass(frozen=True)
+class Path:
+    """The best place of a path, and its steps."""
+
+    best: Place
+    steps: tuple[SwitchedOn, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sifting:
+    """A sift of one problem. Its units are features, and groups of them that come and go together."""
+
+    problem: Problem[DenseEngine]
+    units: tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]  # their names, and the columns of each
+    toll: float  # nats that each of them owes
+    max_active: int
+    patience: int  # steps that do not pay before the path ends
+    tries_pairs: bool
+    log_prior: LogPrior  # of the hyperparameters of what is on
+
+    @property
+    def most_active(self) -> int:
+        return min(self.max_active, len(self.units[0]))
+
+    @cached_property
+    def progress(self) -> SearchProgress:
+        """Told as if every unit that may be switched on was one start of a search."""
+        return SearchProgress(self.most_active + 1)
+
+    @cached_property
+    def evaluations(self) -> Counter[int]:
+        """How many there were with as many units on."""
+        return Counter()
+
+    def tell(self, n_active: int, _evaluation: int) -> float:
+        self.evaluations[n_active] += 1
+        return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
+
+    @cached_property
+    def rough(self) -> Problem[DenseEngine]:
+        """The problem for searches on the way."""
+        return self.problem.with_engine(self.problem.engine.rough())
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        return hermite_features(self.problem.X)
+
+    def columns(self, units: Sequence[int]) -> tuple[int, ...]:
+        """Of some units, one after another."""
+        return tuple(j for unit in units for j in self.units[1][unit])
+
+    def without_features(self) -> Place:
+        return self.searched(self.entry(Place((), {}, -np.inf)))
+
+    def walked(self, here: Place, steps: tuple[SwitchedOn, ...] = ()) -> Path:
+        """The path from here on."""
+        best, idle = here, 0
+        while len(here.active) < self.most_active and idle <= self.patience:
+            there = self.stepped(here, with_pairs=self.pairs_are_tried and not idle)
+            if there is None:
+                break
+            new = tuple(self.units[0][unit] for unit in there.active[len(here.active) :])
+            steps = (*steps, SwitchedOn(new, there.evidence - here.evidence, self.toll * len(new)))
+            here = there
+            idle = 0 if self.worth(here) > self.worth(best) else idle + 1
+            best = max(best, here, key=self.worth)
+        return Path(best, steps)
+
+    def worth(self, place: Place) -> float:
+        """Log evidence less what the units owe."""
+        return place.evidence - self.toll * len(place.active)
+
+    def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
+        """The place that the most promising unit, or pair of them, leads to."""
+        K0, slope = self.slope(here)
+        single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
+        there = self.entered(here, single)
+        if with_pairs and (there is None or there.evidence - here.evidence < self.toll):
+            by_pair = self.entered(here, [pair for pair in self.pairs(here, slope) if pair not in single])
+            there = max((place for place in (there, by_pair) if place is not None), key=self.worth, default=None)
+        return there
+
+    def entered(self, here: Place, candidates: Sequence[tuple[int, ...]]) -> Place | None:
+        """The place that the best of some further units leads to, by the evidence where they would enter."""
+        entries = [self.entry(here, new, length) for new in candidates for length in ENTERING_LENGTHSCALES]
+        best = max(entries, key=lambda entry: entry.evidence, default=None)
+        return None if best is None else self.searched(best)
+
+    def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
+        """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
+        scores = unit_scores(entering_scores(slope.G, K0, self.features), self.units[1])
+        scores[list(here.active)] = -np.inf
+        return scores
+
+    @staticmethod
+    def steepest(slopes: np.ndarray, most: int) -> list[int]:
+        """The units with the steepest slopes."""
+        return [int(unit) for unit in np.argsort(-slopes)[:most] if np.isfinite(slopes[unit])]
+
+    @property
+    def pairs_are_tried(self) -> bool:
+        return self.tries_pairs and len(self.problem.names) <= MOST_PAIRED
+
+    def pairs(self, here: Place, slope: Slope) -> list[tuple[int, ...]]:
+        """The units that the most promising pairs of features would switch on."""
+        owner = {j: unit for unit, columns in enumerate(self.units[1]) for j in columns}
+        on = self.columns(here.active)
+        found = promising_pairs(slope.weights, self.features[0], on, N_TRIED)
+        return [tuple({owner[j]: None for j in pair if j not in on}) for pair in found]
+
+    def without_idlers(self, place: Place) -> Place:
+        """The place without units that no longer pay."""
+        while len(place.active) > 1:
+            found = next((fewer for fewer in self.fewer(place) if self.worth(fewer) > self.worth(place)), None)
+            if found is None:
+                return place
+            place = found
+        return place
+
+    def fewer(self, place: Place) -> Iterator[Place]:
+        """The places without one of the units that are missed least, before the others make up for it.
+
+        What a unit that came last and alone has brought is known.
+        """
+        leaving = [unit for unit in place.active if place.newest != (unit,)]
+        rests = [tuple(unit for unit in place.active if unit != left) for left in leaving]
+        entries = [self.entry(replace(place, active=rest)) for rest in rests]
+        for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]:
+            yield self.searched(entry, leaving=True)
+
+    def entry(self, here: Place, new: tuple[int, ...] = (), length: float = ENTERING_LENGTHSCALES[0]) -> Entry:
+        """Where a search begins that further units enter at a length-scale, from the hyperparameters here."""
+        active = (*here.active, *new)
+        problem = self.rough.on_columns(self.columns(active))
+        known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
+        entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
+        log_params = problem.log_params + problem.log_units
+        for i, name in enumerate(parameter_names(problem.labels)):
+            if name in known:
+                log_params[i] = np.log(known[name])
+            elif name in entering:
+                log_params[i] = np.log(length) + problem.log_units[i]
+        return Entry(active, new, problem, log_params)
+
+    def searched(self, entry: Entry, *, leaving: bool = False) -> Place:
+        """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
+        if entry.new:
+            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.new)}")
+        tolerance = LEAST_GAIN / max(1.0, abs(entry.evidence))
+        problem = replace(entry.problem, tolerance=tolerance)
+        iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
+        tell = partial(self.tell, self.most_active if leaving else len(entry.active))
+        end = searched_from(problem, self.log_prior, entry.log_params, iterations, tell)
+        prior, _ = self.log_prior(problem.kinds, end.log_params - problem.log_units)
+        values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
+        return Place(entry.active, values, end.objective - prior, entry.new)
+
+    def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
+        """The radial part of the covariance, and how the evidence reacts to the whole."""
+        problem = self.rough.on_columns(self.columns(place.active))
+        kernel, likelihood = problem.split(place.log_params(problem))
+        radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
+        return np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
+
+    def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
+        slopes = self.slopes(place, *self.slope(place))
+        by_feature = np.empty(len(self.problem.names))
+        for slope, columns in zip(slopes, self.units[1], strict=True):
+            by_feature[list(columns)] = slope
+        return SiftReport(
+            steps,
+            active=tuple(self.units[0][unit] for unit in place.active),
+            close=tuple((self.units[0][unit], float(slopes[unit])) for unit in self.steepest(slopes, N_CLOSE)),
+            slopes=tuple(by_feature.tolist()),
+        )
