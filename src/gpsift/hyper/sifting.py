@@ -2,8 +2,8 @@
 
 It begins with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log
 evidence (`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and
-the hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs. The
-path goes on for a few steps that do not pay, and the place on it with the largest log evidence less a toll for each
+the hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs.
+The path goes on for a few steps that do not pay, and the place on it with the largest log evidence less a toll for each
 feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one toll.
 """
 
