@@ -354,3 +354,14 @@ def test_a_last_mode_that_is_far_off_is_forgotten():
     found, expected = engine.evidence(rough, Poisson()), engine.fresh().evidence(rough, Poisson())
     assert_allclose(found.value, expected.value, rtol=1e-8)
     assert_allclose(found.gradient, expected.gradient, rtol=1e-5)
+
+
+def test_a_start_from_which_rates_overflow_is_left():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    K = (SquaredExponential(1.0) + Constant()).for_features(2).between(X, X).K
+    y = rng.poisson(2.0, size=30).astype(float)
+    expected = laplace(K, y, np.ones(30), Poisson())
+    found = laplace(K, y, np.ones(30), Poisson(), start=np.full(30, 1e3))
+    assert found.converged
+    assert_allclose(found.mode, expected.mode, rtol=1e-9, atol=1e-12)

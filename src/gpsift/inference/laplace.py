@@ -126,6 +126,9 @@ def laplace(
     a = np.zeros(y.size) if start is None else start
     f = K @ a
     height = _height(y, size, likelihood, a, f)
+    if not np.isfinite(height):  # the weights of smoother functions can mean rates of e^800
+        a, f = np.zeros(y.size), np.zeros(y.size)
+        height = _height(y, size, likelihood, a, f)
     converged, iteration = False, 0
     while not converged and iteration < MAX_ITERATIONS:
         iteration += 1
