@@ -121,12 +121,8 @@ class ExactEngine(DenseEngine):
         self._twin: InPlaceEvidence | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        noise_var = self._noise_var(likelihood)
-        if InPlaceEvidence.serves(kernel, self.X):
-            self._twin = self._twin or InPlaceEvidence(self.X, self.y)
-            evidence = self._twin(kernel, noise_var)
-        else:
-            evidence = exact_evidence(kernel, self.X, self.y, noise_var)
+        noise_var, twin = self._noise_var(likelihood), self._twin_for(kernel)
+        evidence = exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
         if likelihood.params:
             return evidence
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
@@ -146,6 +142,10 @@ class ExactEngine(DenseEngine):
         )
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        twin = self._twin_for(kernel)
+        value = None if twin is None else twin.value(kernel, self._noise_var(likelihood))
+        if value is not None:
+            return value
         L, alpha = self._solved(kernel, likelihood)
         return log_evidence_of(self.y, alpha, L)
 
@@ -161,6 +161,12 @@ class ExactEngine(DenseEngine):
 
     def fresh(self) -> Self:
         return type(self)(self.X, self.y)
+
+    def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
+        if InPlaceEvidence.serves(kernel, self.X):
+            self._twin = self._twin or InPlaceEvidence(self.X, self.y)
+            return self._twin
+        return None
 
     def _solved(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Array, Array]:
         """The factor L of the covariance A of the observations, and A^-1 y."""

@@ -40,20 +40,22 @@ class InPlaceEvidence:
         constant = [term for term in terms if type(term) is Constant]
         return is_numpy(X) and len(radial) == 1 and len(radial) + len(constant) == len(terms)
 
-    def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence:
-        terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
-        radial = next(term for term in terms if isinstance(term, SquaredExponential))
-        level = sum(term.constant_var for term in terms if isinstance(term, Constant))
-        K, A, n = self._K, self._A, self.X.shape[0]
+    def value(self, kernel: Kernel, noise_var: np.ndarray | float) -> float | None:
+        """The log evidence alone, at a third of the price; None where the matrix needs jitter."""
+        _, radial, level = self._parts(kernel)
+        self._fill(radial, level)
+        solved = self._solve(noise_var)
+        return None if solved is None else solved[1]
 
+    def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence:
+        terms, radial, level = self._parts(kernel)
+        K, A = self._K, self._A
         squares = self._fill(radial, level)
-        diagonal = A.ravel(order="K")[:: n + 1]
-        diagonal += noise_var
-        _, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
+        solved = self._solve(noise_var)
+        if solved is None:
             return exact_evidence(kernel, self.X, self.y, noise_var)  # with jitter
-        alpha, _ = lapack.dpotrs(A, self.y, lower=1)
-        value = -0.5 * (self.y @ alpha) - np.log(diagonal).sum() - 0.5 * n * LOG_2PI
+        alpha, value = solved
+        diagonal = self._diagonal
         invert_cholesky_in_place(A)
 
         # From here on A holds A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
@@ -72,7 +74,30 @@ class InPlaceEvidence:
                 gradient.append([-0.5 * term.constant_var * total])
             else:
                 gradient += [lengthscale_gradient, [-0.5 * row_sums.sum()]]
-        return Evidence(float(value), np.concatenate([*gradient, [noise_gradient]]), 0.0)
+        return Evidence(value, np.concatenate([*gradient, [noise_gradient]]), 0.0)
+
+    @staticmethod
+    def _parts(kernel: Kernel) -> tuple[tuple[Kernel, ...], SquaredExponential, float]:
+        """The terms of the kernel, the radial one of them, and the variance of all constants."""
+        terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
+        radial = next(term for term in terms if isinstance(term, SquaredExponential))
+        return terms, radial, sum(term.constant_var for term in terms if isinstance(term, Constant))
+
+    @property
+    def _diagonal(self) -> np.ndarray:
+        """Of A, as a view."""
+        return self._A.ravel(order="K")[:: self.X.shape[0] + 1]
+
+    def _solve(self, noise_var: np.ndarray | float) -> tuple[np.ndarray, float] | None:
+        """A becomes its Cholesky factor, with the noise; alpha = A^-1 y and the log evidence, None without a factor."""
+        diagonal = self._diagonal
+        diagonal += noise_var
+        _, info = lapack.dpotrf(self._A, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            return None
+        alpha, _ = lapack.dpotrs(self._A, self.y, lower=1)
+        value = -0.5 * (self.y @ alpha) - np.log(diagonal).sum() - 0.5 * self.X.shape[0] * LOG_2PI
+        return alpha, float(value)
 
     def _fill(self, radial: SquaredExponential, level: float) -> np.ndarray:
         """The lower triangles of K and A = K + level; returns the squares of the scaled coordinates."""
