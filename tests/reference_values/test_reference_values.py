@@ -22,7 +22,7 @@ TOLERANCE = {
     "distributed": 1e-8,
     "fits": 1e-4,
     "searches": 1e-2,
-    "sampled": 0.0,
+    "sampled": 1e-12,
     "models": 1e-7,
     "peers": 1e-6,
     "ax": 1e-3,
