@@ -95,15 +95,15 @@ def column(tab, n):
 
 def test_table_sorts_by_click_and_by_key(show):
     tab = show()
-    head = tab.locator("#relevance-table thead th").nth(6)
+    head = tab.locator("#relevance-table thead th").nth(7)
     assert head.inner_text().strip() == "ARD"
     head.locator("button").click()
-    values = [float(value) for value in column(tab, 7)]
+    values = [float(value) for value in column(tab, 8)]
     assert values == sorted(values, reverse=True)
     assert head.get_attribute("aria-sort") == "descending"
-    assert tab.locator("#relevance-table th[aria-sort=none]").count() == 8
+    assert tab.locator("#relevance-table th[aria-sort=none]").count() == 9
     head.locator("button").press("Enter")
-    assert [float(value) for value in column(tab, 7)] == sorted(values)
+    assert [float(value) for value in column(tab, 8)] == sorted(values)
     assert head.get_attribute("aria-sort") == "ascending"
     tab.locator("#relevance-table thead button").nth(1).click()
     assert column(tab, 2) == [f"x{j}" for j in range(1, 9)]
