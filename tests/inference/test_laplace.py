@@ -365,3 +365,22 @@ def test_a_start_from_which_rates_overflow_is_left():
     found = laplace(K, y, np.ones(30), Poisson(), start=np.full(30, 1e3))
     assert found.converged
     assert_allclose(found.mode, expected.mode, rtol=1e-9, atol=1e-12)
+
+
+def test_weights_of_a_smoother_model_that_lead_nowhere_are_left(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 2))
+    kernel = (SquaredExponential(1.0) + Constant()).for_features(2)
+    engine = LaplaceEngine(X, rng.poisson(2.0, size=30).astype(float), np.ones(30))
+    expected = engine.evidence(kernel, Poisson())
+    seen = []
+
+    def failing(*args, start=None, **options):
+        seen.append(start)
+        if start is not None:
+            raise laplace_module.NotPositiveDefinite("no factor")
+        return laplace(*args, **options)
+
+    monkeypatch.setattr("gpsift.inference.engine.laplace", failing)
+    assert engine.evidence(kernel, Poisson()).value == pytest.approx(expected.value, rel=1e-9)
+    assert [start is None for start in seen] == [False, True]

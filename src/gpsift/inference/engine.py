@@ -22,7 +22,7 @@ from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import add_diagonal, cholesky_solve, inverse_from_cholesky, jittered_cholesky
+from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky_solve, inverse_from_cholesky, jittered_cholesky
 from gpsift.posterior import Posterior, TriangularFactor
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -309,13 +309,22 @@ class LaplaceEngine(DenseEngine):
             # Several modes: also from nothing, and from a smooth curve through the data.
             smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
             starts = [*starts, smooth] if self._weights is None else [*starts, None, smooth]
-        results = [laplace(K, self.y, self.size, likelihood, start=start) for start in starts]
+        results = [self._from(start, K, likelihood) for start in starts]
         best = max(results, key=lambda result: result.height)
         if not best.converged and self._weights is not None:
             # The weights of smoother functions can mean rates of e^48, from where no step leads up.
             best = laplace(K, self.y, self.size, likelihood)
         self._weights = best.weights if self.warm and best.converged else None
         return best
+
+    def _from(self, start: np.ndarray | None, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
+        """The mode from a start, or from nothing if that led to where the curvature has no factor."""
+        try:
+            return laplace(K, self.y, self.size, likelihood, start=start)
+        except NotPositiveDefinite:
+            if start is None:
+                raise
+            return laplace(K, self.y, self.size, likelihood)
 
 
 class MulticlassEngine(DenseEngine):
