@@ -9,6 +9,8 @@ from typing import Any
 MEANINGS: Mapping[str, str] = {"KL": "strength of reaction", "VAR": "variance of the mean"}
 # Of a feature that a model has switched off, in place of its score.
 NOT_USED = "not used"
+# Of a column with shares of variance.
+SHARE = "share"
 
 
 def listed(names: Iterable[Any], most: int | None = 8) -> str:

@@ -11,6 +11,7 @@ from gpsift.findings import Finding, FindingKind
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.hyper.nuts import advice
 from gpsift.input_moments import standard_units
+from gpsift.relevance.switched import used_columns
 from gpsift.tabular import Prepared
 from gpsift.user_arrays import column_sd
 
@@ -84,12 +85,6 @@ def _correlated(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
         key=lambda pair: -abs(pair[2]),
     )
     return [Finding(FindingKind.COLUMNS_GO_TOGETHER, {"pairs": tuple(pairs)})] if pairs else []
-
-
-def used_columns(model: FittedGP | DrawnGP) -> tuple[int, ...]:
-    """The columns that a model, or one of its draws, uses."""
-    members = model.members if isinstance(model, DrawnGP) else (model,)
-    return tuple(sorted({column for member in members for column in member.used}))
 
 
 def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> list[tuple[int, int, float]]:

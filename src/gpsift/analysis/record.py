@@ -114,6 +114,11 @@ class Analysis:
         names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
         return {label: _of_names(ranking, names) for label, ranking in self.rankings.items()}
 
+    @property
+    def leading_told(self) -> Ranking:
+        """The ranking that decides, of those columns."""
+        return next(iter(self.told.values()))
+
     @cached_property
     def odd_columns(self) -> tuple[Finding, ...]:
         """What is odd about single columns, in the order of the leading ranking."""

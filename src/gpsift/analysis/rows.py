@@ -49,7 +49,7 @@ class Rows:
 
 def rows_of(analysis: Analysis) -> Rows | None:
     """The rows of the leading ranking, thinned where there are many; None if it has no pointwise scores."""
-    ranking = next(iter(analysis.told.values()))
+    ranking = analysis.leading_told
     if ranking.pointwise is None:
         return None
     total = len(ranking.pointwise)

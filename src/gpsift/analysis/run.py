@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.analysis.cautions import cautions_of, used_columns
+from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
 from gpsift.findings import Finding, FindingKind
@@ -22,6 +22,7 @@ from gpsift.notices import Notices, messages, notice
 from gpsift.progress import counted
 from gpsift.reference import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
+from gpsift.relevance.switched import used_columns
 from gpsift.results import Path, Ranking, Stability
 from gpsift.selection.data import Data
 from gpsift.selection.held_out import Folds
@@ -41,7 +42,7 @@ LARGEST_PATH = 30
 # All length-scales at once are too many to be searched for, and orders that try every column take too many fits. A
 # model whose columns are switched on one by one has no such limit.
 MANY_COLUMNS = 300
-# VAR conditions every column that is used on all others: a third power of the columns, half a minute at 5000.
+# VAR conditions every column that is used on the others that are: a third power of their number, half a minute at 5000.
 MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 

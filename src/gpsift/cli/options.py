@@ -53,7 +53,7 @@ class HyperChoice(StrEnum):
         if self is HyperChoice.NUTS:
             return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
         if self is HyperChoice.SIFT:
-            return Sift(prior=MAP(starts=1, seed=seed))
+            return Sift(seed=seed)
         return MAP(seed=seed) if self is HyperChoice.MAP else ML2(seed=seed)
 
 

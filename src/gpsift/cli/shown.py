@@ -17,13 +17,12 @@ from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
 from gpsift.findings import FindingKind, told
 from gpsift.results import Path, Ranking, Stability
-from gpsift.words import NOT_USED, meaning
+from gpsift.words import NOT_USED, SHARE, meaning
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
 LONGEST_NAME = 40
 MOST_ODDITIES = 10
-SHARE = "share"
 # What goes first where there is little room.
 LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 

@@ -22,6 +22,7 @@ from gpsift.hyper.screening import entering_scores, hermite_features, promising_
 from gpsift.inference import DenseEngine, Slope
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.progress import SearchProgress, say
+from gpsift.results.ranking import N_CLOSE
 
 # Length-scales, in standard deviations, at which a feature may enter.
 ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
@@ -34,8 +35,6 @@ N_TRIED = 3
 N_LEAVING = 2
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
-# Features that came close are named, this many of them.
-N_CLOSE = 5
 
 
 @dataclass(frozen=True, eq=False)

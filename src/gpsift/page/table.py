@@ -10,12 +10,11 @@ from gpsift.analysis import Analysis
 from gpsift.findings import Finding, FindingKind
 from gpsift.page.words import aligned, number, percent
 from gpsift.results import Ranking
-from gpsift.words import NOT_USED, meaning
+from gpsift.words import NOT_USED, SHARE, meaning
 
 LEVEL = 0.9
 # This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10
-SHARE = "share"
 # What the score of the leading measure says.
 SAYS = {
     "KL": "how strongly the prediction reacts to a column",
@@ -136,7 +135,7 @@ def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
 
 def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     """Interval and probability of a place among the first, over the draws of the hyperparameters."""
-    leading = next(iter(analysis.told.values()))
+    leading = analysis.leading_told
     if leading.draws is None:
         return []
     k = analysis.n_first
@@ -148,7 +147,7 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
 
 def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     """The share of variance of each column, by the ranking whose scores are variances."""
-    names = next(iter(analysis.told.values())).names
+    names = analysis.leading_told.names
     parts = []
     for ranking in analysis.told.values():
         if ranking.effect_shares is not None:
@@ -160,7 +159,7 @@ def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
 
 def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     """The other rankings by name, the root of VAR so that it compares with the others, and the places of ARD."""
-    names = next(iter(analysis.told.values())).names
+    names = analysis.leading_told.names
     parts = []
     for label, ranking in list(analysis.told.items())[1:]:
         known = {name: j for j, name in enumerate(ranking.names)}

@@ -56,11 +56,29 @@ def _levels_on(levels: Levels, place: Mapping[int, int]) -> Levels:
 
 def used_units(model: Reference, units: ScoredUnits) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Which units a model, or one of its draws, uses, and slopes of the others; None where all are used."""
-    members = [member for member in model.draws or (model,) if isinstance(member, Switched)]
-    on = {column for member in members for column in member.used}
-    if not members or len(on) == model.inputs.n_features:
+    on = set(used_columns(model))
+    if len(on) == model.inputs.n_features:
         return None, None
     used = np.array([bool(on.intersection(columns)) for columns in units.columns])
-    slopes = members[0].slopes
+    slopes = slopes_of(model)
     of_units = np.array([slopes[list(columns)].max() for columns in units.columns])
     return used, np.where(used, -np.inf, of_units)
+
+
+def used_columns(model: Reference) -> tuple[int, ...]:
+    """The columns that a model, or one of its draws, uses: all of them, unless they can be switched off."""
+    members = _switched(model)
+    if not members:
+        return tuple(range(model.inputs.n_features))
+    return tuple(sorted({column for member in members for column in member.used}))
+
+
+def slopes_of(model: Reference) -> np.ndarray:
+    """Of the log evidence as each column is switched on, which all draws of a model share."""
+    members = _switched(model)
+    return members[0].slopes if members else np.full(model.inputs.n_features, -np.inf)
+
+
+def _switched(model: Reference) -> list[Switched]:
+    """The model, or its draws, if columns can be switched off."""
+    return [member for member in model.draws or (model,) if isinstance(member, Switched)]

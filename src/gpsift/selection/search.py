@@ -14,6 +14,7 @@ from gpsift.inputs import same_rows
 from gpsift.likelihoods import read_likelihood
 from gpsift.notices import notice
 from gpsift.relevance import Measure
+from gpsift.relevance.switched import slopes_of, used_columns
 from gpsift.results.path import Path
 from gpsift.results.ranking import N_CLOSE
 from gpsift.selection.data import Data, Observed
@@ -126,9 +127,8 @@ def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, 
 
 def told_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
     """How many units come into question for submodels: those that the full model uses, and those that came close."""
-    members = fitted.members if isinstance(fitted, DrawnGP) else (fitted,)
-    n_used = len(units.with_some_of({column for member in members for column in member.used}))
-    n_known = int(np.isfinite(members[0].slopes).sum())
+    n_used = len(units.with_some_of(used_columns(fitted)))
+    n_known = int(np.isfinite(slopes_of(fitted)).sum())
     return min(len(units), n_used + min(N_CLOSE, n_known))
 
 
