@@ -1,11 +1,14 @@
 """Features that are switched on one by one."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 
 import gpsift as gs
+from gpsift.hyper.sifting import price_of_choosing
 from gpsift.progress import hearing
 
 TRUE = ("x1", "x2", "x3", "x4", "x5")
@@ -116,6 +119,33 @@ def test_a_place_without_a_cholesky_factor_is_not_taken():
     y = rng.poisson(np.exp(1.5 * np.sin(X[:, 1]) + X[:, 4])).astype(float)
     gp = gs.GP(likelihood="poisson", hyper=gs.Sift(prior=gs.MAP(starts=1))).fit(X, y)
     assert {"x2", "x5"} <= set(gp.report.sift.active)
+
+
+def test_what_features_owe_is_the_price_of_having_been_chosen():
+    assert price_of_choosing(0, 30) == 0.0
+    for k in range(1, 16):
+        assert_allclose(price_of_choosing(k, 30), np.log(math.comb(30, k)) + k)
+    assert_allclose(price_of_choosing(30, 30) - price_of_choosing(15, 30), 15.0)
+    assert [price_of_choosing(k, 1) for k in (0, 1)] == [0.0, 1.0]
+
+
+def test_steps_owe_less_the_more_have_paid(fitted):
+    gp, X, _ = fitted
+    p, steps = X.shape[1], gp.report.sift.steps
+    known = np.cumsum([len(step.features) for step in steps])
+    assert_allclose(np.cumsum([step.toll for step in steps]), [price_of_choosing(k, p) for k in known])
+
+
+def test_many_small_effects_are_found():
+    """Fifteen lines of thirty: with the same toll for all of them most would stay off."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 30))
+    y = X[:, :15] @ np.linspace(1.0, 0.5, 15) + 1.5 * rng.normal(size=150)
+    many, few = (gs.GP(hyper=gs.Sift(toll=toll)).fit(X, y).report.sift.active for toll in (None, np.log(30) + 1))
+    true = {f"x{j + 1}" for j in range(15)}
+    assert len(true.intersection(many)) >= 12
+    assert len(many) <= 16
+    assert len(few) < len(many)
 
 
 def test_a_lower_toll_lets_more_in_and_a_limit_fewer():

@@ -1,8 +1,8 @@
 """Hyperparameters of a model whose features are switched on one by one, each of which has to pay for itself.
 
 All length-scales at once are too many to be searched for when there are as many features as rows. Here only those of
-features that a path has switched on (`gpsift.hyper.sifting`) are. The toll that each of them owes is the price of
-having been chosen among p.
+features that a path has switched on (`gpsift.hyper.sifting`) are. What they owe is the price of having been chosen
+among p.
 
 Where there are many rows the path is walked on a sample of them, and goes on with all as long as features pay there.
 """
@@ -42,7 +42,8 @@ class Sift(Hyper):
     Parameters
     ----------
     toll : float, optional
-        Nats of log evidence that each feature has to bring; log p + 1 by default.
+        Nats of log evidence that each feature has to bring. By default k features owe k + log C(p, k), the price of
+        having been chosen among p: the first log p + 1, and later ones less.
     max_active : int
         Features that are on at the same time, at most.
     pairs : bool
@@ -127,8 +128,7 @@ class Sift(Hyper):
 
     def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
         units = read_groups(self.groups, problem.names)
-        toll = float(np.log(len(units[0]))) + 1.0 if self.toll is None else self.toll
-        return Sifting(problem, units, toll, self.max_active, self.patience, self.pairs, self.prior.log_prior)
+        return Sifting(problem, units, self.toll, self.max_active, self.patience, self.pairs, self.prior.log_prior)
 
     def _estimate(self, problem: Problem[DenseEngine], place: Place, columns: Sequence[int]) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""

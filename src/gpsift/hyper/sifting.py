@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.special import gammaln
 
 from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
@@ -35,6 +36,15 @@ N_TRIED = 3
 N_LEAVING = 2
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
+
+
+def price_of_choosing(k: int, p: int) -> float:
+    """Nats that k units among p owe: log C(p, k), and 1 for each.
+
+    The next one owes 1 + log((p - k) / (k + 1)), so the more have paid, the less it takes; beyond half of them it is 1.
+    """
+    j = min(k, p // 2)
+    return float(gammaln(p + 1) - gammaln(j + 1) - gammaln(p - j + 1)) + k
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +92,7 @@ class Sifting:
 
     problem: Problem[DenseEngine]
     units: tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]  # their names, and the columns of each
-    toll: float  # nats that each of them owes
+    toll: float | None  # nats that each of them owes; None: the price of as many among all
     max_active: int
     patience: int  # steps that do not pay before the path ends
     tries_pairs: bool
@@ -130,7 +140,7 @@ class Sifting:
             if there is None:
                 break
             new = tuple(self.units[0][unit] for unit in there.active[len(here.active) :])
-            steps = (*steps, SwitchedOn(new, there.evidence - here.evidence, self.toll * len(new)))
+            steps = (*steps, SwitchedOn(new, there.evidence - here.evidence, self.owed(there) - self.owed(here)))
             here = there
             idle = 0 if self.worth(here) > self.worth(best) else idle + 1
             best = max(best, here, key=self.worth)
@@ -138,14 +148,18 @@ class Sifting:
 
     def worth(self, place: Place) -> float:
         """Log evidence less what the units owe."""
-        return place.evidence - self.toll * len(place.active)
+        return place.evidence - self.owed(place)
+
+    def owed(self, place: Place) -> float:
+        k = len(place.active)
+        return price_of_choosing(k, len(self.units[0])) if self.toll is None else self.toll * k
 
     def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
         """The place that the most promising unit, or pair of them, leads to."""
         K0, slope = self.slope(here)
         single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
         there = self.entered(here, single)
-        if with_pairs and (there is None or there.evidence - here.evidence < self.toll):
+        if with_pairs and (there is None or self.worth(there) < self.worth(here)):
             by_pair = self.entered(here, [pair for pair in self.pairs(here, slope) if pair not in single])
             there = max((place for place in (there, by_pair) if place is not None), key=self.worth, default=None)
         return there
