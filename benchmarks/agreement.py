@@ -73,12 +73,12 @@ def main() -> None:
 def points(name: str, sizes: Sequence[int], powers: Sequence[float]) -> pd.DataFrame:
     """Own sparse fits against an own exact one, for growing numbers of inducing points."""
     X, y = data_set(name, POINTS[name])
-    exact, spent = timed(lambda: gs.GP(inference="exact").fit(X, y))
+    exact, spent = timed(lambda: gs.GP(hyper=gs.ML2(), inference="exact").fit(X, y))
     print(f"{name}: exact, {spent:.0f} s, evidence {exact.log_marginal_likelihood:.1f}", flush=True)
     references, rows = scores(exact), []
     for power in powers:
         for m in sizes:
-            sparse, spent = timed(lambda: gs.GP(inference=gs.Sparse(m=m, power=power)).fit(X, y))  # noqa: B023
+            sparse, spent = timed(lambda: gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=m, power=power)).fit(X, y))  # noqa: B023
             row = {"data": name, "m": m, "power": power, "seconds": spent, **compared(sparse, references)}
             row |= {"objective": sparse.log_marginal_likelihood, "searched_rows": sparse.report.n_rows_searched}
             rows.append(row)
@@ -92,12 +92,12 @@ def ways(name: str, device: str | None) -> None:
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
     exact, spent = timed(
-        lambda: gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
+        lambda: gs.GP(hyper=gs.ML2(), inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
     )
     print(f"{name}: exact {spent:.0f} s, density {density(exact, X[test], y[test]):.4f}", flush=True)
     references = scores(exact)
     for way, block_rows in (("taken", None), ("taken", 0), ("by_bound", 0), ("by_sample", 0)):
-        model = gs.GP(inference=gs.Sparse(m=WAYS_POINTS, block_rows=block_rows), device=device)
+        model = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=WAYS_POINTS, block_rows=block_rows), device=device)
         with only(way):
             sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
         found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
@@ -111,14 +111,18 @@ def blocks(name: str) -> None:
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))[:BLOCKS_ROWS]
     X, y = X[order], y[order]
-    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:BLOCKS_SEARCHED], y[:BLOCKS_SEARCHED])
+    found = gs.GP(hyper=gs.ML2(), inference="exact", hyper=gs.ML2(starts=1)).fit(
+        X[:BLOCKS_SEARCHED], y[:BLOCKS_SEARCHED]
+    )
     signal, constant = found.kernel.terms
     hyper = gs.Fixed(signal.lengthscale, signal.signal_var, found.likelihood.noise_var, constant.constant_var)
-    exact = gs.GP(inference="exact", hyper=hyper).fit(X, y)
+    exact = gs.GP(hyper=gs.ML2(), inference="exact", hyper=hyper).fit(X, y)
     print(f"{name}: {len(y)} rows, exact, elpd {exact.quality.elpd:.1f}", flush=True)
     references = scores(exact)
     for block_rows in BLOCK_SIZES:
-        sparse = gs.GP(inference=gs.Sparse(m=BLOCKS_POINTS, block_rows=block_rows), hyper=hyper).fit(X, y)
+        sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=BLOCKS_POINTS, block_rows=block_rows), hyper=hyper).fit(
+            X, y
+        )
         row = {"block_rows": block_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
         print(f"{name}: " + "  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
 
@@ -140,9 +144,11 @@ def likelihoods() -> None:
     }
     for name, (likelihood, y, sizes, inferences) in cases.items():
         for inference in inferences:
-            dense = gs.GP(likelihood=likelihood, inference=inference).fit(X, y.astype(float), **sizes)
+            dense = gs.GP(hyper=gs.ML2(), likelihood=likelihood, inference=inference).fit(X, y.astype(float), **sizes)
             for m in MADE_POINTS:
-                sparse = gs.GP(likelihood=likelihood, inference=gs.Sparse(m=m)).fit(X, y.astype(float), **sizes)
+                sparse = gs.GP(hyper=gs.ML2(), likelihood=likelihood, inference=gs.Sparse(m=m)).fit(
+                    X, y.astype(float), **sizes
+                )
                 found = {"m": m, **compared(sparse, scores(dense))}
                 found |= {"elpd, dense": dense.quality.elpd, "sparse": sparse.quality.elpd}
                 listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())

@@ -59,7 +59,7 @@ def fit_rows(peers: list[type[Library]], seeds: Iterable[int]) -> list[Row]:
 
 def uniform_rows(peers: list[type[Library]], seeds: Iterable[int]) -> list[Row]:
     """Uniform inputs, where the likelihood has many optima: the default fit against single starts of the peers."""
-    fits = run_fits(UNIFORM, gs.GP(), peers, seeds)
+    fits = run_fits(UNIFORM, gs.GP(hyper=gs.ML2()), peers, seeds)
     print_heights("uniform (uniform inputs, default fit against single starts)", fits, seeds)
     ours = fits.heights["gpsift"]
     best_peer = np.max([fits.heights[peer.name] for peer in peers], axis=0)

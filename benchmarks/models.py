@@ -56,7 +56,7 @@ class Gpsift(Library):
     name, module = "gpsift", "gpsift"
 
     def __init__(self, X: np.ndarray, y: np.ndarray, gp: gs.GP | None = None):
-        self.X, self.y, self.gp = X, y, gs.GP() if gp is None else gp
+        self.X, self.y, self.gp = X, y, gs.GP(hyper=gs.ML2()) if gp is None else gp
         p = X.shape[1]
         self.problem = Problem.exact(self.gp.kernel.for_features(p), X, y, tuple(f"x{j}" for j in range(p)))
 

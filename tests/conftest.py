@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import matplotlib
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from optional import need
 from threadpoolctl import threadpool_limits
 
 matplotlib.use("Agg")
+# Two test processes on two cores: more threads of PyTorch, or of processes that tests start, would be in the way.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The same examples in every run, and no verdict by the clock.
 settings.register_profile("gpsift", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("gpsift")
@@ -17,7 +21,7 @@ settings.load_profile("gpsift")
 
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread():
-    """Two test processes on two cores: more threads would only be in each other's way."""
+    """The same for what NumPy and SciPy have loaded already."""
     with threadpool_limits(1, user_api="blas"):
         yield
 

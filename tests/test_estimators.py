@@ -217,9 +217,11 @@ def test_random_state_is_the_seed_of_the_starts(regression):
     def objectives(random_state, hyper=None):
         return GPRegressor(hyper=hyper, random_state=random_state).fit(X, y).gp_.report.objectives
 
-    assert objectives(None) == objectives(0) == gs.GP().fit(X, y).report.objectives
-    assert objectives(None, gs.ML2(seed=5)) == objectives(5) != objectives(0)
-    assert objectives(np.random.RandomState(1)) == objectives(np.random.RandomState(1)) != objectives(0)
+    ml2 = gs.ML2()
+    assert objectives(None) == objectives(3) == gs.GP().fit(X, y).report.objectives
+    assert objectives(None, ml2) == objectives(0, ml2) == gs.GP(hyper=ml2).fit(X, y).report.objectives
+    assert objectives(None, gs.ML2(seed=5)) == objectives(5, ml2) != objectives(0, ml2)
+    assert objectives(np.random.RandomState(1), ml2) == objectives(np.random.RandomState(1), ml2) != objectives(0, ml2)
     known = gs.Fixed(lengthscale=1.0, noise_var=0.1)
     assert objectives(3, known) == objectives(None, known) == ()
 

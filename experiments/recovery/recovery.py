@@ -5,7 +5,7 @@ Few rows, many idle features, noise: 100 rows, 50 features, of which 8 (the pape
 fitted to each data set, and every method orders the features of that same model. Two scores: the share of true features
 among the first k, k being their number, and the area under the ROC curve (AUC) of the method's scores.
 
-Decided before the run: the main table is that of ``ML2()``, since it is what ``GP()`` does by default; ``MAP()`` is
+Decided before the run: the main table is that of ``ML2()``, since it was what ``GP()`` did by default; ``MAP()`` is
 the second. Expected: KL and VAR are above ARD, with a 95 % interval of the paired difference clear of 0, on at least
 three of the four settings.
 

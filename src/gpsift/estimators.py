@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpsift.gp.choosing import Inference
-from gpsift.gp.model import GP, default_kernel
-from gpsift.hyper.choices import MAP, ML2, Hyper
+from gpsift.gp.model import GP
+from gpsift.hyper.choices import Hyper
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax, read_regression
 from gpsift.relevance import Measure, rank
@@ -39,7 +39,6 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
     inference: Inference
     standardize: bool
     random_state: Any
-    _default_hyper: ClassVar[type[Hyper]] = ML2
     # How scikit-learn should read the target.
     target_options: ClassVar[dict[str, Any]] = {}
 
@@ -64,13 +63,10 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _gp(self, likelihood: Likelihood) -> GP:
         """The model that the parameters stand for."""
-        return GP(
-            kernel=default_kernel() if self.kernel is None else self.kernel,
-            hyper=_seeded(self._default_hyper() if self.hyper is None else self.hyper, self.random_state),
-            standardize=self.standardize,
-            likelihood=likelihood,
-            inference=self.inference,
-        )
+        parts = {"kernel": self.kernel, "hyper": self.hyper}
+        given: dict[str, Any] = {name: part for name, part in parts.items() if part is not None}
+        gp = GP(standardize=self.standardize, likelihood=likelihood, inference=self.inference, **given)
+        return replace(gp, hyper=_seeded(gp.hyper, self.random_state))
 
     def _fit(self, X: np.ndarray, model: GP, y: np.ndarray) -> None:
         """Fit to data that were read; names of columns go along, so that warnings and rankings have them."""
@@ -89,7 +85,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
     kernel : Kernel, optional
         ``SquaredExponential() + Constant()`` by default.
     hyper : Hyper, optional
-        `ML2()` by default; `MAP()`, `NUTS()`, `Fixed(...)`.
+        As in `GP`: `Sift()` by default; `MAP()`, `ML2()`, `NUTS()`, `Fixed(...)`.
     likelihood : {"gaussian", "student-t", "poisson", "negative-binomial", "gamma"} or Likelihood
         How observations depend on the latent function.
     inference : {"auto", "exact", "sparse", "ep", "laplace"} or Sparse
@@ -200,8 +196,9 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
     kernel : Kernel, optional
         ``SquaredExponential() + Constant()`` by default.
     hyper : Hyper, optional
-        `MAP()` by default; `ML2()`, `NUTS()`, `Fixed(...)`. Where classes can be told apart without error the
-        likelihood of the hyperparameters has no maximum; a prior keeps the search where probabilities mean something.
+        As in `GP`: `Sift()` by default; `MAP()`, `ML2()`, `NUTS()`, `Fixed(...)`. Where classes can be told apart
+        without error the likelihood of the hyperparameters has no maximum, and `ML2()` finds none; a prior, which the
+        others have, keeps the search where probabilities mean something.
     link : {"probit", "logit"}
         Of two classes: how the probability of the second one depends on the latent function.
     inference : {"auto", "sparse", "ep", "laplace"} or Sparse
@@ -234,8 +231,6 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
     >>> model.predict([[-2.0, 0.0], [2.0, 0.0]])
     array(['no', 'yes'], dtype='<U3')
     """
-
-    _default_hyper: ClassVar[type[Hyper]] = MAP
 
     def __init__(
         self,

@@ -57,6 +57,22 @@ def say(words: str) -> None:
         listeners["words"](words)
 
 
+@contextmanager
+def part_of_search(begin: float, end: float) -> Iterator[None]:
+    """The search inside is a part of a longer one.
+
+    >>> with hearing(print, "search"), part_of_search(0.8, 1.0):
+    ...     _ = SearchProgress(2).evaluated(2, 20)
+    0.95
+    """
+    outer = _listeners.get().get("search")
+    if outer is None:
+        yield
+        return
+    with hearing(lambda share: outer(begin + (end - begin) * share), "search"):
+        yield
+
+
 class SearchProgress:
     """How much of a search for hyperparameters is done, judged by the starts that have ended.
 
@@ -71,6 +87,7 @@ class SearchProgress:
     def __init__(self, n_starts: int):
         self._n_starts = n_starts
         self._evaluations: dict[int, int] = {}
+        self._share = 0.0
 
     def evaluated(self, start: int, evaluation: int) -> float:
         """Tell, and return, the share that is done with this evaluation of this start, both counted from 1."""
@@ -78,6 +95,7 @@ class SearchProgress:
         self._evaluations[start] = evaluation
         expected = sum(ended) / len(ended) if ended else self.FIRST_GUESS
         share = (start - 1 + min(evaluation / expected, self.MOST_OF_A_START)) / self._n_starts
+        self._share = max(self._share, share)
         if "search" in (listeners := _listeners.get()):
-            listeners["search"](share)
-        return share
+            listeners["search"](self._share)
+        return self._share

@@ -233,9 +233,8 @@ def test_any_measure_leads_where_there_are_categories(folder, measure):
     first, *_ = found["rankings"].values()
     assert {column["feature"] for column in first["columns"]} == {"temperature", "colour", "sex", "noise"}
     assert first["columns"][0]["feature"] in ("temperature", "colour")
-    assert (
-        run(folder, "rank", "measurements.csv", "-t", "yield", "--measure", measure, "-q").stdout.count("colour") == 1
-    )
+    told = run(folder, "rank", "measurements.csv", "-t", "yield", "--measure", measure, "-q").stdout
+    assert told.partition("───")[2].count("colour") == 1
 
 
 @pytest.mark.parametrize("words", [("select",), ("stability", "--samples", "4")], ids=["select", "stability"])

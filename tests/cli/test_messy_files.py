@@ -152,7 +152,7 @@ def test_a_messy_file_gives_the_right_answer(name, tmp_path):
 def test_five_thousand_columns_are_ranked_and_searched_with_a_caution(tmp_path):
     path = tmp_path / "wide.csv"
     many_columns(path)
-    result = runner.invoke(app, ["select", str(path), "--target", "out", "--json"])
+    result = runner.invoke(app, ["select", str(path), "--target", "out", "--hyper", "map", "--json"])
     assert result.exit_code in (0, 3), result.output
     found = json.loads(result.stdout)
     assert len(found["rankings"]["KL"]["columns"]) == 5000

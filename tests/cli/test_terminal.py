@@ -74,7 +74,8 @@ def test_tables_fit_the_terminal_and_keep_the_names(file, words, width):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= width
-    for name in ("Größe", "weight of the sample", "b"):
+    told = ("Größe", "b") if command == "stability" else ("Größe", "weight of the sample", "b")  # one is never used
+    for name in told:
         assert any(f" {name} " in f" {line} " for line in lines), name
 
 

@@ -13,11 +13,13 @@ from optional import need
 from gpsift.cluster.rows import ClusterRows
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster_of():
-    """The client of a cluster with so many worker processes; it is started once and ended with the session."""
+    """The client of a cluster of worker processes; it is started once and ended with the last test of this folder."""
     distributed = need("distributed")
     clients, stack = {}, ExitStack()
+    # Without it each idle process looks at its own stack a hundred times a second.
+    stack.enter_context(need("dask").config.set({"distributed.worker.profile.enabled": False}))
 
     def client(n_workers, memory_limit="700MB"):
         if (n_workers, memory_limit) not in clients:

@@ -139,7 +139,7 @@ def test_gp_rejects_what_is_no_kernel(kernel):
         gs.GP(kernel=kernel)
 
 
-@pytest.mark.parametrize("hyper", [gs.ML2, "map", None, {"noise_var": 1.0}], ids=str)
+@pytest.mark.parametrize("hyper", [gs.ML2, "map", {"noise_var": 1.0}], ids=str)
 def test_gp_rejects_what_is_no_way_to_find_hyperparameters(hyper):
     with pytest.raises(TypeError, match=rf"`hyper` must be ML2\(\), .*got {re.escape(repr(hyper))}"):
         gs.GP(hyper=hyper)
@@ -207,11 +207,28 @@ def test_models_are_frozen():
         gs.GP().standardize = False
 
 
-def test_the_default_model_is_that_of_the_paper():
+def test_the_default_kernel_is_that_of_the_paper_and_its_features_are_sifted():
     kernel = gs.GP().kernel
     assert [type(term) for term in kernel.terms] == [SquaredExponential, Constant]
-    assert gs.GP().hyper == gs.ML2()
+    assert gs.GP().hyper == gs.Sift()
     assert gs.GP().standardize
+
+
+@pytest.mark.parametrize(
+    ("kernel", "hyper"),
+    [
+        (gs.Matern52() + gs.Constant(), gs.Sift()),
+        (SquaredExponential() + Linear(np.ones(2)), gs.Sift()),
+        (SquaredExponential(shared=True) + Constant(), gs.MAP()),
+        (SquaredExponential() + Linear(), gs.MAP()),
+        (Linear() + Constant(), gs.MAP()),
+    ],
+    ids=str,
+)
+def test_kernels_whose_features_cannot_be_switched_off_alone_are_searched_at_once(kernel, hyper):
+    assert gs.GP(kernel).hyper == hyper
+    X, y = data()
+    assert gs.GP(kernel).fit(X[:, :2], y).report.converged
 
 
 def test_a_column_of_ones_is_ignored_and_the_warning_says_how_to_get_an_intercept():
@@ -219,9 +236,9 @@ def test_a_column_of_ones_is_ignored_and_the_warning_says_how_to_get_an_intercep
     X = np.column_stack([np.ones(25), rng.normal(size=25)])
     y = 5.0 + X[:, 1] + 0.1 * rng.normal(size=25)
     with pytest.warns(gs.GPSiftWarning, match=r"An intercept is the kernel Constant\(\)"):
-        gp = gs.GP(Linear() + Constant(), standardize=False).fit(X, y)
+        gp = gs.GP(Linear() + Constant(), gs.ML2(), standardize=False).fit(X, y)
     assert gp.quality.loo_r2 > 0.9
-    without = gs.GP(Linear() + Constant(), standardize=False).fit(X[:, 1:], y)
+    without = gs.GP(Linear() + Constant(), gs.ML2(), standardize=False).fit(X[:, 1:], y)
     assert gp.log_marginal_likelihood == pytest.approx(without.log_marginal_likelihood, abs=1e-3)
 
 

@@ -20,13 +20,13 @@ def table():
 
 @pytest.fixture(scope="module")
 def full(table):
-    return gs.GP().fit(*table)
+    return gs.GP(hyper=gs.ML2()).fit(*table)
 
 
 def test_a_submodel_at_the_ceiling_is_searched_once(table, full):
     X, y = table
-    small = gs.GP().fit(X[["a", "b"]], y, start=full, ceiling=full.log_marginal_likelihood)
-    whole = gs.GP().fit(X[["a", "b"]], y)
+    small = gs.GP(hyper=gs.ML2()).fit(X[["a", "b"]], y, start=full, ceiling=full.log_marginal_likelihood)
+    whole = gs.GP(hyper=gs.ML2()).fit(X[["a", "b"]], y)
     assert len(small.report.objectives) == 1
     assert len(whole.report.objectives) == 3
     assert small.log_marginal_likelihood == pytest.approx(whole.log_marginal_likelihood, abs=1e-3)
@@ -34,7 +34,7 @@ def test_a_submodel_at_the_ceiling_is_searched_once(table, full):
 
 def test_a_submodel_below_the_ceiling_is_searched_from_all_starts(table, full):
     X, y = table
-    small = gs.GP().fit(X[["b", "c"]], y, start=full, ceiling=full.log_marginal_likelihood)
+    small = gs.GP(hyper=gs.ML2()).fit(X[["b", "c"]], y, start=full, ceiling=full.log_marginal_likelihood)
     assert full.log_marginal_likelihood - small.log_marginal_likelihood > 10
     assert len(small.report.objectives) == 3
 
@@ -42,7 +42,7 @@ def test_a_submodel_below_the_ceiling_is_searched_from_all_starts(table, full):
 def test_features_that_were_off_stay_off_only_where_the_ceiling_is_met_without_them(table, full):
     X, y = table
     start = {**full.hyperparameters, "lengthscale[c]": 1e6, "lengthscale[d]": 1e6}
-    met = gs.GP().fit(X[["a", "b", "c"]], y, start=start, ceiling=full.log_marginal_likelihood)
+    met = gs.GP(hyper=gs.ML2()).fit(X[["a", "b", "c"]], y, start=start, ceiling=full.log_marginal_likelihood)
     assert met.hyperparameters["lengthscale[c]"] > 1e5
     # Without `a` the feature that is off may be needed, and has to be seen.
     needed = gs.GP(hyper=gs.ML2(starts=1)).fit(
@@ -60,7 +60,7 @@ def test_a_prior_has_no_ceiling(table, full):
 @pytest.mark.parametrize(
     ("model", "has_ceiling"),
     [
-        (gs.GP(), True),
+        (gs.GP(hyper=gs.ML2()), True),
         (gs.GP(hyper=gs.MAP(starts=1)), False),
         (gs.GP(kernel=SquaredExponential(lengthscale=1.0, shared=True)), False),
     ],
@@ -74,11 +74,11 @@ def test_submodels_have_the_full_models_evidence_as_ceiling_where_they_are_its_l
 
 def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     X, y = table
-    with_ceiling = gs.search(X, y, work=gs.Work(progress=False))
+    with_ceiling = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     monkeypatch.setattr(
         "gpsift.selection.tasks.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
     )
-    without = gs.search(X, y, work=gs.Work(progress=False))
+    without = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     np.testing.assert_array_equal(with_ceiling.order, without.order)
     np.testing.assert_allclose(with_ceiling.elpd, without.elpd, atol=0.1)  # optima that agree by their evidence
 

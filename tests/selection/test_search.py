@@ -196,7 +196,7 @@ def test_groups_come_and_go_together(table, measure, refit):
 
 
 def test_projection_orders_and_gives_its_curve(table):
-    path = gs.search(*table, "projection")
+    path = gs.search(*table, "projection", model=gs.GP(hyper=gs.ML2()))
     assert set(path.order[:2]) == {0, 1}
     assert path.kl.shape == (4,)
     assert path.kl[-1] < 1e-6

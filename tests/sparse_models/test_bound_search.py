@@ -40,7 +40,7 @@ def score(answer):
 
 @pytest.fixture(scope="module")
 def exact():
-    return gs.GP(inference="exact").fit(X, Y)
+    return gs.GP(hyper=gs.ML2(), inference="exact").fit(X, Y)
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
@@ -73,14 +73,14 @@ def test_enough_points_find_the_hyperparameters_of_exact_inference(hyper, power)
 
 
 def test_bound_of_a_fit_stays_below_exact_evidence(exact):
-    sparse = gs.GP(inference=gs.Sparse(m=40)).fit(X, Y)
+    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     assert sparse.log_marginal_likelihood <= sparse.report.evidence_bound < exact.log_marginal_likelihood
     assert len(sparse.report.objectives) == 3
     assert sparse.posterior.Z.shape == (40, 4)
 
 
 def test_hyperparameters_of_a_sample_with_all_rows_are_those_of_exact_inference(exact):
-    sparse = gs.GP(inference=gs.Sparse(m=40)).fit(X, Y)
+    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     for name, value in exact.hyperparameters.items():
         assert sparse.hyperparameters[name] == pytest.approx(value, rel=1e-3)
     assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=1e-3)
@@ -93,7 +93,7 @@ def test_the_way_that_predicts_better_is_taken(monkeypatch, exact_rows, better):
     monkeypatch.setattr(bound_search, "EXACT_ROWS", exact_rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = gs.GP(inference=gs.Sparse(m=30)).fit(X, Y)
+        fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=30)).fit(X, Y)
     found = {name: way for name, (way,) in found.items()}
     elpd = {name: score(way).elpd for name, way in found.items()}
     assert max(elpd, key=elpd.get) == better
@@ -104,7 +104,7 @@ def test_the_way_that_predicts_better_is_taken(monkeypatch, exact_rows, better):
 
 
 def test_points_are_placed_where_the_bound_is_higher():
-    sparse = gs.GP(inference=gs.Sparse(m=30)).fit(X, Y)
+    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=30)).fit(X, Y)
     inputs, target = sparse.scaling.inputs(X), sparse.scaling.target(Y)
     picked = inputs[inducing_rows(sparse.kernel, inputs, 30)]
     source = LocalRows(Rows(inputs, target), 30)
@@ -123,31 +123,31 @@ def test_points_are_picked_again_as_long_as_it_gains(monkeypatch):
     asked = []
     monkeypatch.setattr(search, "picked", lambda *a, old=search.picked: asked.append(1) or old(*a))
     monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
-    gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
+    gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=25)).fit(X, Y)
     assert 2 <= len(asked) <= search.MAX_PICKS
     asked.clear()
     monkeypatch.setattr(search, "LEAST_GAIN", 1e9)
-    gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
+    gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=25)).fit(X, Y)
     assert len(asked) == 2
 
 
 def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
-    whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    whole = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     monkeypatch.setattr(bound_search, "FIRST_ROWS", 80)
-    sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    sampled = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=2.0)
 
 
 def test_a_search_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
     monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
-    whole = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    whole = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     visited = []
     monkeypatch.setattr(
         LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
     )
     monkeypatch.setattr(bound_search, "FIRST_ROWS", 60)
     monkeypatch.setattr(search, "SAMPLE_ROWS", 140)
-    sampled = gs.GP(inference=gs.Sparse(m=60)).fit(X, Y)
+    sampled = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     assert 140 <= min(visited) <= 142
     assert max(visited) == N
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=0.5)
@@ -158,7 +158,7 @@ def test_what_a_larger_sample_finds_is_an_answer_of_its_own(monkeypatch):
     monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
     monkeypatch.setattr(search, "SAMPLE_ROWS", 140)
     monkeypatch.setattr(bound_search, "_say_if_points_are_too_few", lambda *args, **options: None)
-    fitted = gs.GP(inference=gs.Sparse(m=25)).fit(X, Y)
+    fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=25)).fit(X, Y)
     of_sample, of_all = answers
     assert 140 <= of_sample.estimate.n_rows <= 142
     assert of_all.estimate.n_rows == 0
@@ -176,7 +176,7 @@ def test_all_rows_are_searched_with_the_points_that_serve_them_better(monkeypatc
     monkeypatch.setattr(search, "SAMPLE_ROWS", 140)  # too few to place 60 points
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = gs.GP(inference=gs.Sparse(m=m)).fit(X, Y)
+        fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=m)).fit(X, Y)
     of_sample, of_all = answers
     assert np.isin(of_all.problem.engine.Z, fitted.scaling.inputs(X)).all() != is_placed
     assert np.array_equal(of_all.problem.engine.Z, of_sample.problem.engine.Z) == is_placed
@@ -245,10 +245,10 @@ def test_too_few_points_are_said():
     inputs = rng.uniform(-1, 1, size=(N, 2))
     y = np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=N)
     with pytest.warns(gs.GPSiftWarning, match=r"times the noise variance .* 5 inducing points are too few") as seen:
-        gs.GP(inference=gs.Sparse(m=5, block_rows=0)).fit(inputs, y)
+        gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=5, block_rows=0)).fit(inputs, y)
     assert seen[0].filename == __file__
     with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points leave .* too few, .* Raise `m`"):
-        few = gs.GP(inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
+        few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
     assert few.explains  # though its bound is far below the evidence of no inputs
     assert few.log_marginal_likelihood < few.report.evidence_bound
 
@@ -262,11 +262,11 @@ def waves(n=N):
 def test_blocks_follow_what_too_few_points_leave():
     """With twenty points for two waves along each feature, scores are those of exact inference all the same."""
     inputs, y = waves()
-    exact = gs.GP(inference="exact").fit(inputs, y)
-    few = gs.GP(inference=gs.Sparse(m=20)).fit(inputs, y)  # and no warning
+    exact = gs.GP(hyper=gs.ML2(), inference="exact").fit(inputs, y)
+    few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20)).fit(inputs, y)  # and no warning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = gs.GP(inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
+        alone = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
     assert few.report.n_blocks == few.posterior.blocks.n > 1
     assert few.quality.elpd > alone.quality.elpd + 100
     for measure in (gs.KL(), gs.VAR()):
@@ -373,12 +373,12 @@ def test_sparse_rejects_bad_choices(options, message):
 
 def test_sparse_inference_is_refused_where_there_is_none():
     with pytest.raises(ValueError, match=r"a log-concave likelihood, which StudentT is not"):
-        gs.GP(inference="sparse", likelihood="student-t").fit(X, Y)
+        gs.GP(hyper=gs.ML2(), inference="sparse", likelihood="student-t").fit(X, Y)
     with pytest.raises(ValueError, match=r"needs one latent function .* which Softmax is not"):
-        gs.GP(inference=gs.Sparse(m=20), likelihood="softmax").fit(X, (Y > 0) * 1.0)
+        gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20), likelihood="softmax").fit(X, (Y > 0) * 1.0)
     with pytest.raises(ValueError, match=r"A Probit likelihood has the variational bound only, .* got power 0.5"):
-        gs.GP(inference=gs.Sparse(power=0.5), likelihood="probit").fit(X, (Y > 0) * 1.0)
+        gs.GP(hyper=gs.ML2(), inference=gs.Sparse(power=0.5), likelihood="probit").fit(X, (Y > 0) * 1.0)
     with pytest.raises(ValueError, match=r"`NUTS\(\)`, need `inference=\"exact\"`"):
         gs.GP(inference="sparse", hyper=gs.NUTS()).fit(X, Y)
     with pytest.raises(ValueError, match=r'"exact", "sparse", "ep", "laplace" or Sparse'):
-        gs.GP(inference="vfe")
+        gs.GP(hyper=gs.ML2(), inference="vfe")

@@ -19,7 +19,7 @@ def heard():
     X = rng.normal(size=(40, 2))
     shares = []
     with hearing(shares.append, "search"):
-        gs.GP().fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))
+        gs.GP(hyper=gs.ML2()).fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))
     SearchProgress(1).evaluated(1, 1)  # nobody listens any more
     return np.array(shares)
 
@@ -40,6 +40,17 @@ def test_the_share_that_is_done_grows_to_the_end(heard):
     assert 0 < heard[0] < 0.1
     assert all(np.diff(heard) >= 0)
     assert 0.7 < heard[-1] < 1
+
+
+def test_the_share_that_is_done_grows_to_the_end_of_a_sift():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    shares = []
+    with hearing(shares.append, "search"):
+        gs.GP(hyper=gs.Sift()).fit(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=40))
+    assert 0 < shares[0] < 0.1
+    assert all(np.diff(shares) >= 0)
+    assert 0.9 < shares[-1] < 1
 
 
 def test_later_starts_are_judged_by_those_before_them():

@@ -15,9 +15,9 @@ from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
 from gpsift.findings import Finding, FindingKind
-from gpsift.gp import GP, MAP, DrawnGP, FittedGP
+from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.gp.choosing import LARGEST_QUICK
-from gpsift.hyper.choices import Hyper
+from gpsift.hyper import Hyper, Sift
 from gpsift.notices import Notices, messages, notice
 from gpsift.progress import counted
 from gpsift.reference import MissingCapability
@@ -77,8 +77,8 @@ def analyse(
     likelihood : str, optional
         As in `GP`; by default what goes with the task.
     hyper : Hyper, optional
-        `MAP()` by default: with many columns for few rows, maximum likelihood overfits. `Sift()` for tables with more
-        than some dozen columns, up to tens of thousands.
+        `Sift()` by default: columns are switched on one by one, as far as they pay for themselves. With `MAP()` and
+        `ML2()` all are used, with `NUTS()` scores have intervals.
     reading : Reading
         How the table is read: columns to leave out, categories, missing values, how many rows.
     seed : int
@@ -105,7 +105,7 @@ def analyse(
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
-    hyper = (hyper or replace(MAP(), seed=seed)).with_groups(table.groups)
+    hyper = (hyper or Sift(seed=seed)).with_groups(table.groups)
     model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)

@@ -47,10 +47,9 @@ def switching_told(steps: Sequence[Step], most: int | None = 10) -> str:
     stayed = [step for step in steps if step.stays]
     if not stayed:
         return "No column brought as much log evidence as it owes for having been chosen among all, so none is used."
-    toll = min(step.toll / len(step.columns) for step in stayed)
     return (
-        f"Columns were switched on one by one, each for at least {toll:.1f} nats of log evidence; in brackets what "
-        f"they brought: {listed([step.told for step in stayed], most)}."
+        "Columns were switched on one by one, as far as they paid for having been chosen among all; in brackets the "
+        f"nats of log evidence that each brought: {listed([step.told for step in stayed], most)}."
     )
 
 

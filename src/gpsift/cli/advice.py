@@ -12,5 +12,5 @@ ADVICE: Mapping[FindingKind, str] = {
     FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
     FindingKind.MANY_COLUMNS: "That is --hyper sift.",
     FindingKind.NOT_SEARCHED: "--hyper sift has no such limit.",
-    FindingKind.TAKEN_FOR_LEVELS: "That is --categorical, and the default --hyper map.",
+    FindingKind.TAKEN_FOR_LEVELS: "That is --categorical, and --hyper map.",
 }

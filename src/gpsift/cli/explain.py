@@ -30,7 +30,7 @@ def explain(
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.MAP,
+    hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
     seed: o.Seed = 0,
     json: o.Json = False,

@@ -43,9 +43,9 @@ class ConditionalChoice(StrEnum):
 class HyperChoice(StrEnum):
     """How hyperparameters are found."""
 
+    SIFT = "sift"
     MAP = "map"
     ML2 = "ml2"
-    SIFT = "sift"
     NUTS = "nuts"
 
     def made(self, seed: int, *, quiet: bool) -> Hyper:
@@ -96,8 +96,8 @@ HyperOption = Annotated[
     HyperChoice,
     typer.Option(
         "--hyper",
-        help="How hyperparameters are found: map, the most probable; ml2, maximum likelihood; sift, columns switched "
-        "on one by one, for wide tables; nuts, sampled, which gives intervals.",
+        help="How hyperparameters are found: sift, columns switched on one by one; map, of all at once, the most "
+        "probable; ml2, maximum likelihood; nuts, sampled, which gives intervals.",
     ),
 ]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]

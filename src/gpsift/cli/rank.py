@@ -28,7 +28,7 @@ def rank(
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
     likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.MAP,
+    hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
     html: o.Html = None,
     save: o.Save = None,

@@ -45,7 +45,7 @@ def select(
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Random samples of the rows on which to rank again.")] = 0,
     likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.MAP,
+    hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
     html: o.Html = None,
     save: o.Save = None,

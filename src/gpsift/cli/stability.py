@@ -26,7 +26,7 @@ def stability(
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
     likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.MAP,
+    hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
     html: o.Html = None,
     seed: o.Seed = 0,

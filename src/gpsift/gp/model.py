@@ -14,7 +14,7 @@ from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.hyper import ML2, Hyper, Problem, informed
+from gpsift.hyper import MAP, Hyper, Problem, Sift, informed
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
 from gpsift.sparse import Sparse, search_for
@@ -26,6 +26,11 @@ def default_kernel() -> Kernel:
     return SquaredExponential() + Constant()
 
 
+def default_hyper(kernel: Kernel) -> Hyper:
+    """Features are switched on one by one, if each of them has a length-scale; otherwise all are searched at once."""
+    return Sift() if kernel.lengthscales and kernel.switches_features else MAP()
+
+
 @dataclass(frozen=True)
 class GP:
     """A Gaussian process model.
@@ -35,8 +40,10 @@ class GP:
     kernel : Kernel, optional
         Squared exponential with one length-scale for each feature plus a constant by default. Its values are where the
         search for hyperparameters starts, for inputs and target of unit scale.
-    hyper : Hyper
-        `ML2()`, `MAP()`, `Sift()`, `Fixed(...)` or `NUTS()`.
+    hyper : Hyper, optional
+        `Sift()` by default: features are switched on one by one, and those that do not pay for themselves stay off.
+        `MAP()` and `ML2()` search the hyperparameters of all features at once, with a prior (the default of kernels
+        whose features share a length-scale) and without; `NUTS()` draws them; `Fixed(...)` gives them.
     standardize : bool
         Fit on inputs of mean 0 and standard deviation 1, and the target likewise for Gaussian and Student-t noise.
         Predictions, gradients and scores are in the user's units either way.
@@ -64,7 +71,7 @@ class GP:
     """
 
     kernel: Kernel = field(default_factory=default_kernel)
-    hyper: Hyper = field(default_factory=ML2)
+    hyper: Hyper = None  # type: ignore[assignment]  # what goes with the kernel
     standardize: bool = True
     likelihood: str | Likelihood = "gaussian"
     inference: Inference = "auto"
@@ -73,6 +80,8 @@ class GP:
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
+        if self.hyper is None:
+            object.__setattr__(self, "hyper", default_hyper(self.kernel))
         if not isinstance(self.hyper, Hyper):
             raise TypeError(f"`hyper` must be ML2(), MAP(), Sift(), NUTS() or Fixed(...), got {self.hyper!r}.")
         read_likelihood(self.likelihood)

@@ -17,17 +17,20 @@ import numpy as np
 
 from gpsift.grouping import read_groups
 from gpsift.hyper.choices import MAP, Fixed, Hyper
-from gpsift.hyper.optimise import Draws, Estimate
+from gpsift.hyper.optimise import Draws, Estimate, SwitchedOn
 from gpsift.hyper.priors import HalfT, InverseGamma
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.sifting import Place, Sifting
 from gpsift.inference import DenseEngine
+from gpsift.progress import part_of_search
 
 # Rows on which the path is walked, at most: with the closed form, and with inference that iterates. It goes on with all
 # rows up to a number at which each trial takes a minute.
 MOST_ROWS = 1000
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
+# What the path is taken for of the whole work; the rest is the search for the hyperparameters of what is on.
+PATH_SHARE = 0.9
 
 
 def default_prior() -> MAP:
@@ -116,15 +119,21 @@ class Sift(Hyper):
                 "Sift() cannot switch features off in a Linear() term with one variance for all. Give it one for each: "
                 f"Linear(np.ones({len(problem.names)}))."
             )
+        with part_of_search(0.0, PATH_SHARE):
+            sifting, place, steps = self._sifted(problem)
+        with part_of_search(PATH_SHARE, 1.0):
+            estimate = self._estimate(problem, place, sifting.columns(place.active))
+        return replace(estimate, sift=sifting.report(place, steps))
+
+    def _sifted(self, problem: Problem[DenseEngine]) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
+        """A sift on all rows, or on a sample if they are very many, the place that it ends at, and its steps."""
         rows = rows_to_sift(problem, self.seed)
         sifting = self._sifting(problem.on_rows(rows))
         path = sifting.walked(sifting.without_features())
         if rows.size < len(problem.y) <= MOST_ROWS_AFTERWARDS:
             sifting = replace(self._sifting(problem), patience=0)
             path = sifting.walked(sifting.searched(sifting.entry(path.best)), path.steps)
-        found = sifting.without_idlers(path.best)
-        report = sifting.report(found, path.steps)
-        return replace(self._estimate(problem, found, sifting.columns(found.active)), sift=report)
+        return sifting, sifting.without_idlers(path.best), path.steps
 
     def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
         units = read_groups(self.groups, problem.names)

@@ -100,6 +100,11 @@ class Kernel(ABC):
     def lengthscales(self) -> list[np.ndarray]:
         """One vector of length-scales for every radial term."""
 
+    @property
+    def switches_features(self) -> bool:
+        """Whether every feature has values of its own, by which it can be switched off alone."""
+        return True
+
     @abstractmethod
     def between(self, X: Array, Z: Array) -> Pairs:
         """The kernel between two sets of points. Passing one array twice marks them as identical."""
@@ -257,6 +262,10 @@ class Sum(Kernel):
     @property
     def lengthscales(self) -> list[np.ndarray]:
         return [lengthscale for term in self.terms for lengthscale in term.lengthscales]
+
+    @property
+    def switches_features(self) -> bool:
+        return all(term.switches_features for term in self.terms)
 
     def between(self, X: Array, Z: Array) -> Pairs:
         return SumPairs([term.between(X, Z) for term in self.terms])

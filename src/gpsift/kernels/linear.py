@@ -30,6 +30,10 @@ class Linear(Term):
     def lengthscales(self) -> list[np.ndarray]:
         return []
 
+    @property
+    def switches_features(self) -> bool:
+        return np.ndim(self.linear_var) > 0
+
     def slope_var(self, X: Array) -> Array:
         """One variance for each feature, as an array where X lives."""
         return like(X, np.broadcast_to(self.linear_var, (X.shape[1],)))

@@ -54,6 +54,10 @@ class Radial(Stationary, ABC):
     def lengthscales(self) -> list[np.ndarray]:
         return [np.atleast_1d(np.asarray(self.lengthscale, dtype=float))]
 
+    @property
+    def switches_features(self) -> bool:
+        return not self.shared
+
     @abstractmethod
     def value(self, s: Array) -> Array:
         """k(s)."""

@@ -51,7 +51,6 @@ class Space:
     """
 
     def __init__(self, problem: Problem):
-        self.reference = problem.log_params
         self.labels = parameter_names(problem.labels)
         self.owner = np.array([-1 if name is None else problem.names.index(name) for _, name in problem.labels])
         self.is_switch = self.owner >= 0
@@ -61,10 +60,12 @@ class Space:
         self._units = problem.log_units
         lower, upper = limits(problem)
         upper = np.minimum(upper, self._units + np.log([LARGEST_VAR.get(kind, np.inf) for kind in problem.kinds]))
-        self._lower, self._upper = np.minimum(lower, self.reference), np.maximum(upper, self.reference)
         self._power = np.array([SWITCHES.get(kind, 1.0) for kind in problem.kinds])
         self._step = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
         self._off = np.where(self._power < 0, upper, lower)
+        # What the reference itself has switched off may be switched on by a submodel, as may any other feature.
+        self.reference = np.where(np.isfinite(problem.log_params), problem.log_params, self._off)
+        self._lower, self._upper = np.minimum(lower, self.reference), np.maximum(upper, self.reference)
 
     def places(self, features: Sequence[int]) -> np.ndarray:
         """Where the hyperparameters of a submodel on these features stand, in the order of its kernel, noise last."""
