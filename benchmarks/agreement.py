@@ -92,7 +92,7 @@ def ways(name: str, device: str | None) -> None:
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
     exact, spent = timed(
-        lambda: gs.GP(hyper=gs.ML2(), inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
+        lambda: gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
     )
     print(f"{name}: exact {spent:.0f} s, density {density(exact, X[test], y[test]):.4f}", flush=True)
     references = scores(exact)
@@ -111,18 +111,14 @@ def blocks(name: str) -> None:
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))[:BLOCKS_ROWS]
     X, y = X[order], y[order]
-    found = gs.GP(hyper=gs.ML2(), inference="exact", hyper=gs.ML2(starts=1)).fit(
-        X[:BLOCKS_SEARCHED], y[:BLOCKS_SEARCHED]
-    )
+    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:BLOCKS_SEARCHED], y[:BLOCKS_SEARCHED])
     signal, constant = found.kernel.terms
     hyper = gs.Fixed(signal.lengthscale, signal.signal_var, found.likelihood.noise_var, constant.constant_var)
-    exact = gs.GP(hyper=gs.ML2(), inference="exact", hyper=hyper).fit(X, y)
+    exact = gs.GP(inference="exact", hyper=hyper).fit(X, y)
     print(f"{name}: {len(y)} rows, exact, elpd {exact.quality.elpd:.1f}", flush=True)
     references = scores(exact)
     for block_rows in BLOCK_SIZES:
-        sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=BLOCKS_POINTS, block_rows=block_rows), hyper=hyper).fit(
-            X, y
-        )
+        sparse = gs.GP(inference=gs.Sparse(m=BLOCKS_POINTS, block_rows=block_rows), hyper=hyper).fit(X, y)
         row = {"block_rows": block_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
         print(f"{name}: " + "  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
 
