@@ -179,7 +179,7 @@ def analysis_by_default():
 
 @case("fits", "estimators")
 def estimators():
-    regressor = gs.GPRegressor().fit(X, REALS)
+    regressor = gs.GPRegressor(hyper=gs.ML2()).fit(X, REALS)
     classifier = gs.GPClassifier(hyper=MAP).fit(X, TWO_CLASSES)
     several = gs.GPClassifier(hyper=MAP).fit(X, THREE_CLASSES)
     mean, sd = regressor.predict(X_NEW, return_std=True)
