@@ -155,6 +155,17 @@ def test_explain_a_row(folder):
     assert f"observed {frame['yield'][16]:.4g}" in out
 
 
+def test_explain_says_which_columns_are_not_used(folder):
+    question = ("explain", "measurements.csv", "-t", "yield", "--row", "17")
+    relevance = answer(folder, *question)["relevance"]
+    assert [each["used"] for each in relevance] == sorted([each["used"] for each in relevance], reverse=True)
+    (idle,) = [each for each in relevance if each["column"] == "noise"]
+    assert (idle["used"], idle["score"]) == (False, 0.0)
+    lines = run(folder, *question, "-q").stdout.splitlines()
+    assert any("noise" in line and "not used" in line for line in lines)
+    assert not any("temperature" in line and "not used" in line for line in lines)
+
+
 def test_explain_some_rows(folder):
     found = answer(folder, "explain", "measurements.csv", "-t", "yield", "--where", "colour == 'green'")
     frame = pd.read_csv(folder / "measurements.csv")

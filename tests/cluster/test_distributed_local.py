@@ -1,13 +1,17 @@
 """The same models by dask's scheduler in this process: choices, points, groups, categories, refusals."""
 
+import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
+from typer.testing import CliRunner
 
 import gpsift as gs
+from gpsift.cli.app import app
 from gpsift.relevance import points as points_module
 
 dask = need("dask")
@@ -32,6 +36,19 @@ def both(table, divided):
 @pytest.fixture
 def few_kept(monkeypatch):
     monkeypatch.setattr(points_module, "KEPT_ROWS", 100)
+
+
+def test_a_saved_model_of_partitions_is_ranked_by_the_command(table, both, tmp_path):
+    """Its rows are not in the file, only some of them."""
+    here, there = both
+    there.save(tmp_path / "model.gpsift")
+    pd.DataFrame(table[0], columns=there.inputs.names).to_csv(tmp_path / "rows.csv", index=False)
+    words = ["rank", str(tmp_path / "rows.csv"), "--model", str(tmp_path / "model.gpsift"), "--json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    (ranking,) = json.loads(result.stdout)["rankings"].values()
+    scores = {each["feature"]: each["score"] for each in ranking["columns"]}
+    assert_allclose([scores[name] for name in here.inputs.names], gs.rank(here).scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize("standardize", [True, False])

@@ -21,6 +21,7 @@ class Explanation:
     names: tuple[str, ...]
     scores: np.ndarray
     average: np.ndarray  # over all rows of the model
+    used: np.ndarray  # whether the model uses the column at all
     moves_mean: np.ndarray | None
     moves_variance: np.ndarray | None
     prediction: np.ndarray  # means (n,), or probabilities of several classes (n, C)
@@ -33,8 +34,8 @@ class Explanation:
 
     @property
     def order(self) -> np.ndarray:
-        """Columns by falling relevance at these rows."""
-        return np.argsort(-self.scores, kind="stable")
+        """Columns by falling relevance at these rows, those that are not used last."""
+        return np.lexsort((-self.scores, ~self.used))
 
 
 def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
@@ -47,6 +48,7 @@ def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
         names=here.names,
         scores=here.scores,
         average=everywhere.scores,
+        used=np.ones(len(here.names), dtype=bool) if here.used is None else here.used,
         moves_mean=shares.get("mean"),
         moves_variance=shares.get("variance"),
         prediction=prediction.mean,

@@ -52,7 +52,12 @@ def ranking_as_json(ranking: Ranking, source: str) -> str:
 
 def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
     """What moves the prediction of some rows."""
-    columns: dict[str, Any] = {"column": local.names, "score": local.scores, "average": local.average}
+    columns: dict[str, Any] = {
+        "column": local.names,
+        "score": local.scores,
+        "average": local.average,
+        "used": local.used,
+    }
     if local.moves_mean is not None:
         columns |= {"moves_mean": local.moves_mean, "moves_variance": local.moves_variance}
     record = {

@@ -40,8 +40,8 @@ def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool) -
 def categories_of(model: Reference) -> dict[str, list[str]]:
     """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
     groups: dict[str, list[str]] = {}
-    inputs = model.inputs.X
-    assert inputs is not None  # a fitted model of ours has them
+    inputs = model.inputs.sample if model.inputs.X is None else model.inputs.X
+    assert inputs is not None  # a fitted model of ours has rows, or some of them
     for feature, values in zip(model.inputs.names, inputs.T, strict=True):
         name, sign, _ = feature.partition("=")
         if sign and np.isin(values, (0.0, 1.0)).all():
