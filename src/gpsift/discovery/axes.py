@@ -1,0 +1,142 @@
+"""The values along which a feature is moved, and how predictions there become moments under a conditional.
+
+A model is asked once for its predictions with the feature at each of a few values: a curve for every row. Any
+conditional distribution of the feature is then a mixture of these, so that one can be exchanged for another without
+asking the model again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.special import ndtr, ndtri
+
+from gpsift.hyper.screening import normal_scores
+from gpsift.relevance.nodes import gauss_hermite
+
+# A column with at most this many values has levels; curves of the others have this many points, and conditionals this
+# many nodes.
+MOST_LEVELS = 12
+N_POINTS = 25
+N_NODES = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Redraws:
+    """Nodes of a conditional distribution at each row, as mixtures (n, q, g) of points of an axis, and weights (n, q)."""
+
+    mixtures: np.ndarray
+    weights: np.ndarray
+
+    def moments(self, curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (n, c) and covariance (n, c, c) of c predictions, from those at the points of the axis, (n, g, c)."""
+        values = self.mixtures @ curves
+        mean = np.einsum("iq,iqc->ic", self.weights, values)
+        off = values - mean[:, None, :]
+        return mean, np.einsum("iq,iqc,iqd->icd", self.weights, off, off)
+
+    def at(self, rows: np.ndarray) -> Redraws:
+        """Those of some rows."""
+        return Redraws(self.mixtures[rows], self.weights[rows])
+
+
+class Axis(ABC):
+    """Values of the columns of one unit.
+
+    Attributes
+    ----------
+    values : array (g, k)
+        The points, in units of the k columns.
+    own : array (n, g)
+        Every row's own value as a mixture of them.
+    """
+
+    values: np.ndarray
+    own: np.ndarray
+
+    @abstractmethod
+    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
+        """Those of a feature whose normal scores have these conditional means and standard deviations, (n,) each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Continuous(Axis):
+    """A column of many values: points at equal distances of its normal scores, and cubic splines in between."""
+
+    x: np.ndarray
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        return normal_scores(self.x[:, None])[:, 0]
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        return np.linspace(self.scores.min(), self.scores.max(), N_POINTS)
+
+    @cached_property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        shares = (np.arange(self.x.size) + 0.5) / self.x.size
+        return np.interp(ndtr(self.points), shares, np.sort(self.x))[:, None]
+
+    @cached_property
+    def own(self) -> np.ndarray:  # type: ignore[override]
+        return self._mixture(self.scores)
+
+    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
+        t, weights = gauss_hermite(N_NODES)
+        return Redraws(
+            self._mixture(mean[:, None] + sd[:, None] * t), np.broadcast_to(weights, (mean.size, weights.size))
+        )
+
+    def _mixture(self, scores: np.ndarray) -> np.ndarray:
+        """Cardinal splines at normal scores, which stay within those of the data."""
+        spline = CubicSpline(self.points, np.eye(N_POINTS))
+        return spline(np.clip(scores, self.points[0], self.points[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels(Axis):
+    """A column of few values, or the columns that code a category."""
+
+    rows: np.ndarray  # (n, k)
+
+    @cached_property
+    def _found(self) -> tuple[np.ndarray, np.ndarray]:
+        values, codes = np.unique(self.rows, axis=0, return_inverse=True)
+        return values, codes.reshape(-1)
+
+    @property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        return self._found[0]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The number of the level that each row has."""
+        return self._found[1]
+
+    @cached_property
+    def own(self) -> np.ndarray:  # type: ignore[override]
+        return np.eye(len(self.values))[self.codes]
+
+    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
+        """The normal scores are cut where the shares of the levels say."""
+        cuts = ndtri(np.cumsum(self.own.mean(axis=0))[:-1])
+        below = ndtr((cuts - mean[:, None]) / sd[:, None])
+        edges = np.concatenate([np.zeros((mean.size, 1)), below, np.ones((mean.size, 1))], axis=1)
+        return self.by_probability(np.diff(edges, axis=1))
+
+    def by_probability(self, probabilities: np.ndarray) -> Redraws:
+        """Those of levels with given probabilities, (n, g)."""
+        n, g = probabilities.shape
+        return Redraws(np.broadcast_to(np.eye(g), (n, g, g)), probabilities)
+
+
+def axis_of(rows: np.ndarray) -> Axis:
+    """The axis of the columns of a unit, (n, k); several columns are a category."""
+    if rows.shape[1] > 1 or len(np.unique(rows[:, 0])) <= MOST_LEVELS:
+        return Levels(rows)
+    return Continuous(rows[:, 0])
