@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
+from gpsift.discovery.discover import discover
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.hyper import SAAS, OnLogScale, Sift
 from gpsift.inputs import Inputs, Points
@@ -22,7 +23,7 @@ from gpsift.notices import GPSiftWarning
 from gpsift.numeric import NumericReference
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
-from gpsift.results import Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
+from gpsift.results import Discoveries, Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.held_out import Folds, HeldOut, LeaveOneOut, TestSet
 from gpsift.selection.orders import Backward, ForwardProjection, Order, Ranked
@@ -57,6 +58,7 @@ __all__ = [
     "Backward",
     "Constant",
     "Derivative",
+    "Discoveries",
     "DrawnGP",
     "Features",
     "FittedGP",
@@ -102,6 +104,7 @@ __all__ = [
     "analyse",
     "as_reference",
     "datasets",
+    "discover",
     "forward_projection",
     "importance",
     "kernels",

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
+from scipy.stats.qmc import Sobol
 
 from gpsift.hyper.screening import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
@@ -23,11 +24,15 @@ from gpsift.relevance.nodes import gauss_hermite
 MOST_LEVELS = 12
 N_POINTS = 25
 N_NODES = 9
+# Draws of several columns that are moved together: 2 to this power.
+LOG2_DRAWS = 6
+# A feature that the others decide has no deviation left; it is taken for this many standard deviations.
+LEAST_SD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Redraws:
-    """Nodes of a conditional distribution at each row, as mixtures (n, q, g) of points of an axis, and weights (n, q)."""
+    """Nodes of a conditional at each row, as mixtures (n, q, g) of the points of an axis, and their weights (n, q)."""
 
     mixtures: np.ndarray
     weights: np.ndarray
@@ -49,18 +54,18 @@ class Axis(ABC):
 
     Attributes
     ----------
-    values : array (g, k)
-        The points, in units of the k columns.
-    own : array (n, g)
-        Every row's own value as a mixture of them.
+    values : array (g, k) or (n, g, k)
+        The points, in units of the k columns, which may differ from row to row.
+    own : array (n, g) or None
+        Every row's own value as a mixture of them; None where it is none.
     """
 
     values: np.ndarray
-    own: np.ndarray
+    own: np.ndarray | None
 
     @abstractmethod
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
-        """Those of a feature whose normal scores have these conditional means and standard deviations, (n,) each."""
+        """Those of a column whose normal scores have these conditional means and standard deviations, (n,) each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +84,7 @@ class Continuous(Axis):
 
     @cached_property
     def values(self) -> np.ndarray:  # type: ignore[override]
-        shares = (np.arange(self.x.size) + 0.5) / self.x.size
-        return np.interp(ndtr(self.points), shares, np.sort(self.x))[:, None]
+        return quantiles(self.x, self.points)[:, None]
 
     @cached_property
     def own(self) -> np.ndarray:  # type: ignore[override]
@@ -123,9 +127,9 @@ class Levels(Axis):
         return np.eye(len(self.values))[self.codes]
 
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
-        """The normal scores are cut where the shares of the levels say."""
+        """The normal scores of a column are cut where the shares of its levels say."""
         cuts = ndtri(np.cumsum(self.own.mean(axis=0))[:-1])
-        below = ndtr((cuts - mean[:, None]) / sd[:, None])
+        below = ndtr((cuts - mean[:, None]) / np.maximum(sd, LEAST_SD)[:, None])
         edges = np.concatenate([np.zeros((mean.size, 1)), below, np.ones((mean.size, 1))], axis=1)
         return self.by_probability(np.diff(edges, axis=1))
 
@@ -135,8 +139,31 @@ class Levels(Axis):
         return Redraws(np.broadcast_to(np.eye(g), (n, g, g)), probabilities)
 
 
-def axis_of(rows: np.ndarray) -> Axis:
-    """The axis of the columns of a unit, (n, k); several columns are a category."""
-    if rows.shape[1] > 1 or len(np.unique(rows[:, 0])) <= MOST_LEVELS:
-        return Levels(rows)
-    return Continuous(rows[:, 0])
+@dataclass(frozen=True, eq=False)
+class Jointly(Axis):
+    """Several columns that are moved together, each row to points of its own: draws of a joint conditional.
+
+    Another conditional would have other points, and the model would have to be asked again.
+    """
+
+    rows: np.ndarray  # (n, k)
+    mean: np.ndarray  # of their normal scores, (n, k)
+    root: np.ndarray  # of the covariance of these, (k, k)
+
+    own = None
+
+    @cached_property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        k = self.rows.shape[1]
+        draws = ndtri(np.clip(Sobol(k, seed=0).random_base2(LOG2_DRAWS), 1e-9, 1.0 - 1e-9))
+        scores = self.mean[:, None] + draws @ self.root.T
+        return np.stack([quantiles(self.rows[:, j], scores[..., j]) for j in range(k)], axis=2)
+
+    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
+        n, g = self.values.shape[:2]
+        return Redraws(np.broadcast_to(np.eye(g), (n, g, g)), np.full((n, g), 1.0 / g))
+
+
+def quantiles(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """The values of a column that have these normal scores, within the range of the data."""
+    return np.interp(ndtr(scores), (np.arange(x.size) + 0.5) / x.size, np.sort(x))

@@ -7,17 +7,24 @@ by the means and variances of rows that are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from gpsift.discovery.axes import Axis, Continuous, Levels, Redraws
+from gpsift.discovery.axes import MOST_LEVELS, Axis, Continuous, Jointly, Levels, Redraws
 from gpsift.gp import GP, MAP
 from gpsift.hyper import Hyper, Sift
 from gpsift.hyper.screening import normal_scores
 from gpsift.input_moments import InputMoments, standard_units
-from gpsift.relevance.conditionals import fit_conditionals
+from gpsift.relevance.conditionals import Conditionals, fit_conditionals
+from gpsift.selection.data import Data
+from gpsift.selection.units import Units
 from gpsift.user_arrays import ReadTable, column_sd
+
+NORMAL_SCORES, GAUSSIAN_PROCESS = "normal scores", "Gaussian process"
 
 # With fewer rows for each column the columns that a score is regressed on are the few that it goes along with most:
 # a tenth of the rows, at least three.
@@ -38,46 +45,126 @@ def quick_hyper(n_rows: int, n_columns: int) -> Hyper:
 
 @dataclass(frozen=True, eq=False)
 class ScoreRegression:
-    """Conditional means (n, p) and standard deviations (p,) of the normal scores of each column given all others."""
+    """Normal scores (n, p) of the columns, and their regressions on each other."""
 
-    mean: np.ndarray
-    sd: np.ndarray
+    X: np.ndarray
 
-    @classmethod
-    def of(cls, X: np.ndarray) -> ScoreRegression:
-        n, p = X.shape
-        scores = normal_scores(X)
-        if n >= ROWS_FOR_ALL_COLUMNS * p:
-            found = fit_conditionals(InputMoments.of(scores), "auto")
-            return cls(found.mean(scores), found.sd)
-        return cls(*on_neighbours(scores, min(p - 1, max(LEAST_NEIGHBOURS, n // ROWS_FOR_A_NEIGHBOUR))))
+    @cached_property
+    def scores(self) -> np.ndarray:
+        return normal_scores(self.X)
+
+    @property
+    def has_rows_for_all(self) -> bool:
+        n, p = self.X.shape
+        return n >= ROWS_FOR_ALL_COLUMNS * p
+
+    @cached_property
+    def _of_all(self) -> Conditionals:
+        return fit_conditionals(InputMoments.of(self.scores), "auto")
+
+    def given_others(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, k) of the scores of k columns given all other columns, and a root (k, k) of their covariance."""
+        own = list(columns)
+        if self.has_rows_for_all:
+            return self._of_all.mean_of_group(self.scores, own), self._of_all.root(own)
+        n, p = self.X.shape
+        return on_neighbours(self.scores, own, min(p - len(own), max(LEAST_NEIGHBOURS, n // ROWS_FOR_A_NEIGHBOUR)))
 
 
-def on_neighbours(scores: np.ndarray, n_neighbours: int) -> tuple[np.ndarray, np.ndarray]:
-    """Regression of each column on those that it correlates with most: means (n, p) and residual deviations (p,)."""
-    n, p = scores.shape
+def on_neighbours(scores: np.ndarray, own: Sequence[int], n_neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+    """Regression of some columns on those of the others that they go along with most: means (n, k), root (k, k)."""
+    n = len(scores)
     center, scale = scores.mean(axis=0), column_sd(scores)
     Z = standard_units(scores, center, scale)
-    correlation = Z.T @ Z / n
-    np.fill_diagonal(correlation, 0.0)
-    mean, sd = np.empty_like(Z), np.empty(p)
-    for j in range(p):
-        near = np.argsort(-np.abs(correlation[j]), kind="stable")[:n_neighbours]
-        gram = correlation[np.ix_(near, near)] + (1.0 + RIDGE) * np.eye(near.size)
-        mean[:, j] = Z[:, near] @ np.linalg.solve(gram, correlation[near, j])
-        sd[j] = np.sqrt(np.sum((Z[:, j] - mean[:, j]) ** 2) / (n - near.size))
-    return center + scale * mean, scale * sd
+    pull = np.max(np.abs(Z.T @ Z[:, own]), axis=1)
+    pull[own] = -np.inf
+    near = np.argsort(-pull, kind="stable")[:n_neighbours]
+    gram = Z[:, near].T @ Z[:, near] / n + RIDGE * np.eye(near.size)
+    mean = Z[:, near] @ np.linalg.solve(gram, Z[:, near].T @ Z[:, own] / n)
+    left = Z[:, own] - mean
+    values, axes = np.linalg.eigh(left.T @ left / (n - near.size))
+    root = axes * np.sqrt(np.maximum(values, 0.0))
+    return center[own] + scale[own] * mean, scale[own][:, None] * root
 
 
-def by_gp(axis: Axis, others: ReadTable) -> Redraws:
-    """The redraws of a unit by a Gaussian process on the other columns, each row predicted from all others."""
+def left_out_by_gp(others: ReadTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
+    """Means and variances of a target on some columns by a Gaussian process, each row left out."""
     n, p = others.values.shape
-    model = GP(hyper=quick_hyper(n, p))
+    quality = GP(hyper=quick_hyper(n, p), likelihood=likelihood).fit(others, target).quality
+    return {"mean": quality.loo_mean, "var": quality.loo_var}
+
+
+@dataclass(frozen=True, eq=False)
+class TestedUnit:
+    """A feature, group or category: its number, its columns, the axis along which it is moved, and its redraws."""
+
+    __test__ = False  # it is no test of pytest's
+
+    number: int
+    name: str
+    columns: tuple[int, ...]
+    axis: Axis
+    redraws: Redraws
+    conditional: str
+
+    def others(self, n_columns: int) -> list[int]:
+        """All other columns."""
+        return [j for j in range(n_columns) if j not in self.columns]
+
+    @property
+    def gp_target(self) -> tuple[np.ndarray, str] | None:
+        """What a Gaussian process has still to predict, and by which likelihood; None for groups and categories."""
+        return None if self.conditional == GAUSSIAN_PROCESS else gp_target(self.axis)
+
+    def redraws_by_gp(self, mean: np.ndarray, var: np.ndarray) -> Redraws:
+        return redraws_by_gp(self.axis, mean, var)
+
+    @property
+    def orders(self) -> list[bytes]:
+        """For each column of many values what it has in common with its monotone functions, rising or falling."""
+        if not isinstance(self.axis, Continuous):
+            return []
+        ranks = np.round(self.axis.scores, 9) + 0.0
+        return [min(ranks.tobytes(), (-ranks + 0.0).tobytes())]
+
+
+def tested_units(data: Data, units: Units) -> list[TestedUnit]:
+    """Every unit with the axis and the conditional that it is first tested by."""
+    regression, found = ScoreRegression(data.X), []
+    n, p = data.X.shape
+    for number, (name, own) in enumerate(zip(units.names, units.columns, strict=True)):
+        rows = data.X[:, list(own)]
+        if number in units.categorical and len(own) > 1 and len(own) < p:
+            axis: Axis = Levels(rows)
+            answer = left_out_by_gp(data.table([j for j in range(p) if j not in own]), *gp_target(axis))  # type: ignore[misc]
+            redraws = redraws_by_gp(axis, answer["mean"], answer["var"])
+            found.append(TestedUnit(number, name, own, axis, redraws, GAUSSIAN_PROCESS))
+            continue
+        mean, root = regression.given_others(own)
+        if len(own) > 1:
+            axis = Jointly(rows, mean, root)
+        else:
+            axis = Levels(rows) if len(np.unique(rows)) <= MOST_LEVELS else Continuous(rows[:, 0])
+        redraws = axis.redraws(mean[:, 0], np.full(n, abs(root[0, 0])))
+        found.append(TestedUnit(number, name, own, axis, redraws, NORMAL_SCORES))
+    return found
+
+
+def gp_target(axis: Axis) -> tuple[np.ndarray, str] | None:
+    """What a Gaussian process would have to predict, and by which likelihood; None where it is several columns."""
+    if isinstance(axis, Continuous):
+        return axis.scores, "gaussian"
+    if not isinstance(axis, Levels) or len(axis.values) < 2:
+        return None
+    if len(axis.values) == 2:
+        return axis.codes.astype(float), "bernoulli"
+    if axis.rows.shape[1] > 1:
+        return axis.codes.astype(float), "softmax"
+    return normal_scores(axis.rows)[:, 0], "gaussian"
+
+
+def redraws_by_gp(axis: Axis, mean: np.ndarray, var: np.ndarray) -> Redraws:
+    """From the answer of `left_out_by_gp` about the target of an axis."""
     if isinstance(axis, Levels) and (len(axis.values) == 2 or axis.rows.shape[1] > 1):
-        n_levels = len(axis.values)
-        chosen = GP(hyper=model.hyper, likelihood="bernoulli" if n_levels == 2 else "softmax")
-        second = chosen.fit(others, axis.codes).quality.loo_mean
-        return axis.by_probability(np.column_stack([1.0 - second, second]) if n_levels == 2 else second)
-    x = axis.x if isinstance(axis, Continuous) else axis.rows[:, 0]  # type: ignore[attr-defined]
-    quality = model.fit(others, normal_scores(x[:, None])[:, 0]).quality
-    return axis.redraws(quality.loo_mean, np.sqrt(quality.loo_var))
+        return axis.by_probability(np.column_stack([1.0 - mean, mean]) if mean.ndim == 1 else mean)
+    return axis.redraws(mean, np.sqrt(var))

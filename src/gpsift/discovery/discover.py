@@ -2,41 +2,183 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
+from numbers import Integral
 from operator import add
 from typing import Any, Unpack
 
 import numpy as np
+from scipy.special import ndtr
 
-from gpsift.discovery.axes import axis_of
-from gpsift.discovery.conditionals import ScoreRegression, by_gp, quick_hyper
-from gpsift.discovery.folds import Fit, held_out, sums_of
-from gpsift.discovery.multiplicity import q_values, twice_the_median
+from gpsift.discovery.axes import Redraws
+from gpsift.discovery.conditionals import GAUSSIAN_PROCESS, TestedUnit, left_out_by_gp, quick_hyper, tested_units
+from gpsift.discovery.folds import Fit, Unseen, unseen
+from gpsift.discovery.multiplicity import price_of, q_values, twice_the_median
 from gpsift.gp import GP
+from gpsift.relevance.rank import versions
+from gpsift.results import Discoveries
 from gpsift.selection.data import Data, Observed
+from gpsift.selection.submodels import choices
 from gpsift.selection.units import Features
+from gpsift.version import __version__
+from gpsift.work import Runner, Task, Work
 
 
-def discover(X: Any, y: Any, model: GP | Fit | None = None, *, rate: float = 0.1, folds: int = 5, repeats: int = 1,
-             dependent: bool = False, features: Features = Features(), seed: int = 0, **observed: Unpack[Observed]):
+def discover(
+    X: Any,
+    y: Any,
+    model: GP | Fit | None = None,
+    *,
+    rate: float = 0.1,
+    folds: int = 5,
+    repeats: int = 1,
+    dependent: bool = False,
+    features: Features = Features(),
+    seed: int = 0,
+    work: Work = Work(),
+    **observed: Unpack[Observed],
+) -> Discoveries:
+    """Test every feature on rows that the models have not seen, and choose those that matter at a rate.
+
+    A feature matters if the target depends on it given all other features. The model may be wrong; what has to be right
+    is the conditional distribution of the features, which is described by a regression of normal scores, and for what
+    would be chosen by a Gaussian process as well, of which the less sure answer counts.
+
+    Parameters
+    ----------
+    X, y : array or data frame (n, p), and array (n,)
+        As in `GP.fit`.
+    model : GP or function, optional
+        What is fitted outside of each fold: a `GP`, or a function of X and y that returns something with `predict` or
+        `predict_proba`. By default a `GP` with `MAP(starts=1)` where there are ten rows or more for each column, and
+        with ``Sift(toll=2)`` otherwise.
+    rate : float
+        The share of false discoveries, among all, that may be expected.
+    folds : int
+        Parts of the rows, each of which is asked for after a fit to all others.
+    repeats : int
+        How often the rows are divided anew; p-values are then twice the median.
+    dependent : bool
+        Whether the rate has to hold however the p-values depend on each other (Benjamini and Yekutieli), which finds
+        less. By default it is that of Benjamini and Hochberg.
+    features : Features
+        Groups and categories are tested as one.
+    seed : int
+        Of the folds.
+    work : Work
+        Processes, checkpoint and progress.
+    **observed
+        `noise_var`, `exposure`, `trials` as in `GP.fit`.
+
+    Returns
+    -------
+    Discoveries
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 6))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120)
+    >>> found = gs.discover(X, y)
+    >>> sorted(found.discoveries)
+    ['x1', 'x2']
+    """
+    _check(rate, folds, repeats)
     data = Data.read(X, y, observed)
     n, p = data.X.shape
+    if folds > n:
+        raise ValueError(f"`folds` must be at most the number of rows, {n}, got {folds}.")
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
-    units = features.units(data.names)
-    axes = [axis_of(data.X[:, list(own)]) for own in units.columns]
-    regression = ScoreRegression.of(data.X)
-    redraws = [axis.redraws(regression.mean[:, own[0]], np.full(n, regression.sd[own[0]])) if len(own) == 1 else None for axis, own in zip(axes, units.columns)]
-    answers = []
-    for repeat in range(repeats):
-        fold_of = np.random.default_rng([seed, repeat]).permutation(n) % folds
-        answers.append([held_out(data, np.flatnonzero(fold_of == k), model, axes, units.columns, redraws) for k in range(folds)])
-    z = np.array([[reduce(add, (sums_of(f, u, axes[u], redraws[u]) for f in a)).z for u in range(len(units))] for a in answers])
-    from scipy.special import ndtr
-    first = q_values(twice_the_median(ndtr(-z)), dependent=dependent)
-    for u in np.flatnonzero(first <= rate):
-        others = [j for j in range(p) if j not in units.columns[u]]
-        again = by_gp(axes[u], data.table(others))
-        zz = np.array([reduce(add, (sums_of(f, u, axes[u], again) for f in a)).z for a in answers])
-        z[:, u] = np.minimum(z[:, u], zz)
-    pv = twice_the_median(ndtr(-z))
-    return z, pv, q_values(pv, dependent=dependent), first
+    chosen = features.units(data.names)
+    identity = {
+        "gpsift": __version__,
+        "data": data.fingerprint,
+        "folds": f"{folds}, {repeats} times, seed {seed}",
+        "model": choices(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__),
+        "units": chosen.identity,
+    }
+    units = tested_units(data, chosen)
+    with work.runner("folds", folds * repeats, identity) as runner:
+        answers = [
+            _asked(data, model, units, _parts(n, folds, [seed, r]), f"repeat {r}", runner) for r in range(repeats)
+        ]
+        z = np.array([_z(answers, unit, unit.redraws) for unit in units]).T
+        promising = q_values(twice_the_median(ndtr(-z)), dependent=dependent) <= rate
+        again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
+    conditionals = [unit.conditional for unit in units]
+    for unit, redraws in again:
+        other = _z(answers, unit, redraws)
+        if np.median(other) < np.median(z[:, unit.number]):
+            z[:, unit.number], conditionals[unit.number] = other, GAUSSIAN_PROCESS
+    p_values = twice_the_median(ndtr(-z))
+    return Discoveries(
+        names=chosen.names,
+        z=np.median(z, axis=0),
+        p=p_values,
+        q=q_values(p_values, dependent=dependent),
+        rate=float(rate),
+        conditionals=tuple(conditionals),
+        copies=copies(units),
+        details={
+            "folds": folds,
+            "repeats": repeats,
+            "seed": seed,
+            "dependent": dependent,
+            "price": price_of(len(units), dependent=dependent),
+            "model": identity["model"],
+            "n_rows": n,
+            "versions": versions(),
+        },
+    )
+
+
+def _asked(
+    data: Data, model: GP | Fit, units: Sequence[TestedUnit], parts: Sequence[np.ndarray], name: str, runner: Runner
+) -> list[Unseen]:
+    """What the model of each part's other rows says of it."""
+    tasks = [Task(f"{name}, fold {k}", (data, rows, model, units)) for k, rows in enumerate(parts)]
+    return [Unseen.read(result) for result in runner.run(unseen, tasks)]
+
+
+def _parts(n: int, folds: int, seed: Sequence[int]) -> list[np.ndarray]:
+    number = np.random.default_rng(seed).permutation(n) % folds
+    return [np.flatnonzero(number == k) for k in range(folds)]
+
+
+def _z(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: Redraws) -> np.ndarray:
+    """The statistic of a unit in each repeat, under a conditional distribution."""
+    return np.array([reduce(add, (fold.sums(unit, redraws) for fold in folds)).z for folds in answers])
+
+
+def _by_gp(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[tuple[TestedUnit, Redraws]]:
+    """The units that a Gaussian process on the other columns can redraw, and how it does."""
+    asked = [unit for unit in units if unit.gp_target is not None]
+    tasks = [
+        Task(f"conditional of {unit.name}", (data.table(unit.others(data.X.shape[1])), *unit.gp_target))
+        for unit in asked
+        if unit.gp_target is not None
+    ]
+    results = runner.run(left_out_by_gp, tasks)
+    return [
+        (unit, unit.redraws_by_gp(np.array(result["mean"]), np.array(result["var"])))
+        for unit, result in zip(asked, results, strict=True)
+    ]
+
+
+def copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:
+    """The names of units whose columns order the rows alike."""
+    alike: dict[bytes, list[str]] = {}
+    for unit in units:
+        for key in unit.orders:
+            alike.setdefault(key, []).append(unit.name)
+    return tuple(dict.fromkeys(tuple(names) for names in alike.values() if len(names) > 1))
+
+
+def _check(rate: float, folds: int, repeats: int) -> None:
+    if not 0.0 < rate < 1.0:
+        raise ValueError(f"`rate` must lie between 0 and 1, got {rate!r}.")
+    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpsift.discovery.axes import Axis, Redraws
+from gpsift.discovery.axes import Redraws
+from gpsift.discovery.conditionals import TestedUnit
 from gpsift.discovery.statistic import Sums
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.relevance.switched import used_columns
@@ -39,14 +40,13 @@ class OfGP:
         return latent[:, None] if latent.ndim == 1 else latent
 
     def pull(self, y: np.ndarray, mean: np.ndarray, sizes: Mapping[str, np.ndarray]) -> np.ndarray:
-        likelihood = self.fitted.likelihood
+        one = self.fitted.members[0] if isinstance(self.fitted, DrawnGP) else self.fitted
+        likelihood = one.likelihood
         if likelihood.has_closed_form:
             return y[:, None] - mean
-        size = np.ones(len(y))
-        for given in sizes.values():
-            size = given
+        size = next(iter(sizes.values()), np.ones(len(y)))
         f = mean if likelihood.n_latent > 1 else mean[:, 0]
-        slopes = likelihood.in_units(self.fitted.scaling.y_scale).derivatives(y, f, size).first
+        slopes = likelihood.in_units(one.scaling.y_scale).derivatives(y, f, size).first
         return slopes.reshape(mean.shape)
 
     def uses(self, columns: Sequence[int]) -> bool:
@@ -77,51 +77,61 @@ Fit = Callable[[np.ndarray, np.ndarray], Any]
 
 
 def fitted_to(model: GP | Fit, data: Data) -> Predictor:
+    """A model of these rows."""
     if isinstance(model, GP):
-        return OfGP(model.fit(data.table(range(len(data.names))), data.y, **data.extras))
+        return OfGP(model.fit(data.table(range(len(data.names))), data.y, **data.extras))  # type: ignore[arg-type]
     return OfFunction(model(data.X, data.y))
 
 
-def curves(predictor: Predictor, X: np.ndarray, columns: Sequence[int], axis: Axis) -> np.ndarray:
-    """Predictions (n, g, c) with the columns of a unit at each point of its axis."""
-    n, g = len(X), len(axis.values)
+def curves(predictor: Predictor, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+    """Predictions (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
+    n, g = len(X), values.shape[-2]
     moved = np.repeat(X, g, axis=0)
-    moved[:, list(columns)] = np.tile(axis.values, (n, 1))
+    moved[:, list(columns)] = np.broadcast_to(values, (n, g, len(columns))).reshape(n * g, -1)
     return predictor.mean(moved).reshape(n, g, -1)
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """What a model of the other rows says of some rows: for each unit that it uses, numbered, its curves (n, g, c)
-    along the unit's axis, and how the observations pull at what it expects without the unit, (n, c).
+class Unseen:
+    """What a model of the other rows says of some rows.
+
+    `means` (n, c) are its predictions; for each unit that it uses, by number, `curves` (n, g, c) are those along the
+    unit's axis, and `pulls` (n, c) say how the observations pull at what it expects without the unit.
     """
 
     rows: np.ndarray
-    curves: Mapping[int, np.ndarray]
-    pulls: Mapping[int, np.ndarray]
+    means: np.ndarray
+    units: list[int]
+    curves: list[np.ndarray]
+    pulls: list[np.ndarray]
+
+    @classmethod
+    def read(cls, result: Mapping[str, Any]) -> Unseen:
+        """From the form that a checkpoint keeps."""
+        rows, means = np.array(result["rows"], dtype=int), np.array(result["means"])
+        curves, pulls = ([np.array(each) for each in result[name]] for name in ("curves", "pulls"))
+        return cls(rows, means, [int(unit) for unit in result["units"]], curves, pulls)
+
+    def sums(self, unit: TestedUnit, redraws: Redraws) -> Sums:
+        """Of a unit, under a conditional distribution of it."""
+        if unit.number not in self.units:
+            return Sums()
+        place = self.units.index(unit.number)
+        curves, own = self.curves[place], unit.axis.own
+        expected, covariance = redraws.at(self.rows).moments(curves)
+        here = self.means if own is None else np.einsum("ig,igc->ic", own[self.rows], curves)
+        return Sums.of(self.pulls[place], here - expected, covariance)
 
 
-def held_out(
-    data: Data, rows: np.ndarray, model: GP | Fit, axes: Sequence[Axis], columns: Sequence[Sequence[int]],
-    redraws: Sequence[Redraws],
-) -> HeldOut:
+def unseen(data: Data, rows: np.ndarray, model: GP | Fit, units: Sequence[TestedUnit]) -> Unseen:
     """Fit to all rows but some, and ask at those."""
     others = np.setdiff1d(np.arange(data.y.size), rows)
     predictor, there = fitted_to(model, data.take(others)), data.take(rows)
-    found, pulls = {}, {}
-    for unit, (axis, own) in enumerate(zip(axes, columns, strict=True)):
-        if predictor.uses(own):
-            found[unit] = curves(predictor, there.X, own, axis)
-            expected, _ = redraws[unit].at(rows).moments(found[unit])
-            pulls[unit] = predictor.pull(there.y, expected, there.sizes)
-    return HeldOut(rows, found, pulls)
-
-
-def sums_of(fold: HeldOut, unit: int, axis: Axis, redraws: Redraws) -> Sums:
-    """Of a unit in one fold, under a conditional distribution."""
-    if unit not in fold.curves:
-        return Sums()
-    here = redraws.at(fold.rows)
-    expected, covariance = here.moments(fold.curves[unit])
-    own = np.einsum("ig,igc->ic", axis.own[fold.rows], fold.curves[unit])
-    return Sums.of(fold.pulls[unit], own - expected, covariance)
+    used = [unit for unit in units if predictor.uses(unit.columns)]
+    found, pulls = [], []
+    for unit in used:
+        values = unit.axis.values
+        found.append(curves(predictor, there.X, unit.columns, values if values.ndim == 2 else values[rows]))
+        expected, _ = unit.redraws.at(rows).moments(found[-1])
+        pulls.append(predictor.pull(there.y, expected, there.sizes))
+    return Unseen(rows, predictor.mean(there.X), [unit.number for unit in used], found, pulls)

@@ -16,11 +16,15 @@ def q_values(p: np.ndarray, *, dependent: bool = False) -> np.ndarray:
     """
     n = p.size
     order = np.argsort(p, kind="stable")
-    price = np.sum(1.0 / np.arange(1, n + 1)) if dependent else 1.0
-    raised = price * n * p[order] / np.arange(1, n + 1)
+    raised = price_of(n, dependent=dependent) * n * p[order] / np.arange(1, n + 1)
     q = np.empty(n)
     q[order] = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     return q
+
+
+def price_of(n: int, *, dependent: bool) -> float:
+    """The factor by which p-values of n features are raised where they may depend on each other."""
+    return float(np.sum(1.0 / np.arange(1, n + 1))) if dependent else 1.0
 
 
 def twice_the_median(p: np.ndarray) -> np.ndarray:

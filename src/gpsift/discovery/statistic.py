@@ -33,15 +33,13 @@ class Sums:
 
     @classmethod
     def of(cls, residual: np.ndarray, deviation: np.ndarray, covariance: np.ndarray) -> Sums:
-        """Of residuals and deviations (n, c) of c predictions of each row, and the covariance (n, c, c) of the latter."""
+        """From residuals and deviations (n, c) of c predictions of each row, and the covariance (n, c, c) of these."""
         product = np.sum(residual * deviation, axis=1)
         variance = np.einsum("ic,icd,id->", residual, covariance, residual)
         return cls(float(product.sum()), float(variance), float(product @ product))
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.products + other.products, self.variance + other.variance, self.squares + other.squares
-        )
+        return Sums(self.products + other.products, self.variance + other.variance, self.squares + other.squares)
 
     @property
     def z(self) -> float:

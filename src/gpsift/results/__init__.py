@@ -1,5 +1,6 @@
 """Answers: frozen records that print themselves, become data frames and draw themselves. One file a record."""
 
+from gpsift.results.discoveries import Discoveries
 from gpsift.results.path import Path
 from gpsift.results.prediction import Prediction
 from gpsift.results.projection import Projection, ProjectionPath
@@ -10,6 +11,7 @@ from gpsift.results.suggestion import Baseline, Suggestion, Verdict
 
 __all__ = [
     "Baseline",
+    "Discoveries",
     "Path",
     "Prediction",
     "Projection",

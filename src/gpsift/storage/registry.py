@@ -35,6 +35,7 @@ CLASSES: Mapping[str, type] = {
     "Ranking": results.Ranking,
     "Path": results.Path,
     "Stability": results.Stability,
+    "Discoveries": results.Discoveries,
     "Suggestion": results.Suggestion,
     "Verdict": results.Verdict,
     "Baseline": results.Baseline,

@@ -1,0 +1,117 @@
+"""The answer of `discover`: which features matter, at what rate of false discoveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpsift.savable import Savable
+from gpsift.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Discoveries(Savable):
+    """A test of every feature, on rows that the models had not seen.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the features, groups and categories.
+    z : array (p,)
+        The statistic, standard normal where the feature does not matter given the others; the median over repeats.
+        Minus infinity where no model reacts to the feature.
+    p : array (p,)
+        The probability of a statistic as large where the feature does not matter.
+    q : array (p,)
+        The smallest rate at which the feature is among the discoveries.
+    rate : float
+        The share of false discoveries, among all, that is expected at most.
+    conditionals : tuple of str
+        What described the values that each feature could have had given the others: "normal scores", or "Gaussian
+        process" where that was tried as well and was less sure.
+    copies : tuple of tuple of str
+        Features that carry the same values, up to a monotone function: none of them can be told from the others.
+    details : mapping
+    """
+
+    names: tuple[str, ...]
+    z: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    rate: float
+    conditionals: tuple[str, ...]
+    copies: tuple[tuple[str, ...], ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.names)
+
+    @property
+    def found(self) -> np.ndarray:
+        """Which features are discoveries at the rate, (p,)."""
+        return self.q <= self.rate
+
+    @property
+    def order(self) -> np.ndarray:
+        """Features by rising p-value."""
+        return np.lexsort((-self.z, self.p))
+
+    @property
+    def discoveries(self) -> tuple[str, ...]:
+        """The names of the features that matter, the surest first."""
+        return tuple(self.names[j] for j in self.order if self.found[j])
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each feature, the surest first."""
+        import pandas as pd
+
+        columns = {
+            "feature": self.names,
+            "z": self.z,
+            "p": self.p,
+            "q": self.q,
+            "found": self.found,
+            "conditional": self.conditionals,
+        }
+        return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the p-values in their order, with the line that discoveries are below."""
+        from gpsift.plotting.discovery_plots import ordered_p_values
+
+        return ordered_p_values(self, ax=ax)
+
+    @property
+    def told(self) -> str:
+        """The answer in a sentence or two."""
+        rest = "" if self.found.all() else " The others are not shown to matter."
+        if not self.found.any():
+            return f"None of {self.n_features} features is shown to matter at a rate of {self.rate:.0%}."
+        twins = "".join(f" {listed(same)} carry the same values and cannot be told apart." for same in self.copies)
+        return (
+            f"{int(self.found.sum())} of {self.n_features} features matter, with at most {self.rate:.0%} of them "
+            f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
+        )
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        width = max(len("feature"), *(len(name) for name in self.names))
+        lines = [self.told, f"  {'feature':<{width}}  {'z':>6}  {'p':>8}  {'q':>8}"]
+        lines += [
+            f"{'*' if row.found else ' ':>1} {row.feature:<{width}}  {row.z:>6.2f}  {row.p:>8.2g}  {row.q:>8.2g}"
+            for row in frame.itertuples()
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True)
+        return f"<p>{escape(self.told)}</p>{table}"
