@@ -11,7 +11,7 @@ from gpsift.discovery.conditionals import (
     ScoreRegression,
     left_out_by_gp,
     quick_hyper,
-    tested_units,
+    units_to_test,
 )
 from gpsift.selection.data import Data
 
@@ -55,7 +55,7 @@ def test_a_curved_dependence_is_seen_by_a_gaussian_process(rng):
     x = rng.normal(size=(150, 2))
     curved = x[:, 0] ** 2 + 0.1 * rng.normal(size=150)
     data = Data.read(np.column_stack([x, curved]), np.zeros(150), {})
-    unit = tested_units(data, gs.Features().units(data.names))[2]
+    unit = units_to_test(data, gs.Features().units(data.names))[2]
     _, root = ScoreRegression(data.X).given_others((2,))
     answer = left_out_by_gp(data.table(unit.others(3)), *unit.gp_target)
     assert abs(root[0, 0]) > 0.9
@@ -68,7 +68,7 @@ def test_units_have_the_conditional_that_goes_with_them(rng):
     X = np.column_stack([rng.normal(size=(n, 3)), rng.integers(0, 2, size=n), np.eye(3)[code]])
     data = Data.read(X, np.zeros(n), {})
     features = gs.Features(groups={"both": ["x1", "x2"], "colour": ["x5", "x6", "x7"]}, categorical=["colour"])
-    units = {unit.name: unit for unit in tested_units(data, features.units(data.names))}
+    units = {unit.name: unit for unit in units_to_test(data, features.units(data.names))}
     assert units["colour"].conditional == GAUSSIAN_PROCESS
     assert units["colour"].redraws.weights.shape == (n, 3)
     assert_allclose(units["colour"].redraws.weights.sum(axis=1), 1.0)

@@ -23,7 +23,7 @@ from gpsift.relevance.nodes import gauss_hermite
 # many nodes.
 MOST_LEVELS = 12
 N_POINTS = 25
-N_NODES = 9
+N_NODES = 15
 # Draws of several columns that are moved together: 2 to this power.
 LOG2_DRAWS = 6
 # A feature that the others decide has no deviation left; it is taken for this many standard deviations.

@@ -128,7 +128,7 @@ class TestedUnit:
         return [min(ranks.tobytes(), (-ranks + 0.0).tobytes())]
 
 
-def tested_units(data: Data, units: Units) -> list[TestedUnit]:
+def units_to_test(data: Data, units: Units) -> list[TestedUnit]:
     """Every unit with the axis and the conditional that it is first tested by."""
     regression, found = ScoreRegression(data.X), []
     n, p = data.X.shape

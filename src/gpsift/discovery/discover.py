@@ -1,4 +1,4 @@
-"""`discover`: which features matter, with a rate of false discoveries."""
+"""The verb: which features matter, with a rate of false discoveries."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from gpsift.discovery.axes import Redraws
-from gpsift.discovery.conditionals import GAUSSIAN_PROCESS, TestedUnit, left_out_by_gp, quick_hyper, tested_units
+from gpsift.discovery.conditionals import GAUSSIAN_PROCESS, TestedUnit, left_out_by_gp, quick_hyper, units_to_test
 from gpsift.discovery.folds import Fit, Unseen, unseen
-from gpsift.discovery.multiplicity import price_of, q_values, twice_the_median
+from gpsift.discovery.multiplicity import q_values, twice_the_median
 from gpsift.gp import GP
 from gpsift.relevance.rank import versions
 from gpsift.results import Discoveries
@@ -33,7 +33,6 @@ def discover(
     rate: float = 0.1,
     folds: int = 5,
     repeats: int = 1,
-    dependent: bool = False,
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
@@ -54,14 +53,11 @@ def discover(
         `predict_proba`. By default a `GP` with `MAP(starts=1)` where there are ten rows or more for each column, and
         with ``Sift(toll=2)`` otherwise.
     rate : float
-        The share of false discoveries, among all, that may be expected.
+        The share of false discoveries, among all, that may be expected (Benjamini and Hochberg).
     folds : int
         Parts of the rows, each of which is asked for after a fit to all others.
     repeats : int
         How often the rows are divided anew; p-values are then twice the median.
-    dependent : bool
-        Whether the rate has to hold however the p-values depend on each other (Benjamini and Yekutieli), which finds
-        less. By default it is that of Benjamini and Hochberg.
     features : Features
         Groups and categories are tested as one.
     seed : int
@@ -99,13 +95,13 @@ def discover(
         "model": choices(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__),
         "units": chosen.identity,
     }
-    units = tested_units(data, chosen)
+    units = units_to_test(data, chosen)
     with work.runner("folds", folds * repeats, identity) as runner:
         answers = [
             _asked(data, model, units, _parts(n, folds, [seed, r]), f"repeat {r}", runner) for r in range(repeats)
         ]
         z = np.array([_z(answers, unit, unit.redraws) for unit in units]).T
-        promising = q_values(twice_the_median(ndtr(-z)), dependent=dependent) <= rate
+        promising = q_values(twice_the_median(ndtr(-z))) <= rate
         again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
     conditionals = [unit.conditional for unit in units]
     for unit, redraws in again:
@@ -117,7 +113,7 @@ def discover(
         names=chosen.names,
         z=np.median(z, axis=0),
         p=p_values,
-        q=q_values(p_values, dependent=dependent),
+        q=q_values(p_values),
         rate=float(rate),
         conditionals=tuple(conditionals),
         copies=copies(units),
@@ -125,8 +121,6 @@ def discover(
             "folds": folds,
             "repeats": repeats,
             "seed": seed,
-            "dependent": dependent,
-            "price": price_of(len(units), dependent=dependent),
             "model": identity["model"],
             "n_rows": n,
             "versions": versions(),

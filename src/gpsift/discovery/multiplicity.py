@@ -5,26 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 
-def q_values(p: np.ndarray, *, dependent: bool = False) -> np.ndarray:
+def q_values(p: np.ndarray) -> np.ndarray:
     """The smallest rate at which each of the features would be chosen (Benjamini and Hochberg 1995).
-
-    `dependent` allows for p-values that depend on each other in any way (Benjamini and Yekutieli 2001), at the price of
-    a factor of about log p.
 
     >>> q_values(np.array([0.001, 0.03, 0.2, 1.0])).round(3)
     array([0.004, 0.06 , 0.267, 1.   ])
     """
     n = p.size
     order = np.argsort(p, kind="stable")
-    raised = price_of(n, dependent=dependent) * n * p[order] / np.arange(1, n + 1)
+    raised = n * p[order] / np.arange(1, n + 1)
     q = np.empty(n)
     q[order] = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
     return q
-
-
-def price_of(n: int, *, dependent: bool) -> float:
-    """The factor by which p-values of n features are raised where they may depend on each other."""
-    return float(np.sum(1.0 / np.arange(1, n + 1))) if dependent else 1.0
 
 
 def twice_the_median(p: np.ndarray) -> np.ndarray:

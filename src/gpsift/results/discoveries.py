@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ class Discoveries(Savable):
         process" where that was tried as well and was less sure.
     copies : tuple of tuple of str
         Features that carry the same values, up to a monotone function: none of them can be told from the others.
+    price : float
+        By which q-values have been raised for a rate that holds under any dependence.
     details : mapping
     """
 
@@ -49,6 +51,7 @@ class Discoveries(Savable):
     rate: float
     conditionals: tuple[str, ...]
     copies: tuple[tuple[str, ...], ...] = ()
+    price: float = 1.0
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -69,6 +72,14 @@ class Discoveries(Savable):
     def discoveries(self) -> tuple[str, ...]:
         """The names of the features that matter, the surest first."""
         return tuple(self.names[j] for j in self.order if self.found[j])
+
+    def under_any_dependence(self) -> Discoveries:
+        """The same test with a rate that holds however the p-values depend on each other, which finds less.
+
+        It is that of Benjamini and Yekutieli (2001): q-values are larger by 1 + 1/2 + ... + 1/p.
+        """
+        price = float(np.sum(1.0 / np.arange(1, self.n_features + 1)))
+        return replace(self, q=np.minimum(price * self.q, 1.0), price=price)
 
     def to_frame(self) -> pd.DataFrame:
         """A data frame with a row for each feature, the surest first."""
@@ -94,9 +105,10 @@ class Discoveries(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         rest = "" if self.found.all() else " The others are not shown to matter."
+        same = [" and ".join(names) for names in self.copies]
+        twins = "".join(f" {names} carry the same values and cannot be told apart." for names in same)
         if not self.found.any():
-            return f"None of {self.n_features} features is shown to matter at a rate of {self.rate:.0%}."
-        twins = "".join(f" {listed(same)} carry the same values and cannot be told apart." for same in self.copies)
+            return f"None of {self.n_features} features is shown to matter at a rate of {self.rate:.0%}.{twins}"
         return (
             f"{int(self.found.sum())} of {self.n_features} features matter, with at most {self.rate:.0%} of them "
             f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
