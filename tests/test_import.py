@@ -19,6 +19,8 @@ HEAVY = [
     "joblib",
     "jinja2",
     "bokeh",
+    "scipy.stats",
+    "scipy.interpolate",
 ]
 # What NumPy and SciPy do when they are imported is theirs; what is compared is before and after `import gpsift`.
 SCRIPT = """

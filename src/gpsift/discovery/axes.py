@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.special import ndtr, ndtri
-from scipy.stats.qmc import Sobol
 
 from gpsift.hyper.screening import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
@@ -98,6 +96,8 @@ class Continuous(Axis):
 
     def _mixture(self, scores: np.ndarray) -> np.ndarray:
         """Cardinal splines at normal scores, which stay within those of the data."""
+        from scipy.interpolate import CubicSpline  # when first used: importing the package stays fast
+
         spline = CubicSpline(self.points, np.eye(N_POINTS))
         return spline(np.clip(scores, self.points[0], self.points[-1]))
 
@@ -154,6 +154,8 @@ class Jointly(Axis):
 
     @cached_property
     def values(self) -> np.ndarray:  # type: ignore[override]
+        from scipy.stats.qmc import Sobol
+
         k = self.rows.shape[1]
         draws = ndtri(np.clip(Sobol(k, seed=0).random_base2(LOG2_DRAWS), 1e-9, 1.0 - 1e-9))
         scores = self.mean[:, None] + draws @ self.root.T

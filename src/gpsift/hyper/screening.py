@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 # Weights c_r of Hermite polynomials of degree 1, 2 and 3.
 DEGREE_WEIGHTS = (1.0, 0.5, 0.2)
@@ -24,6 +23,8 @@ DEGREE_WEIGHTS = (1.0, 0.5, 0.2)
 
 def normal_scores(X: np.ndarray) -> np.ndarray:
     """Each column as the quantiles of a standard normal that its ranks have, ties sharing theirs."""
+    from scipy.stats import rankdata  # when first used: importing the package stays fast
+
     return ndtri((rankdata(X, axis=0) - 0.5) / len(X))
 
 
