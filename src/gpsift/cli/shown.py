@@ -91,7 +91,7 @@ def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, wi
     for j in local.order[:MOST_ROWS_SHOWN]:
         name = local.names[j]
         values = [escape(_value(rows[name]))] if with_values else []
-        cells = [cell(int(j)) for cell in columns.values()] if local.used[j] else [NOT_USED]
+        cells = [cell(int(j)) for cell in columns.values()] if local.used[j] else ["", NOT_USED]
         table.add_row(escape(_short(name)), *values, *cells)
     return table
 
