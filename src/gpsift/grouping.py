@@ -36,7 +36,7 @@ def read_groups(
     (('place', 'age'), ((0, 2), (1,)))
     """
     if groups is None:
-        groups = {}
+        return tuple(feature_names), tuple((j,) for j in range(len(feature_names)))
     if not isinstance(groups, Mapping):
         raise TypeError(
             f'`groups` must be a mapping such as {{"place": ["lat", "lon"]}}, from names to features, got '

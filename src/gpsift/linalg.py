@@ -80,7 +80,7 @@ def inverse_from_cholesky(L: Array) -> Array:
     if is_numpy(L):
         inverse = np.array(L, order="F")
         invert_cholesky_in_place(inverse)
-        return mirror_lower(inverse)
+        return mirror_lower(inverse).T  # the same matrix, in the order of the kernels it is multiplied with
     if array_api_compat.is_torch_array(L):
         import torch
 

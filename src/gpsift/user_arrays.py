@@ -121,7 +121,8 @@ def refuse_extreme(values: np.ndarray, name: str) -> None:
 
 def constant_columns(X: np.ndarray) -> np.ndarray:
     """Which columns hold one value only, up to rounding."""
-    return np.ptp(X, axis=0) <= 4.0 * np.finfo(float).eps * np.max(np.abs(X), axis=0)
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    return highest - lowest <= 4.0 * np.finfo(float).eps * np.maximum(-lowest, highest)
 
 
 def column_sd(X: np.ndarray) -> np.ndarray:

@@ -87,14 +87,14 @@ class FittedGP(Savable, Switched, Reference):
     @cached_property
     def used(self) -> tuple[int, ...]:
         """The columns that the model depends on: all but those that `Sift` left switched off."""
-        place = {name: j for j, name in enumerate(self.inputs.names)}
-        on = np.zeros(len(place), dtype=bool)
-        for (kind, feature), value in zip(
-            self.kernel.param_labels(self.inputs.names), self.kernel.log_params, strict=True
-        ):
-            if kind in PER_FEATURE:
-                on[slice(None) if feature is None else place[feature]] |= np.isfinite(value)
-        return tuple(np.flatnonzero(on).tolist())
+        names = self.inputs.names
+        is_finite = np.isfinite(self.kernel.log_params).tolist()
+        on = {
+            feature
+            for (kind, feature), finite in zip(self.kernel.param_labels(names), is_finite, strict=True)
+            if finite and kind in PER_FEATURE
+        }
+        return tuple(j for j, name in enumerate(names) if name in on or None in on)  # None: one for all
 
     @property
     def slopes(self) -> np.ndarray:

@@ -123,7 +123,11 @@ def normal_nodes(dimension: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return ndtri(uniform), equal_weights(len(uniform))
 
 
+@functools.cache
 def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of the expectation under a standard normal distribution."""
     nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
-    return np.sqrt(2.0) * nodes, weights / np.sqrt(np.pi)
+    nodes, weights = np.sqrt(2.0) * nodes, weights / np.sqrt(np.pi)
+    for kept in (nodes, weights):
+        kept.flags.writeable = False
+    return nodes, weights

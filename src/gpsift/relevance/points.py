@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.cluster import ClusterRows, missing, read_collections
-from gpsift.inputs import Inputs, Points
+from gpsift.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
 from gpsift.user_arrays import is_dask, read_features, refuse_not_finite
 
@@ -74,7 +74,7 @@ def _source(inputs: Inputs, X: Any) -> ClusterRows | None:
 
 
 def _read_table(inputs: Inputs, X: Any) -> np.ndarray:
-    if X is None or X is inputs.X:  # which was checked when the model was fitted
+    if X is None or (type(X) is np.ndarray and same_rows(X, inputs.X)):  # which was checked when the model was fitted
         return inputs.training_points.table
     values, names = read_features(X)
     inputs.check(names, values.shape[1])
