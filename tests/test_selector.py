@@ -30,9 +30,39 @@ def table(regression):
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected")  # some of the checks have targets of noise
-@parametrize_with_checks([GPSelector(FAST), GPSelector(FAST, n_features_to_select=1, measure="var")])
+@parametrize_with_checks(
+    [
+        GPSelector(FAST),
+        GPSelector(FAST, n_features_to_select=1, measure="var"),
+        GPSelector(GPRegressor(hyper=gs.Fixed(lengthscale=2.0, noise_var=0.1)), criterion="rate"),
+    ]
+)
 def test_selectors_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_a_rate_selects_what_is_shown_to_matter(table):
+    X, y = table
+    selector = GPSelector(FAST, criterion="rate", rate=0.05).fit(X, y)
+    expected = gs.discover(X, y, FAST.model_for(y)[0], rate=0.05, work=gs.Work(progress=False))
+    assert selector.get_feature_names_out().tolist() == ["bend", "slope"]
+    assert selector.discoveries_.discoveries == expected.discoveries
+    np.testing.assert_allclose(selector.scores_, -np.log(expected.p))
+    assert selector.ranking_.tolist() == [1, 1, 2]
+    assert selector.path_ is None
+
+
+def test_a_rate_may_select_nothing():
+    rng = np.random.default_rng(0)
+    with pytest.warns(GPSiftWarning, match="No feature is selected: none is shown to matter at a rate of 0.1"):
+        selector = GPSelector(criterion="rate").fit(rng.normal(size=(60, 3)), rng.normal(size=60))
+    assert selector.n_features_ == 0
+    assert sorted(selector.ranking_) == [2, 3, 4]
+
+
+def test_an_unknown_criterion_is_refused(table):
+    with pytest.raises(ValueError, match='`criterion` must be "prediction" or "rate", got "p"'.replace('"p"', "'p'")):
+        GPSelector(FAST, criterion="p").fit(*table)
 
 
 def test_auto_takes_the_suggested_size(table):

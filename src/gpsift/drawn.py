@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar, overload
@@ -69,6 +70,23 @@ class MadeWhenAsked(Sequence[Reference]):
     def __getitem__(self, item: int | slice) -> Reference | Sequence[Reference]:
         chosen = range(self._n)[item]  # which knows negative numbers, and where the end is
         return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
+
+
+class Uncertain(ABC):
+    """What a reference offers besides if it knows how far the data leave its hyperparameters open."""
+
+    @property
+    @abstractmethod
+    def open_columns(self) -> tuple[int, ...]:
+        """The columns that draws may depend on: those that it uses, and those that it could have used."""
+
+    @abstractmethod
+    def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+        """`of` each of some models whose hyperparameters the data allow as well, and the k-hat of these draws.
+
+        They are drawn from an approximation of the posterior, which is to be trusted up to a k-hat of 0.7. The models
+        are of the open columns alone.
+        """
 
 
 def without_caches(model: T) -> T:

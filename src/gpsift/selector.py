@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gpsift.discovery.conditionals import quick_hyper
+from gpsift.discovery.discover import discover
 from gpsift.estimators import GPClassifier, GPRegressor, named, read_data
+from gpsift.gp import GP
 from gpsift.notices import notice
 from gpsift.relevance import Measure, rank, read_measure
 from gpsift.selection.orders import Order, Ranked, read_order
@@ -20,7 +24,7 @@ from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.work import Work
 
 if TYPE_CHECKING:
-    from gpsift.results import Path
+    from gpsift.results import Discoveries, Path
 
 
 class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,6 +42,12 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         shown to help: `transform` then warns, and returns no column. A number, or a share of all
         features between 0 and 1, takes that many without fitting submodels (but for "projection" and `Backward`,
         which always do).
+    criterion : {"prediction", "rate"}
+        Whether features are selected because submodels with them predict well enough, or because a test shows that they
+        matter (`discover`), with a rate of false discoveries. `measure`, `n_features_to_select`, `rule` and `cv` are
+        for the first.
+    rate : float
+        With "rate": the share of the selected features that may be expected to be false.
     rule : {"one-se", "negligible", "explained"}
         See `suggest_size`.
     cv : HeldOut, int, splitter or splits, optional
@@ -53,9 +63,11 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         1 for the selected features, then 2, 3, ... in the order of relevance.
     scores_ : array (p,)
         Of the measure on the full model; with "projection", which scores no single feature, p for the first feature to
-        enter, p - 1 for the second, and so on.
+        enter, p - 1 for the second, and so on; with "rate", minus the logarithm of the p-value.
     path_ : Path or None
         With "auto": how well submodels of each size predict.
+    discoveries_ : Discoveries or None
+        With "rate": the test of every feature.
     n_features_ : int
         How many were selected.
     n_features_in_ : int
@@ -83,6 +95,8 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         rule: Rule = "one-se",
         cv: Any = None,
         n_jobs: int | None = None,
+        criterion: Literal["prediction", "rate"] = "prediction",
+        rate: float = 0.1,
     ):
         self.estimator = estimator
         self.measure = measure
@@ -90,6 +104,8 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.rule = rule
         self.cv = cv
         self.n_jobs = n_jobs
+        self.criterion = criterion
+        self.rate = rate
 
     def fit(self, X: Any, y: Any) -> Self:
         """Rank the features, and decide how many to keep.
@@ -99,13 +115,18 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         X : array or data frame (n, p)
         y : array (n,)
         """
+        if self.criterion not in ("prediction", "rate"):
+            raise ValueError(f'`criterion` must be "prediction" or "rate", got {self.criterion!r}.')
         estimator = self._choose_estimator(y)
         X, y = read_data(self, X, y=y, **estimator.target_options)
         wanted = self._read_wanted(X.shape[1])
         model, target = estimator.model_for(y)
         table = named(X, getattr(self, "feature_names_in_", None))
-        order = read_order(self.measure)
         self.path_: Path | None = None
+        self.discoveries_: Discoveries | None = None
+        if self.criterion == "rate":
+            return self._fit_rate(table, target, model)
+        order = read_order(self.measure)
         if wanted is None or type(order) is not Ranked:
             work = Work(jobs=self.n_jobs, progress=False)
             path = search(table, target, order, model=model, cv=self.cv, sizes=wanted, work=work)
@@ -119,6 +140,18 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.support_ = places < wanted
         self.ranking_ = np.maximum(places - wanted + 2, 1)
         self.n_features_ = int(wanted)
+        return self
+
+    def _fit_rate(self, table: Any, target: np.ndarray, model: GP) -> Self:
+        if self.estimator is None:
+            model = replace(model, hyper=quick_hyper(*np.shape(table)))
+        found = discover(table, target, model, rate=self.rate, work=Work(jobs=self.n_jobs, progress=False))
+        if not found.found.any():
+            notice(f"No feature is selected: none is shown to matter at a rate of {found.rate:g}.")
+        places, self.discoveries_ = np.argsort(found.order), found
+        self.support_, self.n_features_ = found.found, int(found.found.sum())
+        self.scores_ = -np.log(np.maximum(found.p, np.finfo(float).tiny))
+        self.ranking_ = np.maximum(places - self.n_features_ + 2, 1)
         return self
 
     def _get_support_mask(self) -> np.ndarray:

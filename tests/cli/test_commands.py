@@ -297,7 +297,7 @@ def test_an_interrupt_ends_with_code_130(folder, monkeypatch):
     assert "interrupted. No half-written file is left." in result.stderr
 
 
-@pytest.mark.parametrize("command", ["rank", "select", "explain", "stability", "reproduce", "demo"])
+@pytest.mark.parametrize("command", ["rank", "select", "discover", "explain", "stability", "reproduce", "demo"])
 def test_every_help_has_an_example(command):
     out = runner.invoke(app, [command, "--help"]).output
     assert f"Example: gpsift {command}" in out

@@ -81,7 +81,7 @@ def test_searched_hyperparameters_match_those_in_memory(table, divided, hyper):
     for standardize in (True, False):
         model = gs.GP(hyper=hyper, inference=gs.Sparse(m=20), standardize=standardize)
         here, there = model.fit(*table[:2]), model.fit(*divided(*table[:2]))
-        assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-4)
+        assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-3)
         assert there.report.stepped_features == here.report.stepped_features
         assert_array_equal(np.isinf(there.lengthscale), np.isinf(here.lengthscale))
 

@@ -12,6 +12,7 @@ from gpsift.discovery.conditionals import (
     left_out_by_gp,
     quick_hyper,
     units_to_test,
+    varying_others,
 )
 from gpsift.selection.data import Data
 
@@ -57,7 +58,7 @@ def test_a_curved_dependence_is_seen_by_a_gaussian_process(rng):
     data = Data.read(np.column_stack([x, curved]), np.zeros(150), {})
     unit = units_to_test(data, gs.Features().units(data.names))[2]
     _, root = ScoreRegression(data.X).given_others((2,))
-    answer = left_out_by_gp(data.table(unit.others(3)), *unit.gp_target)
+    answer = left_out_by_gp(data.table(varying_others(data, unit.columns)), *unit.gp_target)
     assert abs(root[0, 0]) > 0.9
     assert np.sqrt(np.mean(answer["var"])) < 0.4
 

@@ -175,6 +175,30 @@ def test_processes_change_nothing(table, found):
     assert_allclose(gs.discover(*table, work=gs.Work(jobs=2, progress=False)).p, found.p, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Constant column")
+@pytest.mark.parametrize("beside", [0, 2], ids=["alone", "beside constants"])
+def test_one_feature_is_tested_against_its_own_distribution(beside):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    X = np.column_stack([x, *np.ones((beside, 80))])
+    answer = gs.discover(X, np.sin(2 * x) + 0.3 * rng.normal(size=80), work=QUIET)
+    assert answer.discoveries == ("x1",)
+    assert answer.conditionals[0] == "normal scores"
+    assert np.all(answer.p[1:] == 1.0)
+
+
+def test_one_category_is_tested_against_its_shares():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, size=90)
+    X = np.eye(3)[codes]
+    features = gs.Features(groups={"colour": [0, 1, 2]}, categorical=["colour"])
+    answer = gs.discover(X, (codes == 1) + 0.5 * rng.normal(size=90), features=features, work=QUIET)
+    assert answer.discoveries == ("colour",)
+    assert answer.conditionals == ("shares of its levels",)
+    noise = gs.discover(X, rng.normal(size=90), features=features, work=QUIET)
+    assert noise.discoveries == ()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

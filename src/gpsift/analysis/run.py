@@ -106,7 +106,7 @@ def analyse(
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
     hyper = (hyper or Sift(seed=seed)).with_groups(table.groups)
-    model = GP(likelihood=likelihood or _likelihood(table), hyper=hyper)
+    model = GP(likelihood=likelihood or likelihood_for(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
     has_own_bar = model.hyper.samples
@@ -121,7 +121,7 @@ def analyse(
     path = task.path(selection, known, notes) if selection and not unsearched else None
     steady = task.stability(samples) if samples else None
     return Analysis(
-        source=_source(data),
+        source=source_of(data),
         target=table.target,
         task=table.task,
         rows=table.rows,
@@ -140,13 +140,15 @@ def analyse(
     )
 
 
-def _source(data: Any) -> str:
+def source_of(data: Any) -> str:
+    """Where a table came from, in words."""
     if not isinstance(data, str | FilePath):
         return "a data frame"
     return "standard input" if str(data) == "-" else str(data)
 
 
-def _likelihood(table: Prepared) -> str:
+def likelihood_for(table: Prepared) -> str:
+    """What goes with the task of a table."""
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
     return LIKELIHOOD_OF_TASK[table.task]
@@ -156,20 +158,26 @@ def _within_reach(
     table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[Prepared, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
-    n = len(table.y)
     may_be_sparse = ranks_only and model.likelihood == "gaussian" and not model.hyper.samples
     if not ranks_only:
         limit = most_rows or MOST_ROWS_OF_A_SEARCH
     else:
         limit = most_rows or (MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK)
-    if n > limit:
-        notes.append(Finding(FindingKind.ROWS_DRAWN, {"used": limit, "n_rows": n, "seed": seed}))
-        table = table.take(np.sort(np.random.default_rng(seed).choice(n, limit, replace=False)))
+    table = at_most(limit, table, seed, notes)
     used = len(table.y)
     if may_be_sparse and used > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
         notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used, "n_inducing": Sparse().m}))
     return table, model
+
+
+def at_most(limit: int, table: Prepared, seed: int, notes: list[Finding]) -> Prepared:
+    """A table of at most so many rows, drawn at random; that it was is noted."""
+    n = len(table.y)
+    if n <= limit:
+        return table
+    notes.append(Finding(FindingKind.ROWS_DRAWN, {"used": limit, "n_rows": n, "seed": seed}))
+    return table.take(np.sort(np.random.default_rng(seed).choice(n, limit, replace=False)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,12 @@ def check_writable(option: str, path: Path | None) -> None:
         raise typer.BadParameter(f"nothing may be written into the folder {path.parent}", param_hint=option)
 
 
+def is_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option was given, and not left to its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 @contextmanager
 def remarks(quiet: bool) -> Iterator[None]:
     """Warnings as lines on standard error, each once; none if quiet, and none where an error says it all."""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gpsift.cli.demo import demo
+from gpsift.cli.discover import discover
 from gpsift.cli.errors import heed_termination
 from gpsift.cli.explain import explain
 from gpsift.cli.rank import rank
@@ -37,7 +38,7 @@ def gpsift(
     """
 
 
-for command in (rank, select, explain, stability, reproduce, demo):
+for command in (rank, select, discover, explain, stability, reproduce, demo):
     app.command()(command)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.explained import Explanation
 from gpsift.cli.advice import ADVICE
 from gpsift.findings import Finding, told
@@ -67,6 +68,26 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         "sd": local.sd,
         "observed": local.observed,
         "relevance": [{name: values[j] for name, values in columns.items()} for j in local.order],
+    }
+    return _dumped(record)
+
+
+def discovered_as_json(answer: Discovered) -> str:
+    """Which columns matter at a rate."""
+    found = answer.found
+    record = {
+        "schema": SCHEMA,
+        "source": answer.source,
+        "target": answer.target,
+        "task": answer.task,
+        "n_rows": answer.n_rows,
+        "seed": answer.seed,
+        "versions": versions(),
+        "rate": found.rate,
+        "discoveries": list(found.discoveries),
+        "columns": found.to_frame().replace({-np.inf: None}).to_dict(orient="records"),
+        "copies": [list(names) for names in found.copies],
+        "cautions": [_finding(finding) for finding in answer.cautions],
     }
     return _dumped(record)
 

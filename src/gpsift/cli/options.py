@@ -101,6 +101,10 @@ HyperOption = Annotated[
     ),
 ]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]
+Rate = Annotated[
+    float,
+    typer.Option(min=0.001, max=0.999, help="The share of false ones, among the columns named, that may be expected."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
 Checkpoint = Annotated[

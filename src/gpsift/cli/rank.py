@@ -6,7 +6,7 @@ import typer
 
 from gpsift.analysis import Reading
 from gpsift.cli import options as o
-from gpsift.cli.answering import analysed, answered, check_writable, remarks
+from gpsift.cli.answering import analysed, answered, check_writable, is_typed, remarks
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
@@ -67,7 +67,7 @@ def rank(
 
 
 def _refuse_beside_a_model(context: typer.Context) -> None:
-    sources = {name: context.get_parameter_source(name) for name in context.params if name not in BESIDE_A_MODEL}
-    useless = ", ".join(f"--{name}" for name, source in sources.items() if source and source.name == "COMMANDLINE")
+    others = [name for name in context.params if name not in BESIDE_A_MODEL]
+    useless = ", ".join(f"--{name}" for name in others if is_typed(context, name))
     if useless:
         raise typer.BadParameter(f"a saved model takes no {useless}", param_hint="--model")

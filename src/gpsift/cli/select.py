@@ -9,7 +9,8 @@ import typer
 
 from gpsift.analysis import Reading, Selection
 from gpsift.cli import options as o
-from gpsift.cli.answering import analysed, answered, check_writable, remarks
+from gpsift.cli.answering import analysed, answered, check_writable, is_typed, remarks
+from gpsift.cli.discover import discovered
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_ranking
 from gpsift.relevance.named import MeasureName
@@ -25,6 +26,7 @@ class RuleChoice(StrEnum):
 
 
 def select(
+    context: typer.Context,
     file: o.File,
     target: o.Target,
     drop: o.Drop = [],  # noqa: B006
@@ -42,6 +44,15 @@ def select(
     ] = RuleChoice.ONE_SE,
     folds: Annotated[
         int | None, typer.Option(min=2, help="Folds that judge submodels; leave-one-out if not said.")
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=0.999,
+            help="Name the columns that matter instead, with this share of them expected to be false, as gpsift "
+            "discover does.",
+        ),
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Random samples of the rows on which to rank again.")] = 0,
     likelihood: o.Likelihood = None,
@@ -62,6 +73,21 @@ def select(
     scoring = o.chosen_measure(measure, conditional)
     check_writable("--html", html)
     check_writable("--save", save)
+    reading = Reading(drop, categorical, task.value, missing.value, rows)
+    if rate is not None:
+        _refuse_beside_a_rate(context)
+        discovered(
+            file,
+            target,
+            rate=rate,
+            likelihood=likelihood,
+            reading=reading,
+            seed=seed,
+            work=Work(jobs, checkpoint, o.shown(quiet)),
+            json=json,
+            quiet=quiet,
+        )
+        return
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
             file,
@@ -71,8 +97,15 @@ def select(
             measure=scoring,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            reading=Reading(drop, categorical, task.value, missing.value, rows),
+            reading=reading,
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
+
+
+def _refuse_beside_a_rate(context: typer.Context) -> None:
+    useless = ("measure", "conditional", "rule", "folds", "samples", "hyper", "html", "save")
+    given = [f"--{name}" for name in useless if is_typed(context, name)]
+    if given:
+        raise typer.BadParameter(f"it takes no {', '.join(given)}", param_hint="--rate")

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.explained import Explanation
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
@@ -74,6 +75,34 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
             for with_parts, with_values in ((True, True), (True, False), (False, False))
         ],
     )
+
+
+def show_discovered(answer: Discovered, console: Console) -> None:
+    """Which columns matter at a rate, and how sure that is of each."""
+    found = answer.found
+    console.print(
+        f"{escape(answer.source)}: {answer.n_rows} rows, {found.n_features:,} "
+        f"{'column' if found.n_features == 1 else 'columns'} to explain [bold]{escape(answer.target)}[/bold] "
+        f"({answer.task})."
+    )
+    console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
+    tables = []
+    for with_z in (True, False):
+        table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
+        for j in found.order[:MOST_ROWS_SHOWN]:
+            name, z = escape(_short(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:.2f}"
+            cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
+            table.add_row("*" if found.found[j] else "", name, *cells)
+        tables.append(table)
+    print_first_that_fits(console, tables)
+    if found.n_features > MOST_ROWS_SHOWN:
+        console.print(f"     ... and {found.n_features - MOST_ROWS_SHOWN} more\n")
+    console.print(
+        "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
+        "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
+    )
+    for title, text in told(answer.cautions, ADVICE):
+        console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
 def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
@@ -164,7 +193,7 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
     }
     if leading.draws is not None:
         low, high = leading.interval().T
-        parts["interval"] = [("95 % interval", lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
+        parts["interval"] = [("90 % interval", lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
     parts["effects"] = [_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
     parts["others"] = [_beside(label, ranking, leading) for label, ranking in others]
     return parts

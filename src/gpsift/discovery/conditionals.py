@@ -22,9 +22,9 @@ from gpsift.input_moments import InputMoments, standard_units
 from gpsift.relevance.conditionals import Conditionals, fit_conditionals
 from gpsift.selection.data import Data
 from gpsift.selection.units import Units
-from gpsift.user_arrays import ReadTable, column_sd
+from gpsift.user_arrays import ReadTable, column_sd, constant_columns
 
-NORMAL_SCORES, GAUSSIAN_PROCESS = "normal scores", "Gaussian process"
+NORMAL_SCORES, GAUSSIAN_PROCESS, OWN_SHARES = "normal scores", "Gaussian process", "shares of its levels"
 
 # With fewer rows for each column the columns that a score is regressed on are the few that it goes along with most:
 # a tenth of the rows, at least three.
@@ -107,17 +107,10 @@ class TestedUnit:
     redraws: Redraws
     conditional: str
 
-    def others(self, n_columns: int) -> list[int]:
-        """All other columns."""
-        return [j for j in range(n_columns) if j not in self.columns]
-
     @property
     def gp_target(self) -> tuple[np.ndarray, str] | None:
-        """What a Gaussian process has still to predict, and by which likelihood; None for groups and categories."""
-        return None if self.conditional == GAUSSIAN_PROCESS else gp_target(self.axis)
-
-    def redraws_by_gp(self, mean: np.ndarray, var: np.ndarray) -> Redraws:
-        return redraws_by_gp(self.axis, mean, var)
+        """What a Gaussian process may still predict, and by which likelihood; None for groups and categories."""
+        return gp_target(self.axis) if self.conditional == NORMAL_SCORES else None
 
     @property
     def orders(self) -> list[bytes]:
@@ -131,16 +124,16 @@ class TestedUnit:
 def units_to_test(data: Data, units: Units) -> list[TestedUnit]:
     """Every unit with the axis and the conditional that it is first tested by."""
     regression, found = ScoreRegression(data.X), []
-    n, p = data.X.shape
+    n = len(data.X)
     for number, (name, own) in enumerate(zip(units.names, units.columns, strict=True)):
         rows = data.X[:, list(own)]
-        if number in units.categorical and len(own) > 1 and len(own) < p:
-            axis: Axis = Levels(rows)
-            answer = left_out_by_gp(data.table([j for j in range(p) if j not in own]), *gp_target(axis))  # type: ignore[misc]
-            redraws = redraws_by_gp(axis, answer["mean"], answer["var"])
-            found.append(TestedUnit(number, name, own, axis, redraws, GAUSSIAN_PROCESS))
+        if number in units.categorical and len(own) > 1:
+            levels = Levels(rows)
+            others = varying_others(data, own)
+            found.append(TestedUnit(number, name, own, levels, *_redraws_of_category(levels, data, others)))
             continue
         mean, root = regression.given_others(own)
+        axis: Axis
         if len(own) > 1:
             axis = Jointly(rows, mean, root)
         else:
@@ -148,6 +141,22 @@ def units_to_test(data: Data, units: Units) -> list[TestedUnit]:
         redraws = axis.redraws(mean[:, 0], np.full(n, abs(root[0, 0])))
         found.append(TestedUnit(number, name, own, axis, redraws, NORMAL_SCORES))
     return found
+
+
+def _redraws_of_category(levels: Levels, data: Data, others: Sequence[int]) -> tuple[Redraws, str]:
+    """By a Gaussian process on the other columns; by the shares of the levels where there is nothing to go by."""
+    target = gp_target(levels)
+    if target is None or not others:
+        shares = np.broadcast_to(levels.own.mean(axis=0), levels.own.shape)
+        return levels.by_probability(shares), OWN_SHARES
+    answer = left_out_by_gp(data.table(others), *target)
+    return redraws_by_gp(levels, answer["mean"], answer["var"]), GAUSSIAN_PROCESS
+
+
+def varying_others(data: Data, columns: Sequence[int]) -> list[int]:
+    """All columns but some, as far as they vary."""
+    varying = np.flatnonzero(~constant_columns(data.X))
+    return [j for j in varying.tolist() if j not in set(columns)]
 
 
 def gp_target(axis: Axis) -> tuple[np.ndarray, str] | None:

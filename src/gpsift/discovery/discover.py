@@ -12,7 +12,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from gpsift.discovery.axes import Redraws
-from gpsift.discovery.conditionals import GAUSSIAN_PROCESS, TestedUnit, left_out_by_gp, quick_hyper, units_to_test
+from gpsift.discovery.conditionals import (
+    GAUSSIAN_PROCESS,
+    TestedUnit,
+    left_out_by_gp,
+    quick_hyper,
+    redraws_by_gp,
+    units_to_test,
+    varying_others,
+)
 from gpsift.discovery.folds import Fit, Unseen, unseen
 from gpsift.discovery.multiplicity import q_values, twice_the_median
 from gpsift.gp import GP
@@ -148,15 +156,15 @@ def _z(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: Redraws) 
 
 def _by_gp(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[tuple[TestedUnit, Redraws]]:
     """The units that a Gaussian process on the other columns can redraw, and how it does."""
-    asked = [unit for unit in units if unit.gp_target is not None]
-    tasks = [
-        Task(f"conditional of {unit.name}", (data.table(unit.others(data.X.shape[1])), *unit.gp_target))
-        for unit in asked
-        if unit.gp_target is not None
-    ]
+    asked, tasks = [], []
+    for unit in units:
+        target, others = unit.gp_target, varying_others(data, unit.columns)
+        if target is not None and others:
+            asked.append(unit)
+            tasks.append(Task(f"conditional of {unit.name}", (data.table(others), *target)))
     results = runner.run(left_out_by_gp, tasks)
     return [
-        (unit, unit.redraws_by_gp(np.array(result["mean"]), np.array(result["var"])))
+        (unit, redraws_by_gp(unit.axis, np.array(result["mean"]), np.array(result["var"])))
         for unit, result in zip(asked, results, strict=True)
     ]
 

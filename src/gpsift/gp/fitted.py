@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -11,26 +11,35 @@ from typing import Any
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
+from gpsift.drawn import T, Uncertain
+from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
 from gpsift.gp.scaling import Scaling
+from gpsift.hyper.around import Around, pareto_shape
 from gpsift.hyper.choices import PER_FEATURE
-from gpsift.hyper.problem import parameter_names
+from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.inference import CoupledPosterior, Inferred
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
+from gpsift.linalg import NotPositiveDefinite
 from gpsift.posterior import Posterior
-from gpsift.reference import Reference, Switched
+from gpsift.progress import counted
+from gpsift.reference import MissingCapability, Reference, Switched
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.savable import Savable
+from gpsift.sparse import Rows
 from gpsift.threads import blas_threads_for
 from gpsift.user_arrays import read_features
 
+# Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
+MOST_OPEN = 20
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(Savable, Switched, Reference):
+class FittedGP(Savable, Switched, Uncertain, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -112,6 +121,50 @@ class FittedGP(Savable, Switched, Reference):
         return replace(
             self, posterior=posterior, inferred=inferred, scaling=self.scaling.on_columns(chosen), inputs=inputs
         )
+
+    @property
+    def open_columns(self) -> tuple[int, ...]:
+        n_next = max(0, min(MOST_OPEN, self.inputs.n_features) - len(self.used))
+        closest = np.argsort(-self.slopes, kind="stable")
+        others = [j for j in closest.tolist() if j not in set(self.used)]
+        return tuple(sorted([*self.used, *others[:n_next]]))
+
+    def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+        smaller = None if self.inferred.n_inducing else self.on_columns(self.open_columns)
+        if smaller is None:
+            raise MissingCapability(
+                "Intervals without a sampler need exact inference, expectation propagation or Laplace's method on rows "
+                "in memory; this model is sparse. Fit fewer rows, or see `stability`."
+            )
+        problem = smaller.problem
+        found: list[T] = []
+        log_ratios: list[float] = []
+        with blas_threads_for(self.n_rows):
+            around = Around.found(problem, smaller.log_params)
+            for draw in counted(around.draws(n_draws, seed), n_draws):
+                kernel, likelihood = problem.split(draw.log_params)
+                try:
+                    inferred = problem.engine.infer(kernel, likelihood)
+                except NotPositiveDefinite:
+                    continue
+                log_ratios.append(inferred.log_evidence + draw.log_ratio)
+                found.append(
+                    of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior))
+                )
+        return found, pareto_shape(np.array(log_ratios))
+
+    @property
+    def log_params(self) -> np.ndarray:
+        """The logarithms of all hyperparameters, the kernel's before the likelihood's."""
+        return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
+
+    @cached_property
+    def problem(self) -> Problem[Any]:
+        """What the hyperparameters were found by, for dense inference."""
+        X, y = self.posterior.Z, self.scaling.target(self.y_train)
+        rows = Rows(X, like(X, y), None, None if self.likelihood.has_closed_form else self.size_train)
+        engine = dense_engine(self.inference, self.likelihood, rows)  # type: ignore[arg-type]
+        return Problem(self.kernel, self.likelihood, to_numpy(X), y, engine, self.inputs.names)
 
     @property
     def noise_var(self) -> np.ndarray | float:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gpsift.results import Ranking
 
-BLUE, ORANGE = "#31688e", "#e08a2c"
+BLUE, ORANGE, INK = "#31688e", "#e08a2c", "#222222"
 TERM_COLOURS = {"mean": BLUE, "variance": ORANGE}
 MAX_BARS = 30
 MAX_PANELS = 9
@@ -25,7 +25,7 @@ LABEL_LENGTH = 28
 def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """Horizontal bars of the scores, the most relevant on top; split by what moves the mean and the variance.
 
-    Beside those of VAR stand their shares of variance.
+    Lines are 90 % intervals, where there are any. Beside bars of VAR stand their shares of variance.
     """
     chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_told))
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
@@ -40,12 +40,14 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
     if ranking.effect_shares is not None:
         ax.bar_label(bars, [f"{100 * share:.0f} %" for share in ranking.effect_shares[chosen]], padding=3)
         ax.margins(x=0.12)
+    if ranking.draws is not None:
+        ax.hlines(places, *ranking.interval()[chosen].T, color=INK, linewidth=1.5, label="90 % interval")
     ax.set_yticks(places, [_label(ranking, j) for j in chosen])
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
     ax.set_title(ranking.measure + (_hidden(ranking, len(chosen)) if features is None else ""))
-    if ranking.terms:
+    if ranking.terms or ranking.draws is not None:
         ax.legend(frameon=False, loc="lower right")
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -11,12 +12,14 @@ import numpy as np
 import scipy
 
 from gpsift.adapters import as_reference
+from gpsift.hyper.around import LARGEST_K_HAT
 from gpsift.inputs import Inputs
 from gpsift.notices import notice
 from gpsift.progress import counted
 from gpsift.reference import Reference
 from gpsift.relevance.everywhere import scores_everywhere
 from gpsift.relevance.groups import group_coordinates
+from gpsift.relevance.intervals import scores_around
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.named import read_measure
 from gpsift.relevance.points import RankedPoints
@@ -32,6 +35,11 @@ NOTHING_EXPLAINED = (
     "quality of the fit; with priors, `GP(hyper=MAP())`, or with `Sift()` it fits less of the noise."
 )
 
+INTERVALS_UNSURE = (
+    "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
+    "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
+)
+
 
 def rank(
     model: Any,
@@ -42,6 +50,7 @@ def rank(
     categorical: Iterable[str | int] | None = None,
     points: int | Any = None,
     aggregate: str | float = "mean",
+    intervals: bool = False,
     seed: int = 0,
 ) -> Ranking:
     """Rank the features of a fitted model by how its predictions react to them.
@@ -66,8 +75,12 @@ def rank(
     aggregate : {"mean", "max"} or float
         How the scores of the points become one: the mean as in the paper, the maximum, which finds features that matter
         for few rows, or a quantile between 0 and 1.
+    intervals : bool
+        Whether to say how far the data leave the scores open: for about the price of another fit, scores with other
+        hyperparameters that explain the data as well, for `Ranking.interval` and `Ranking.rank_probability`. A model
+        whose hyperparameters were drawn (`NUTS`) has them anyway.
     seed : int
-        For the choice of `points`.
+        For the choice of `points` and the draws of `intervals`.
 
     Returns
     -------
@@ -102,11 +115,17 @@ def rank(
         scores = [scores_everywhere(seen, measure, each, units, aggregate) for each in _members(model)]
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
-    draws = np.array(scores)
+    draws, k_hat = np.array(scores) if model.draws else None, None
+    if intervals and not model.draws:
+        if looked.everywhere is not None:
+            raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
+        draws, k_hat = scores_around(model, measure, where, units, partial(_aggregated, aggregate=aggregate), seed)
+        if k_hat > LARGEST_K_HAT:
+            notice(INTERVALS_UNSURE.format(k_hat=k_hat))
     used, slopes = used_units(model, units)
     return Ranking(
         measure=measure.label,
-        scores=draws.mean(axis=0),
+        scores=np.mean(scores, axis=0),
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
         names=units.names,
         units=first.units,
@@ -121,7 +140,8 @@ def rank(
             "versions": versions(),
             **_details_of_units(units, inputs, groups),
         },
-        draws=draws if model.draws else None,
+        draws=draws,
+        k_hat=k_hat,
         used=used,
         slopes=slopes,
     )

@@ -6,7 +6,7 @@ it. The conditionals of VAR, too, are given the features that are on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,20 +26,25 @@ def relevance_of_used(measure: Measure, model: Reference, points: Points, units:
     smaller = model.on_columns(columns)
     if smaller is None:
         return relevance_of(measure, model, points, units)
-    kept, fewer = _on_columns(units, columns)
+    kept, fewer = units_on_columns(units, columns)
     found = relevance_of(measure, smaller, points.on_columns(columns), fewer)
+    kept = kept if model.used else []
 
     def spread(values: np.ndarray) -> np.ndarray:
-        wide = np.zeros((*values.shape[:-1], len(units.columns)))
-        if model.used:
-            wide[..., kept] = values
-        return wide
+        return among_all(values[..., : len(kept)], kept, len(units.columns))
 
     terms = {name: spread(term) for name, term in found.terms.items()}
     return replace(found, values=spread(found.values), terms=terms)
 
 
-def _on_columns(units: ScoredUnits, columns: tuple[int, ...]) -> tuple[list[int], ScoredUnits]:
+def among_all(values: np.ndarray, kept: Sequence[int], n_units: int) -> np.ndarray:
+    """Scores of some units, (..., k), among those of all, which are 0."""
+    wide = np.zeros((*values.shape[:-1], n_units))
+    wide[..., list(kept)] = values
+    return wide
+
+
+def units_on_columns(units: ScoredUnits, columns: tuple[int, ...]) -> tuple[list[int], ScoredUnits]:
     """Which units have some of the columns, and these units in a table of those columns alone."""
     place = {column: number for number, column in enumerate(columns)}
     members = [tuple(place[j] for j in unit if j in place) for unit in units.columns]

@@ -36,7 +36,8 @@ class Discoveries(Savable):
         The share of false discoveries, among all, that is expected at most.
     conditionals : tuple of str
         What described the values that each feature could have had given the others: "normal scores", or "Gaussian
-        process" where that was tried as well and was less sure.
+        process" where that was tried as well and was less sure; of categories that, or "shares of its levels" where no
+        other column varies.
     copies : tuple of tuple of str
         Features that carry the same values, up to a monotone function: none of them can be told from the others.
     price : float

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Features that are not used but came close: this many have a line of their own.
 N_CLOSE = 5
+# Of intervals, unless another one is asked for.
+LEVEL = 0.9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +53,10 @@ class Ranking(Savable):
     effect_shares : array (p,) or None
         The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
-        The scores of each draw of the hyperparameters, where those were drawn; `scores` is then their mean.
+        The scores of each draw of the hyperparameters: where the model itself was drawn, `scores` is their mean; where
+        intervals were asked for, they are around `scores`.
+    k_hat : float or None
+        How far to trust draws that intervals were asked for: up to 0.7. Beyond, `NUTS()` is the way to them.
     used : array (p,) of bool, or None
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
@@ -72,6 +77,7 @@ class Ranking(Savable):
     draws: np.ndarray | None = None
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
+    k_hat: float | None = None
 
     @property
     def order(self) -> np.ndarray:
@@ -106,6 +112,12 @@ class Ranking(Savable):
     def _score_text(self, j: int) -> str:
         return f"{self.scores[j]:.4g}" if self.is_used(j) else NOT_USED
 
+    def _interval_text(self, j: int) -> str:
+        if self.draws is None:
+            return ""
+        low, high = self.interval()[j]
+        return f"  {low:.4g} to {high:.4g}"
+
     @property
     def ranks(self) -> np.ndarray:
         """Position of each feature in the order, 1 for the most relevant."""
@@ -137,7 +149,7 @@ class Ranking(Savable):
         total = self.scores.sum()
         return self.scores / (total if total > 0 else 1.0)
 
-    def interval(self, level: float = 0.95) -> np.ndarray:
+    def interval(self, level: float = LEVEL) -> np.ndarray:
         """Central interval of each score over the draws of the hyperparameters, (p, 2)."""
         tails = [0.5 - level / 2, 0.5 + level / 2]
         return np.quantile(self._known_draws(), tails, axis=0).T
@@ -171,7 +183,10 @@ class Ranking(Savable):
 
     def _known_draws(self) -> np.ndarray:
         if self.draws is None:
-            raise ValueError("One fit has no interval of its scores; draw the hyperparameters: GP(hyper=NUTS()).")
+            raise ValueError(
+                "This ranking was made without intervals: rank(..., intervals=True), or draw the hyperparameters, "
+                "GP(hyper=NUTS())."
+            )
         return self.draws
 
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
@@ -259,9 +274,11 @@ class Ranking(Savable):
     def __repr__(self) -> str:
         width = max(len("feature"), *(len(self.names[j]) for j in self.order[: self.n_told]))
         lines = [f"Ranking by {self.measure} of {len(self.names)} features, {self.units}"]
-        lines.append(f"  rank  {'feature':<{width}}  {'score':>10}")
+        interval = "" if self.draws is None else f"  {LEVEL:.0%} interval"
+        lines.append(f"  rank  {'feature':<{width}}  {'score':>10}{interval}")
         for position, j in enumerate(self.order[: self.n_told], start=1):
-            lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {self._score_text(int(j)):>10}")
+            score = f"{self._score_text(int(j)):>10}{self._interval_text(int(j))}"
+            lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {score}")
         return "\n".join([*lines, *(f"        {rest}" for rest in self.rest_told)])
 
     def _repr_html_(self) -> str:

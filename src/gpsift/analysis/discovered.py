@@ -1,0 +1,62 @@
+"""From a table to the columns that matter, at a rate of false discoveries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpsift.analysis.choices import Reading
+from gpsift.analysis.run import MOST_ROWS_OF_A_SEARCH, at_most, likelihood_for, source_of
+from gpsift.discovery.conditionals import quick_hyper
+from gpsift.discovery.discover import discover
+from gpsift.findings import Finding
+from gpsift.gp import GP
+from gpsift.results import Discoveries
+from gpsift.selection.units import Features
+from gpsift.work import Work, waiting_bar
+
+
+@dataclass(frozen=True, eq=False)
+class Discovered:
+    """Which columns of a table matter, and what a reader should know of the table."""
+
+    source: str
+    target: str
+    task: str
+    n_rows: int
+    found: Discoveries
+    cautions: tuple[Finding, ...]
+    seed: int
+
+
+def discover_columns(
+    data: Any,
+    target: str | int | None = None,
+    *,
+    rate: float = 0.1,
+    folds: int = 5,
+    repeats: int = 1,
+    likelihood: str | None = None,
+    reading: Reading = Reading(),
+    seed: int = 0,
+    work: Work = Work(),
+) -> Discovered:
+    """`discover` for the columns of a table; categories are tested as one. The parameters are those of `analyse`."""
+    with waiting_bar("reading", work.progress):
+        table = reading.read(data, target)
+    notes = list(table.notes)
+    table = at_most(reading.most_rows or MOST_ROWS_OF_A_SEARCH, table, seed, notes)
+    model = GP(likelihood=likelihood or likelihood_for(table), hyper=quick_hyper(*table.X.shape))
+    folder = work.folder()
+    found = discover(
+        table.X,
+        table.y,
+        model,
+        rate=rate,
+        folds=folds,
+        repeats=repeats,
+        features=Features(groups=table.groups, categorical=list(table.groups)),
+        seed=seed,
+        work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
+    )
+    return Discovered(source_of(data), table.target, table.task, len(table.y), found, tuple(notes), seed)

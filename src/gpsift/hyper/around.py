@@ -1,0 +1,243 @@
+r"""Draws of the hyperparameters around their mode, without a sampler.
+
+Under an exponential prior of 1 / l, which an inverse gamma prior of shape 1 is, the cube root u = l^(-1/3) is nearly
+normal, and a length-scale of infinity, a feature that does nothing, is an ordinary point, u = 0. In these coordinates,
+and the logarithms of all other parameters, the posterior is nearly normal too. Its mode is searched, its curvature
+there is found by differences of the gradient, and along each principal axis both sides have a width of their own, from
+the density at a distance of sqrt(2) standard deviations: a normal distribution is lower there by one nat. Draws are
+those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal.
+
+The ratio of posterior to this approximation at the draws says how good it is: k-hat, the shape of a generalised Pareto
+distribution of the largest ratios (Vehtari et al. 2024), is below 0.7 where the approximation can be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from gpsift.hyper.choices import MAP
+from gpsift.hyper.nuts import Density, log_posterior, prior_of_logarithms
+from gpsift.hyper.optimise import LogPrior, limits
+from gpsift.hyper.priors import GammaPrior, InverseGamma
+from gpsift.hyper.problem import Problem
+from gpsift.linalg import NotPositiveDefinite
+
+# Coordinates are these powers of the parameters, logarithms of all others.
+POWERS = {"lengthscale": -1.0 / 3.0}
+# Where the search starts for a feature that the fit has switched off.
+START_ROOT = 0.2
+# Degrees of freedom of the draws. On 50 sets of 80 rows and six inputs k-hat is above 0.7 in 16 %, of normal draws in
+# 40 %, and 90 % intervals cover 90 %.
+DF = 20.0
+# A root that is closer to 0 counts as this.
+SMALLEST_ROOT = 1e-4
+# Beyond this k-hat the draws are not to be trusted.
+LARGEST_K_HAT = 0.7
+# Steps of differences: relative to a root, which counts as at least this, and in logarithms.
+STEP = 0.05
+LEAST_ROOT = 0.2
+# A direction that the data say nothing about is no wider than this curvature says.
+LEAST_CURVATURE = 0.05
+# Each side of an axis is at most this much narrower or wider than the curvature at the mode says.
+WIDTHS = (0.3, 3.0)
+MOST_ITERATIONS = 80
+
+
+def default_prior() -> MAP:
+    """The prior of intervals: weaker than that of fits, which holds length-scales away from 1.
+
+    That of the level, on which scores hardly depend, keeps it from vanishing, where its logarithm is far from normal.
+    """
+    return MAP(lengthscale=InverseGamma(1.0, 1.0), constant=GammaPrior(4.0, 4.0), starts=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Roots:
+    """Coordinates: powers of the parameters, or logarithms where the power is 0."""
+
+    powers: np.ndarray
+    log_units: np.ndarray
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Roots:
+        return cls(np.array([POWERS.get(kind, 0.0) for kind in problem.kinds]), problem.log_units)
+
+    @property
+    def is_root(self) -> np.ndarray:
+        return self.powers != 0
+
+    def of(self, log_params: np.ndarray) -> np.ndarray:
+        """The coordinates of log parameters."""
+        scaled = log_params - self.log_units
+        return np.where(self.is_root, np.exp(self.powers * scaled), scaled)
+
+    def log_params(self, u: np.ndarray) -> np.ndarray:
+        scaled = u.copy()
+        scaled[self.is_root] = self._log_roots(u) / self.powers[self.is_root]
+        return scaled + self.log_units
+
+    def log_jacobian(self, u: np.ndarray) -> float:
+        """Logarithm of |d log(parameters) / du|."""
+        return float(np.sum(-np.log(np.abs(self.powers[self.is_root])) - self._log_roots(u)))
+
+    def density(self, of_log_params: Density) -> Density:
+        """The density of the coordinates, and its gradient."""
+        is_root = self.is_root
+
+        def density(u: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = of_log_params(self.log_params(u))
+            roots = np.copysign(np.maximum(np.abs(u[is_root]), SMALLEST_ROOT), u[is_root])  # of either sign in a search
+            slopes = np.array(gradient)
+            slopes[is_root] = (gradient[is_root] / self.powers[is_root] - 1.0) / roots
+            return value + self.log_jacobian(u), slopes
+
+        return density
+
+    def steps(self, u: np.ndarray) -> np.ndarray:
+        """Distances of differences."""
+        return STEP * np.where(self.is_root, np.maximum(np.abs(u), LEAST_ROOT), 1.0)
+
+    def _log_roots(self, u: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(np.abs(u[self.is_root]), SMALLEST_ROOT))
+
+
+@dataclass(frozen=True, eq=False)
+class SplitT:
+    """A t distribution, almost normal, whose two sides along each of its axes differ in width."""
+
+    mode: np.ndarray
+    axes: np.ndarray  # (k, k), a unit of length in each column
+    widths: np.ndarray  # (2, k), of the sides, in these
+
+    @classmethod
+    def at(cls, mode: np.ndarray, curvature: np.ndarray, value: Callable[[np.ndarray], float]) -> SplitT:
+        """With the curvature of minus a log density at its mode, and the widths that the density itself says."""
+        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        axes = vectors / np.sqrt(np.maximum(values, LEAST_CURVATURE))
+        top = value(mode)
+        drops = [[top - value(mode + side * math.sqrt(2.0) * axis) for axis in axes.T] for side in (1.0, -1.0)]
+        return cls(mode, axes, np.clip(1.0 / np.sqrt(np.maximum(drops, 1e-3)), *WIDTHS))
+
+    def draws(self, seed: int) -> Iterator[tuple[np.ndarray, float]]:
+        """Draws (k,), without end, each with its log density up to a constant."""
+        rng = np.random.default_rng(seed)
+        to_first, k = self.widths[0] / self.widths.sum(axis=0), self.mode.size
+        while True:
+            sizes = np.abs(rng.standard_normal(k)) * math.sqrt(DF / rng.chisquare(DF))
+            sides = np.where(rng.uniform(size=k) < to_first, self.widths[0], -self.widths[1])
+            yield self.mode + self.axes @ (sizes * sides), -0.5 * (DF + k) * math.log1p(float(sizes @ sizes) / DF)
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """An approximation of the posterior of the hyperparameters of a problem."""
+
+    problem: Problem
+    log_prior: LogPrior
+    coordinates: Roots
+    shape: SplitT
+
+    @classmethod
+    def found(cls, problem: Problem, start: np.ndarray, prior: MAP | None = None) -> Around:
+        """Around the mode that is found from a start, the log hyperparameters of a fit; infinite ones are open, too."""
+        prior = default_prior() if prior is None else prior
+        coordinates, log_prior = Roots.of_problem(problem), prior_of_logarithms(prior)
+        density = coordinates.density(log_posterior(problem, prior))
+
+        def value(u: np.ndarray) -> float:
+            log_params = coordinates.log_params(u)
+            return log_evidence_alone(problem, log_params) + without_evidence(problem, log_prior, coordinates, u)
+
+        beginning = coordinates.of(start)
+        mode = highest(density, np.where(beginning == 0, START_ROOT, beginning))
+        mode = np.where(coordinates.is_root, np.abs(mode), mode)
+        return cls(problem, log_prior, coordinates, SplitT.at(mode, curvature(density, mode, coordinates), value))
+
+    def draws(self, n: int, seed: int) -> Iterator[Draw]:
+        """Draws of the log hyperparameters."""
+        is_possible = (each for each in self.shape.draws(seed) if np.all(each[0][self.coordinates.is_root] > 0))
+        for u, log_density in islice(is_possible, n):
+            rest = without_evidence(self.problem, self.log_prior, self.coordinates, u) - log_density
+            yield Draw(within_limits(self.problem, self.coordinates.log_params(u)), rest)
+
+
+class Draw(NamedTuple):
+    """Log hyperparameters; `log_ratio` and their log evidence make the log ratio of posterior to approximation."""
+
+    log_params: np.ndarray
+    log_ratio: float
+
+
+def highest(density: Density, start: np.ndarray) -> np.ndarray:
+    """Where a density is largest, searched from a start."""
+
+    def negative(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = density(u)
+        return -value, -gradient
+
+    options = {"maxiter": MOST_ITERATIONS, "maxcor": 30, "ftol": 1e-8}
+    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", options=options).x)
+
+
+def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndarray:
+    """Minus the second derivatives of a log density, by differences of its gradient."""
+    steps = coordinates.steps(mode)
+    return np.array(
+        [
+            (density(mode - step * unit)[1] - density(mode + step * unit)[1]) / (2.0 * step)
+            for step, unit in zip(steps, np.eye(steps.size), strict=True)
+        ]
+    )
+
+
+def log_evidence_alone(problem: Problem, log_params: np.ndarray) -> float:
+    """Without its gradient, which costs more."""
+    try:
+        return problem.engine.infer(*problem.split(within_limits(problem, log_params))).log_evidence
+    except NotPositiveDefinite:
+        return -np.inf
+
+
+def without_evidence(problem: Problem, log_prior: LogPrior, coordinates: Roots, u: np.ndarray) -> float:
+    """Log density of the coordinates under the prior."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        value = log_prior(problem.kinds, coordinates.log_params(u) - problem.log_units)[0]
+    return value + coordinates.log_jacobian(u)
+
+
+def within_limits(problem: Problem, log_params: np.ndarray) -> np.ndarray:
+    """Log parameters that the problem can be asked for."""
+    return np.clip(log_params, *limits(problem))
+
+
+def pareto_shape(log_ratios: np.ndarray) -> float:
+    """k-hat: the shape of a generalised Pareto distribution of the largest of some importance ratios.
+
+    By the estimate of Zhang and Stephens (2009), with the weak prior of Vehtari et al. (2024).
+    """
+    n = log_ratios.size
+    n_tail = min(math.ceil(0.2 * n), math.ceil(3.0 * math.sqrt(n)))
+    ratios = np.sort(np.exp(log_ratios - log_ratios.max()))
+    excess = ratios[-n_tail:] - ratios[-n_tail - 1]
+    if not excess[0] > 0:
+        excess = excess[excess > 0]
+    if excess.size < 5:
+        return math.inf
+    m = excess.size
+    n_candidates = 30 + math.isqrt(m)
+    quartile = excess[math.floor(m / 4.0 + 0.5) - 1]
+    spread = 1.0 - np.sqrt(n_candidates / (np.arange(1, n_candidates + 1) - 0.5))
+    candidates = 1.0 / excess[-1] + spread / (3.0 * quartile)
+    shapes = np.mean(np.log1p(-candidates[:, None] * excess), axis=1)
+    profile = m * (np.log(-candidates / shapes) - shapes - 1.0)
+    weights = np.exp(profile - profile.max())
+    best = float(candidates @ weights / weights.sum())
+    k = float(np.mean(np.log1p(-best * excess)))
+    return (m * k + 10.0 * 0.5) / (m + 10.0)

@@ -1,0 +1,50 @@
+"""How far the data leave scores open: a model of one fit has others around it that explain them as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from gpsift.drawn import Uncertain
+from gpsift.inputs import Points
+from gpsift.reference import MissingCapability, Reference
+from gpsift.relevance.measure import Measure
+from gpsift.relevance.scored import ScoredUnits, relevance_of
+from gpsift.relevance.switched import among_all, units_on_columns
+
+N_DRAWS = 200
+
+
+class ScoresAround(NamedTuple):
+    """Scores (s, p) of models around a fitted one, and the k-hat of these draws."""
+
+    scores: np.ndarray
+    k_hat: float
+
+
+def scores_around(
+    model: Reference,
+    measure: Measure,
+    points: Points,
+    units: ScoredUnits,
+    aggregated: Callable[[np.ndarray], np.ndarray],
+    seed: int,
+) -> ScoresAround:
+    """With hyperparameters drawn from an approximation of their posterior; of units that are not open they are 0."""
+    if not isinstance(model, Uncertain):
+        raise MissingCapability(
+            f"{type(model).__name__} does not say how far the data leave its hyperparameters open, which intervals "
+            "need. Fit a `GP` of this package, or give the draws of your own sampler to `as_reference`."
+        )
+    columns = model.open_columns
+    kept, fewer = units_on_columns(units, columns)
+    there = points if len(columns) == points.inputs.n_features else points.on_columns(columns)
+
+    def scores(each: Reference) -> np.ndarray:
+        values = relevance_of(measure, each, there, fewer).values
+        return aggregated(values) if values.ndim == 2 else values
+
+    found, k_hat = model.over_draws(scores, N_DRAWS, seed)
+    return ScoresAround(among_all(np.array(found), kept, len(units.columns)), k_hat)

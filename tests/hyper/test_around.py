@@ -1,0 +1,181 @@
+"""Draws around a mode, against a grid of the whole posterior, known distributions and ArviZ."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from optional import need
+from scipy import stats
+from scipy.integrate import quad
+from scipy.optimize import approx_fprime
+
+import gpsift as gs
+from gpsift.hyper.around import DF, Around, Roots, SplitT, curvature, default_prior, highest, pareto_shape
+from gpsift.hyper.nuts import log_posterior
+from gpsift.hyper.problem import Problem
+from gpsift.kernels import SquaredExponential
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A problem with three hyperparameters, and its rows."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=30)
+    y = np.sin(1.5 * x) + 0.3 * rng.normal(size=30)
+    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    return Problem.exact(SquaredExponential().for_features(1), x[:, None], y, ("x1",)), x, y
+
+
+def log_posterior_on_grid(x, y, log_l, log_s, log_e, prior):
+    """Of logarithms of length-scale, signal and noise variance at every combination, by NumPy and SciPy alone."""
+    length, s, e = np.meshgrid(np.exp(log_l), np.exp(log_s), np.exp(log_e), indexing="ij")
+    value = np.empty(length.shape)
+    squares = (x[:, None] - x) ** 2
+    for i in range(log_l.size):
+        K = s[i][..., None, None] * np.exp(-0.5 * squares / np.exp(2 * log_l[i])) + e[i][..., None, None] * np.eye(
+            x.size
+        )
+        _, log_det = np.linalg.slogdet(K)
+        value[i] = -0.5 * (log_det + np.linalg.solve(K, y[:, None])[..., 0] @ y + x.size * np.log(2 * np.pi))
+    scale = prior.lengthscale.scale
+    value += stats.invgamma(1.0, scale=scale).logpdf(length) + np.log(length)
+    for var in (s, e):  # half-t with 4 degrees of freedom of the standard deviation
+        value += stats.t(4).logpdf(np.sqrt(var)) + 0.5 * np.log(var)
+    return value
+
+
+def weighted_quantiles(values, weights, levels):
+    order = np.argsort(values)
+    return np.interp(levels, (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum(), values[order])
+
+
+def test_draws_agree_with_the_whole_posterior(small):
+    problem, x, y = small
+    log_l, log_s, log_e = np.linspace(-1.5, 3, 45), np.linspace(-3, 6, 45), np.linspace(-5, 1.5, 40)
+    log_density = log_posterior_on_grid(x, y, log_l, log_s, log_e, default_prior())
+    weights = np.exp(log_density - log_density.max())
+    draws = np.array([draw.log_params for draw in Around.found(problem, problem.log_params).draws(4000, seed=0)])
+    for axis, grid in enumerate((log_l, log_s, log_e)):
+        marginal = weights.sum(axis=tuple({0, 1, 2} - {axis}))
+        low, high = weighted_quantiles(grid, marginal, [0.05, 0.95])
+        ends = np.quantile(draws[:, axis], [0.05, 0.95])
+        assert np.all(np.abs(ends - [low, high]) < 0.1 * (high - low))
+
+
+def test_log_ratios_are_those_of_posterior_and_approximation(small):
+    problem, *_ = small
+    around = Around.found(problem, problem.log_params)
+    density = around.coordinates.density(log_posterior(problem, default_prior()))
+    assert around.shape.mode[0] > 6 * np.linalg.norm(around.shape.axes[0])  # all draws are possible
+    expected = [density(u)[0] - log_density for u, log_density in islice(around.shape.draws(3), 20)]
+    found = [draw.log_ratio + problem.evidence(draw.log_params).value for draw in around.draws(20, seed=3)]
+    assert_allclose(found, expected, atol=1e-8)
+
+
+def test_impossible_draws_are_left_out():
+    """Of a feature that does nothing the root is close to 0, and is never negative."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(25, 1)), rng.normal(size=25)
+    problem = Problem.exact(SquaredExponential().for_features(1), X, y, ("x1",))
+    around = Around.found(problem, problem.log_params)
+    assert any(u[0] < 0 for u, _ in islice(around.shape.draws(0), 1000))
+    log_lengths = [draw.log_params[0] for draw in around.draws(1000, seed=0)]
+    positive = [u[0] for u, _ in islice(around.shape.draws(0), 1100) if u[0] > 0]
+    assert_allclose(log_lengths[:900], (-3 * np.log(positive) + problem.log_units[0])[:900])
+
+
+def test_a_switched_off_feature_is_open(small):
+    """The posterior of two inputs, one of which the fit has switched off, does not depend on that."""
+    _, x, y = small
+    X = np.column_stack([x, np.random.default_rng(1).normal(size=x.size)])
+    problem = Problem.exact(SquaredExponential().for_features(2), X, y, ("x1", "x2"))
+    start = problem.log_params
+    switched_off = start.copy()
+    switched_off[1] = np.inf
+    modes = [Around.found(problem, each).shape.mode for each in (start, switched_off)]
+    assert_allclose(np.abs(modes[0]), np.abs(modes[1]), atol=0.02)
+
+
+class TestCoordinates:
+    coordinates = Roots(np.array([-1 / 3, -1 / 3, 0.0]), np.array([0.2, -0.1, 0.3]))
+
+    def test_there_and_back(self):
+        log_params = np.array([0.3, 4.0, -2.0])
+        assert_allclose(self.coordinates.log_params(self.coordinates.of(log_params)), log_params, atol=1e-12)
+
+    def test_a_search_may_pass_zero(self):
+        assert_allclose(self.coordinates.log_params(np.array([-0.5, 0.7, 1.0]))[0], -3 * np.log(0.5) + 0.2)
+
+    def test_the_gradient_is_that_of_the_density(self):
+        def of_log_params(log_params):
+            return -0.5 * float(log_params @ log_params), -log_params
+
+        density = self.coordinates.density(of_log_params)
+        u = np.array([0.8, 1.3, 0.4])
+        assert_allclose(density(u)[1], approx_fprime(u, lambda v: density(v)[0], 1e-7), rtol=1e-4)
+
+    def test_the_density_integrates_to_the_same(self):
+        one = Roots(np.array([-1 / 3]), np.zeros(1))
+        density = one.density(lambda log_params: (float(stats.norm(0.5, 0.8).logpdf(log_params[0])), np.zeros(1)))
+        assert_allclose(quad(lambda u: np.exp(density(np.array([u]))[0]), 0, 5)[0], 1.0, rtol=1e-6)
+
+
+class TestSplitT:
+    def test_a_normal_density_is_found_exactly(self):
+        covariance = np.array([[2.0, 0.6], [0.6, 0.5]])
+        precision, mode = np.linalg.inv(covariance), np.array([1.0, -2.0])
+
+        def density(u):
+            off = u - mode
+            return -0.5 * float(off @ precision @ off), -precision @ off
+
+        plain = Roots(np.zeros(2), np.zeros(2))
+        top = highest(density, np.zeros(2))
+        found = SplitT.at(top, curvature(density, top, plain), lambda u: density(u)[0])
+        assert_allclose(top, mode, atol=1e-5)
+        assert_allclose(found.axes @ found.axes.T, covariance, rtol=1e-6)
+        assert_allclose(found.widths, 1.0, rtol=1e-4)
+        draws = np.array([u for u, _ in islice(found.draws(seed=0), 20_000)])
+        assert_allclose(np.cov(draws.T), covariance * DF / (DF - 2), atol=0.06)
+
+    def test_sides_have_their_widths(self):
+        split = SplitT(np.zeros(1), np.eye(1), np.array([[2.0], [0.5]]))
+        draws, log_density = (np.array(each) for each in zip(*islice(split.draws(seed=1), 40_000), strict=True))
+        values = draws[:, 0]
+        assert_allclose(np.mean(values > 0), 0.8, atol=0.01)
+        for side, width in ((values[values > 0], 2.0), (-values[values < 0], 0.5)):
+            assert stats.kstest(side / width, lambda x: 2 * stats.t(DF).cdf(x) - 1).pvalue > 0.01
+        sides = np.where(values > 0, 2.0, 0.5)
+        expected = stats.t(DF).logpdf(values / sides) - stats.t(DF).logpdf(0)
+        assert_allclose(log_density, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [0.2, 0.5, 0.9])
+def test_the_shape_of_a_tail_is_found(shape):
+    ratios = stats.genpareto(shape).rvs(size=40_000, random_state=0)
+    assert_allclose(pareto_shape(np.log(ratios)), shape, atol=0.1)
+
+
+def test_a_tail_without_values_is_not_trusted():
+    assert pareto_shape(np.zeros(100)) == np.inf
+
+
+@pytest.mark.parametrize("n", [60, 100, 1000])
+@pytest.mark.parametrize("sd", [0.3, 1.0, 3.0])
+def test_k_hat_is_that_of_arviz(n, sd):
+    arviz = need("arviz")
+    log_ratios = sd * np.random.default_rng(n).standard_normal(n)
+    assert_allclose(pareto_shape(log_ratios), float(arviz.psislw(log_ratios.copy())[1]), rtol=1e-9)
+
+
+def test_ends_of_intervals_are_those_of_a_sampler():
+    need("nutpie")
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
+    sampled = gs.GP(hyper=gs.NUTS(prior=default_prior(), progress=False, draws=500)).fit(X, y)
+    low, high = gs.rank(sampled, X).interval(0.9).T
+    ends = gs.rank(gs.GP(hyper=gs.MAP()).fit(X, y), X, intervals=True).interval(0.9)
+    error = np.mean(np.abs(ends - np.column_stack([low, high]))) / np.mean(high - low)
+    assert error < 0.15
