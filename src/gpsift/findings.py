@@ -44,6 +44,8 @@ class FindingKind(StrEnum):
     FILLED_WITH_LEVEL = "filled-with-level"
     ROWS_DRAWN = "rows-drawn"
     INFERENCE_SPARSE = "inference-sparse"
+    NO_INTERVALS = "no-intervals"
+    INTERVALS_UNSURE = "intervals-unsure"
     VAR_LEFT_OUT = "var-left-out"
     PATH_SHORTENED = "path-shortened"
     NOT_SEARCHED = "not-searched"
@@ -182,6 +184,12 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.INFERENCE_SPARSE: (
         TABLE,
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
+    ),
+    FindingKind.NO_INTERVALS: (TABLE, "Scores have no intervals: inference is sparse."),
+    FindingKind.INTERVALS_UNSURE: (
+        "Intervals may be off",
+        "The posterior of the hyperparameters is not as normal as they take it for (k-hat {k_hat:.2f}, above 0.7). To "
+        "be sure draw them, hyper=NUTS().",
     ),
     FindingKind.VAR_LEFT_OUT: (TABLE, "VAR was left out: there are more than {most} columns."),
     FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns:,}."),

@@ -373,3 +373,36 @@ def test_every_name_of_the_json_is_documented(folder, words):
     found = answer(folder, *words)
     del found["versions"]
     assert names_in(found) - documented == set()
+
+
+@pytest.mark.parametrize("words", [("rank",), ("select", "--measure", "var", "--conditional", "residuals")])
+def test_scores_have_intervals_if_asked_for(folder, words):
+    command, *rest = words
+    call = (command, "measurements.csv", "-t", "yield", *rest, "--intervals")
+    columns = next(iter(answer(folder, *call)["rankings"].values()))["columns"]
+    first, *_, last = columns
+    assert first["lower"] < first["score"] < first["upper"]
+    assert 0 <= last["lower"] <= last["upper"] < first["lower"]
+    assert not last["used"]
+    told = run(folder, *call, "-q").stdout
+    assert "90 % interval" in told
+    assert any("not used" in line and " to " in line for line in told.splitlines())
+
+
+def test_a_saved_model_has_intervals_if_asked_for(folder, tmp_path):
+    kept = str(tmp_path / "model.gpsift")
+    fitted = answer(folder, "rank", "measurements.csv", "-t", "yield", "--save", kept, "--intervals")
+    saved = json.loads(runner.invoke(app, ["rank", "--model", kept, "--intervals", "--json", "-q"]).stdout)
+    for one, other in zip(fitted["rankings"]["KL"]["columns"], saved["rankings"]["KL"]["columns"], strict=True):
+        assert one["feature"] == other["feature"]
+        assert one["upper"] == pytest.approx(other["upper"], rel=1e-6)
+
+
+def test_sparse_models_have_no_intervals_and_that_is_said(folder, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(2100, 2)), columns=["a", "b"])
+    frame.assign(y=frame["a"] + 0.1 * rng.normal(size=2100)).to_csv(tmp_path / "many.csv", index=False)
+    found = answer(tmp_path, "rank", "many.csv", "-t", "y", "--intervals")
+    assert "lower" not in found["rankings"]["KL"]["columns"][0]
+    (caution,) = (each for each in found["cautions"] if each["kind"] == "no-intervals")
+    assert caution["detail"] == "Scores have no intervals: inference is sparse. --rows 2000 takes a sample of the rows."

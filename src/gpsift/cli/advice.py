@@ -10,6 +10,8 @@ from gpsift.gp.choosing import LARGEST_QUICK
 ADVICE: Mapping[FindingKind, str] = {
     FindingKind.ROWS_DRAWN: "--rows takes more, and longer.",
     FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
+    FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",
+    FindingKind.INTERVALS_UNSURE: "That is --hyper nuts.",
     FindingKind.MANY_COLUMNS: "That is --hyper sift.",
     FindingKind.NOT_SEARCHED: "--hyper sift has no such limit.",
     FindingKind.TAKEN_FOR_LEVELS: "That is --categorical, and --hyper map.",

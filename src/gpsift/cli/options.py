@@ -101,6 +101,9 @@ HyperOption = Annotated[
     ),
 ]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]
+Intervals = Annotated[
+    bool, typer.Option("--intervals", help="Give every score an interval, for about the time of another fit.")
+]
 Rate = Annotated[
     float,
     typer.Option(min=0.001, max=0.999, help="The share of false ones, among the columns named, that may be expected."),

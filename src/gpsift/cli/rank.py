@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from gpsift.analysis import Reading
+from gpsift.analysis.intervals import with_intervals
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, is_typed, remarks
 from gpsift.cli.errors import clear_errors
@@ -14,7 +15,7 @@ from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
-BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "json", "quiet")
+BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "seed", "json", "quiet")
 
 
 def rank(
@@ -27,6 +28,7 @@ def rank(
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
+    intervals: o.Intervals = False,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -47,7 +49,7 @@ def rank(
     if model is not None:
         _refuse_beside_a_model(context)
         with clear_errors(), remarks(quiet):
-            rank_saved(model, file, scoring, json=json)
+            rank_saved(model, file, scoring, json=json, intervals=intervals, seed=seed)
         return
     if file is None or target is None:
         raise typer.BadParameter("a table and its --target are needed, or a saved --model")
@@ -63,6 +65,8 @@ def rank(
             seed=seed,
             work=Work(progress=o.shown(quiet)),
         )
+        if intervals:
+            analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
 
 

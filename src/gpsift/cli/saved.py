@@ -20,8 +20,11 @@ from gpsift.storage import load
 from gpsift.tabular import read_file
 
 
-def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool) -> None:
-    """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
+def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, **options: Any) -> None:
+    """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on.
+
+    Options are those of `rank`.
+    """
     if not model.is_file():
         raise FileNotFoundError(f"There is no file {model}.")
     loaded = load(model)
@@ -30,7 +33,7 @@ def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool) -
     X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
     units = Features(groups=groups, categorical=list(groups)).units(loaded.inputs.names)
-    ranking = unit_ranking(loaded, units, measure, X)
+    ranking = unit_ranking(loaded, units, measure, X, **options)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:

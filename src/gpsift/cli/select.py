@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gpsift.analysis import Reading, Selection
+from gpsift.analysis.intervals import with_intervals
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, is_typed, remarks
 from gpsift.cli.discover import discovered
@@ -55,6 +56,7 @@ def select(
         ),
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Random samples of the rows on which to rank again.")] = 0,
+    intervals: o.Intervals = False,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -101,11 +103,13 @@ def select(
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )
+        if intervals:
+            analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
 
 
 def _refuse_beside_a_rate(context: typer.Context) -> None:
-    useless = ("measure", "conditional", "rule", "folds", "samples", "hyper", "html", "save")
+    useless = ("measure", "conditional", "intervals", "rule", "folds", "samples", "hyper", "html", "save")
     given = [f"--{name}" for name in useless if is_typed(context, name)]
     if given:
         raise typer.BadParameter(f"it takes no {', '.join(given)}", param_hint="--rate")

@@ -25,6 +25,7 @@ MOST_ROWS_SHOWN = 40
 LONGEST_NAME = 40
 MOST_ODDITIES = 10
 # What goes first where there is little room.
+INTERVAL = "90 % interval"
 LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 
 # A column of a table: its heading, and its cell for each feature by number.
@@ -193,7 +194,7 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
     }
     if leading.draws is not None:
         low, high = leading.interval().T
-        parts["interval"] = [("90 % interval", lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
+        parts["interval"] = [(INTERVAL, lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
     parts["effects"] = [_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
     parts["others"] = [_beside(label, ranking, leading) for label, ranking in others]
     return parts
@@ -220,7 +221,7 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for position, j in enumerate(leading.order[:MOST_ROWS_SHOWN], start=1):
         is_used = leading.is_used(int(j))
-        cells = [cell(int(j)) if is_used else "" for _, cell in beside]
+        cells = [cell(int(j)) if is_used or heading == INTERVAL else "" for heading, cell in beside]
         score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
         table.add_row(str(position), escape(_short(leading.names[j])), score, *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:

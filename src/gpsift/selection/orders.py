@@ -171,13 +171,16 @@ def read_order(measure: Any) -> Order:
     return ForwardProjection() if measure == PROJECTION else Ranked(read_measure(measure, PROJECTION))
 
 
-def unit_ranking(fitted: Reference, units: Units, measure: Measure, X: Any = None) -> Ranking:
-    """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either."""
+def unit_ranking(fitted: Reference, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
+    """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either.
+
+    Options are those of `rank`.
+    """
     categorical = [units.names[unit] for unit in units.categorical]
     for levels in (categorical, []) if categorical else ([],):
         with suppress(MissingCapability):
-            return rank(fitted, X, measure, groups=units.groups, categorical=levels)
-    single = rank(fitted, X, measure)
+            return rank(fitted, X, measure, groups=units.groups, categorical=levels, **options)
+    single = rank(fitted, X, measure, **options)
     best = [max(columns, key=lambda column: single.scores[column]) for columns in units.columns]
     return single.of_columns(best, units.names)
 
