@@ -398,7 +398,7 @@ def test_a_saved_model_has_intervals_if_asked_for(folder, tmp_path):
         assert one["upper"] == pytest.approx(other["upper"], rel=1e-6)
 
 
-def test_sparse_models_have_no_intervals_and_that_is_said(folder, tmp_path):
+def test_sparse_models_have_no_intervals_and_that_is_said(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(2100, 2)), columns=["a", "b"])
     frame.assign(y=frame["a"] + 0.1 * rng.normal(size=2100)).to_csv(tmp_path / "many.csv", index=False)

@@ -11,9 +11,11 @@ from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 
 import gpsift as gs
-from gpsift.hyper.around import DF, Around, Roots, SplitT, curvature, default_prior, highest, pareto_shape
+from gpsift.hyper.around import Around, Roots, curvature, default_prior, highest
 from gpsift.hyper.nuts import log_posterior
+from gpsift.hyper.pareto import pareto_shape
 from gpsift.hyper.problem import Problem
+from gpsift.hyper.split_t import DF, Mixture, SplitT
 from gpsift.kernels import SquaredExponential
 
 
@@ -67,8 +69,9 @@ def test_log_ratios_are_those_of_posterior_and_approximation(small):
     problem, *_ = small
     around = Around.found(problem, problem.log_params)
     density = around.coordinates.density(log_posterior(problem, default_prior()))
-    assert around.shape.mode[0] > 6 * np.linalg.norm(around.shape.axes[0])  # all draws are possible
-    expected = [density(u)[0] - log_density for u, log_density in islice(around.shape.draws(3), 20)]
+    (part,) = around.shape.parts
+    assert part.mode[0] > 6 * np.linalg.norm(part.axes[0])  # all draws are possible
+    expected = [density(u)[0] - around.shape.log_density(u) for u in islice(around.shape.draws(3), 20)]
     found = [draw.log_ratio + problem.evidence(draw.log_params).value for draw in around.draws(20, seed=3)]
     assert_allclose(found, expected, atol=1e-8)
 
@@ -79,9 +82,9 @@ def test_impossible_draws_are_left_out():
     X, y = rng.normal(size=(25, 1)), rng.normal(size=25)
     problem = Problem.exact(SquaredExponential().for_features(1), X, y, ("x1",))
     around = Around.found(problem, problem.log_params)
-    assert any(u[0] < 0 for u, _ in islice(around.shape.draws(0), 1000))
+    assert any(u[0] < 0 for u in islice(around.shape.draws(0), 1000))
     log_lengths = [draw.log_params[0] for draw in around.draws(1000, seed=0)]
-    positive = [u[0] for u, _ in islice(around.shape.draws(0), 1100) if u[0] > 0]
+    positive = [u[0] for u in islice(around.shape.draws(0), 1100) if u[0] > 0]
     assert_allclose(log_lengths[:900], (-3 * np.log(positive) + problem.log_units[0])[:900])
 
 
@@ -93,7 +96,7 @@ def test_a_switched_off_feature_is_open(small):
     start = problem.log_params
     switched_off = start.copy()
     switched_off[1] = np.inf
-    modes = [Around.found(problem, each).shape.mode for each in (start, switched_off)]
+    modes = [Around.found(problem, each).shape.parts[0].mode for each in (start, switched_off)]
     assert_allclose(np.abs(modes[0]), np.abs(modes[1]), atol=0.02)
 
 
@@ -136,19 +139,63 @@ class TestSplitT:
         assert_allclose(top, mode, atol=1e-5)
         assert_allclose(found.axes @ found.axes.T, covariance, rtol=1e-6)
         assert_allclose(found.widths, 1.0, rtol=1e-4)
-        draws = np.array([u for u, _ in islice(found.draws(seed=0), 20_000)])
+        draws = np.array(list(islice(Mixture((found,)).draws(seed=0), 20_000)))
         assert_allclose(np.cov(draws.T), covariance * DF / (DF - 2), atol=0.06)
 
     def test_sides_have_their_widths(self):
         split = SplitT(np.zeros(1), np.eye(1), np.array([[2.0], [0.5]]))
-        draws, log_density = (np.array(each) for each in zip(*islice(split.draws(seed=1), 40_000), strict=True))
-        values = draws[:, 0]
+        values = np.array(list(islice(Mixture((split,)).draws(seed=1), 40_000)))[:, 0]
         assert_allclose(np.mean(values > 0), 0.8, atol=0.01)
         for side, width in ((values[values > 0], 2.0), (-values[values < 0], 0.5)):
             assert stats.kstest(side / width, lambda x: 2 * stats.t(DF).cdf(x) - 1).pvalue > 0.01
-        sides = np.where(values > 0, 2.0, 0.5)
-        expected = stats.t(DF).logpdf(values / sides) - stats.t(DF).logpdf(0)
-        assert_allclose(log_density, expected, atol=1e-10)
+        for value in (-0.7, 0.1, 3.0):
+            expected = stats.t(DF).logpdf(value / (2.0 if value > 0 else 0.5)) - stats.t(DF).logpdf(0)
+            assert_allclose(split.log_density(np.array([value])), expected - np.log(1.25), atol=1e-12)
+
+    def test_densities_integrate_to_the_same(self):
+        """Whatever axes and widths."""
+        grid = np.linspace(-25, 25, 151)
+        for axes, widths in (
+            (np.eye(2), np.ones((2, 2))),
+            (np.array([[1.5, 0.3], [0.2, 0.6]]), np.array([[2.0, 0.7], [0.5, 1.2]])),
+        ):
+            split = SplitT(np.array([0.3, -0.2]), axes, widths)
+            total = np.sum([[np.exp(split.log_density(np.array([a, b]))) for a in grid] for b in grid]) / 9
+            assert_allclose(total, 2 * np.pi, rtol=2e-3)
+
+
+class TestMixture:
+    """Of two modes, a wide one and a narrow one that is higher."""
+
+    parts = (
+        SplitT(np.array([-4.0]), np.array([[2.0]]), np.ones((2, 1)), top=-1.0),
+        SplitT(np.array([5.0]), np.array([[0.5]]), np.ones((2, 1)), top=0.5),
+    )
+
+    def test_a_mode_weighs_what_is_around_it(self):
+        masses = np.array([2.0 * np.exp(-1.0), 0.5 * np.exp(0.5)])
+        assert_allclose(np.exp(Mixture(self.parts).log_weights), masses / masses.sum())
+        draws = np.array(list(islice(Mixture(self.parts).draws(0), 4000)))
+        assert_allclose(np.mean(draws > 2.5), masses[1] / masses.sum(), atol=0.02)
+
+    def test_the_density_is_that_of_all(self):
+        mixture, u = Mixture(self.parts), np.array([1.0])
+        each = [np.exp(part.log_density(u)) for part in self.parts]
+        assert_allclose(np.exp(mixture.log_density(u)), np.exp(mixture.log_weights) @ each)
+
+
+def test_modes_that_are_as_high_are_both_in():
+    """A smooth function with much noise, or a rough one with little: these rows leave it open."""
+    rng = np.random.default_rng([1, 77])
+    X = rng.standard_normal((80, 6))
+    U = X / np.array([1.0, 1.5, 3.0, 6.0, 1e6, 1e6])
+    K = np.exp(-0.5 * ((U[:, None] - U) ** 2).sum(axis=-1))
+    y = np.linalg.cholesky(K + 1e-9 * np.eye(80)) @ rng.standard_normal(80) + 0.3 * rng.standard_normal(80)
+    gp = gs.GP(hyper=gs.MAP(starts=1)).fit(X, y)
+    parts = Around.found(gp.problem, gp.log_params).shape.parts
+    assert len(parts) == 2
+    assert parts[0].top - parts[1].top < 2.0
+    assert abs(parts[0].mode[-1] - parts[1].mode[-1]) > 0.8  # the logarithm of the noise
 
 
 @pytest.mark.parametrize("shape", [0.2, 0.5, 0.9])
@@ -174,7 +221,7 @@ def test_ends_of_intervals_are_those_of_a_sampler():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 3))
     y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
-    sampled = gs.GP(hyper=gs.NUTS(prior=default_prior(), progress=False, draws=500)).fit(X, y)
+    sampled = gs.GP(hyper=gs.NUTS(prior=default_prior(), progress=False, chains=2, draws=400, tune=300)).fit(X, y)
     low, high = gs.rank(sampled, X).interval(0.9).T
     ends = gs.rank(gs.GP(hyper=gs.MAP()).fit(X, y), X, intervals=True).interval(0.9)
     error = np.mean(np.abs(ends - np.column_stack([low, high]))) / np.mean(high - low)

@@ -16,8 +16,9 @@ from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
 from gpsift.gp.scaling import Scaling
-from gpsift.hyper.around import Around, pareto_shape
+from gpsift.hyper.around import Around
 from gpsift.hyper.choices import PER_FEATURE
+from gpsift.hyper.pareto import pareto_shape
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.inference import CoupledPosterior, Inferred
 from gpsift.inputs import Inputs, Points
