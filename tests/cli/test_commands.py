@@ -398,11 +398,9 @@ def test_a_saved_model_has_intervals_if_asked_for(folder, tmp_path):
         assert one["upper"] == pytest.approx(other["upper"], rel=1e-6)
 
 
-def test_sparse_models_have_no_intervals_and_that_is_said(tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(2100, 2)), columns=["a", "b"])
-    frame.assign(y=frame["a"] + 0.1 * rng.normal(size=2100)).to_csv(tmp_path / "many.csv", index=False)
-    found = answer(tmp_path, "rank", "many.csv", "-t", "y", "--intervals")
+def test_sparse_models_have_no_intervals_and_that_is_said(folder, monkeypatch):
+    monkeypatch.setattr("gpsift.analysis.run.LARGEST_QUICK", 50)  # rows beyond which inference is sparse
+    found = answer(folder, "rank", "measurements.csv", "-t", "yield", "--intervals")
     assert "lower" not in found["rankings"]["KL"]["columns"][0]
     (caution,) = (each for each in found["cautions"] if each["kind"] == "no-intervals")
     assert caution["detail"] == "Scores have no intervals: inference is sparse. --rows 2000 takes a sample of the rows."
