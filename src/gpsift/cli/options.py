@@ -102,7 +102,7 @@ HyperOption = Annotated[
 ]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]
 Intervals = Annotated[
-    bool, typer.Option("--intervals", help="Give every score an interval, for about the time of another fit.")
+    bool, typer.Option("--intervals", help="Give every score an interval, for the time of a fit or two.")
 ]
 Rate = Annotated[
     float,

@@ -76,7 +76,7 @@ def rank(
         How the scores of the points become one: the mean as in the paper, the maximum, which finds features that matter
         for few rows, or a quantile between 0 and 1.
     intervals : bool
-        Whether to say how far the data leave the scores open: for about the price of another fit, scores with other
+        Whether to say how far the data leave the scores open: for the price of a fit or two, scores with other
         hyperparameters that explain the data as well, for `Ranking.interval` and `Ranking.rank_probability`. A model
         whose hyperparameters were drawn (`NUTS`) has them anyway.
     seed : int
