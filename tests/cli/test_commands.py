@@ -332,7 +332,7 @@ def scores(found, measure):
         (["--model", "measurements.csv"], 1, "gpsift: "),
         (["passed.csv", "--model", "kept.gpsift"], 1, None),
         (["--model", "kept.gpsift", "--target", "yield"], 2, "takes no --target"),
-        (["--model", "kept.gpsift", "--drop", "noise", "--seed", "3"], 2, "takes no --drop, --seed"),
+        (["--model", "kept.gpsift", "--drop", "noise", "--rows", "30"], 2, "takes no --drop, --rows"),
         ([], 2, "are needed"),
     ],
 )

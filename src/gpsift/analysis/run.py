@@ -172,7 +172,7 @@ def _within_reach(
 
 
 def at_most(limit: int, table: Prepared, seed: int, notes: list[Finding]) -> Prepared:
-    """A table of at most so many rows, drawn at random; that it was is noted."""
+    """A table of at most `limit` rows, drawn at random; that it was is noted."""
     n = len(table.y)
     if n <= limit:
         return table
