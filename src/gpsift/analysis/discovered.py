@@ -28,6 +28,10 @@ class Discovered:
     cautions: tuple[Finding, ...]
     seed: int
 
+    @property
+    def n_columns(self) -> int:
+        return self.found.n_features
+
 
 def discover_columns(
     data: Any,
@@ -55,7 +59,7 @@ def discover_columns(
         rate=rate,
         folds=folds,
         repeats=repeats,
-        features=Features(groups=table.groups, categorical=list(table.groups)),
+        features=Features.with_indicators(table.groups),
         seed=seed,
         work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
     )

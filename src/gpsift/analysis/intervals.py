@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpsift.analysis.record import Analysis
 from gpsift.findings import Finding, FindingKind
-from gpsift.hyper.around import LARGEST_K_HAT
+from gpsift.hyper.pareto import LARGEST_K_HAT
 from gpsift.notices import Notices
 from gpsift.reference import MissingCapability
 from gpsift.relevance import Measure
@@ -23,7 +23,7 @@ def with_intervals(analysis: Analysis, measure: Measure, work: Work = Work()) ->
     if analysis.leading.draws is not None:
         return analysis
     (name, leading), *others = analysis.rankings.items()
-    units = Features(groups=analysis.groups, categorical=list(analysis.groups)).units(analysis.model.inputs.names)
+    units = Features.with_indicators(analysis.groups).units(analysis.model.inputs.names)
     try:
         with share_bar("intervals", work.progress), Notices():  # which were told when the columns were ranked
             around = unit_ranking(analysis.model, units, measure, intervals=True, seed=analysis.seed)

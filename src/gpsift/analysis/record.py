@@ -94,6 +94,14 @@ class Analysis:
         return "\n".join(lines)
 
     @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.leading.names)
+
+    @property
     def leading(self) -> Ranking:
         """The ranking that decides."""
         return next(iter(self.rankings.values()))

@@ -195,7 +195,7 @@ class _Fits:
     @property
     def features(self) -> Features:
         """The user's columns; categories are coded by several."""
-        return Features(groups=self.table.groups, categorical=list(self.table.groups))
+        return Features.with_indicators(self.table.groups)
 
     @property
     def many_at_once(self) -> Finding | None:

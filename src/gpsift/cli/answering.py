@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,10 +36,12 @@ def check_writable(option: str, path: Path | None) -> None:
         raise typer.BadParameter(f"nothing may be written into the folder {path.parent}", param_hint=option)
 
 
-def is_typed(context: typer.Context, name: str) -> bool:
-    """Whether an option was given, and not left to its default."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside: str) -> None:
+    """Refuse options that say nothing beside another one, if they were given and not left to their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    typed = [f"--{name}" for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if typed:
+        raise typer.BadParameter(f"{who} takes no {', '.join(typed)}", param_hint=beside)
 
 
 @contextmanager

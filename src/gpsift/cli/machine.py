@@ -24,6 +24,7 @@ def as_json(analysis: Analysis) -> str:
     quality, found = analysis.model.quality, analysis.stability
     record: dict[str, Any] = {
         **_head(analysis),
+        "classes": list(analysis.classes),
         "quality": {
             "explains": analysis.model.explains,
             "elpd": quality.elpd,
@@ -63,6 +64,7 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         columns |= {"moves_mean": local.moves_mean, "moves_variance": local.moves_variance}
     record = {
         **_head(analysis),
+        "classes": list(analysis.classes),
         "rows": what,
         "prediction": local.prediction,
         "sd": local.sd,
@@ -76,13 +78,7 @@ def discovered_as_json(answer: Discovered) -> str:
     """Which columns matter at a rate."""
     found = answer.found
     record = {
-        "schema": SCHEMA,
-        "source": answer.source,
-        "target": answer.target,
-        "task": answer.task,
-        "n_rows": answer.n_rows,
-        "seed": answer.seed,
-        "versions": versions(),
+        **_head(answer),
         "rate": found.rate,
         "discoveries": list(found.discoveries),
         "columns": found.to_frame().replace({-np.inf: None}).to_dict(orient="records"),
@@ -97,15 +93,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
 
 
-def _head(analysis: Analysis) -> dict[str, Any]:
+def _head(answer: Analysis | Discovered) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "source": analysis.source,
-        "target": analysis.target,
-        "task": analysis.task,
-        "classes": list(analysis.classes),
-        "n_rows": len(analysis.y),
-        "seed": analysis.seed,
+        "source": answer.source,
+        "target": answer.target,
+        "task": answer.task,
+        "n_rows": answer.n_rows,
+        "seed": answer.seed,
         "versions": versions(),
     }
 

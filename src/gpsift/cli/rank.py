@@ -7,7 +7,7 @@ import typer
 from gpsift.analysis import Reading
 from gpsift.analysis.intervals import with_intervals
 from gpsift.cli import options as o
-from gpsift.cli.answering import analysed, answered, check_writable, is_typed, remarks
+from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
@@ -47,7 +47,8 @@ def rank(
     check_writable("--html", html)
     check_writable("--save", save)
     if model is not None:
-        _refuse_beside_a_model(context)
+        others = [name for name in context.params if name not in BESIDE_A_MODEL]
+        refuse_typed(context, others, "a saved model", "--model")
         with clear_errors(), remarks(quiet):
             rank_saved(model, file, scoring, json=json, intervals=intervals, seed=seed)
         return
@@ -68,10 +69,3 @@ def rank(
         if intervals:
             analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
-
-
-def _refuse_beside_a_model(context: typer.Context) -> None:
-    others = [name for name in context.params if name not in BESIDE_A_MODEL]
-    useless = ", ".join(f"--{name}" for name in others if is_typed(context, name))
-    if useless:
-        raise typer.BadParameter(f"a saved model takes no {useless}", param_hint="--model")

@@ -32,7 +32,7 @@ def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, *
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
     X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
-    units = Features(groups=groups, categorical=list(groups)).units(loaded.inputs.names)
+    units = Features.with_indicators(groups).units(loaded.inputs.names)
     ranking = unit_ranking(loaded, units, measure, X, **options)
     if json:
         typer.echo(ranking_as_json(ranking, source=str(model)))

@@ -10,12 +10,15 @@ import typer
 from gpsift.analysis import Reading, Selection
 from gpsift.analysis.intervals import with_intervals
 from gpsift.cli import options as o
-from gpsift.cli.answering import analysed, answered, check_writable, is_typed, remarks
+from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.discover import discovered
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_ranking
 from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
+
+# What says nothing about a test at a rate.
+FOR_SUBMODELS = ("measure", "conditional", "intervals", "rule", "folds", "samples", "hyper", "html", "save")
 
 
 class RuleChoice(StrEnum):
@@ -77,7 +80,7 @@ def select(
     check_writable("--save", save)
     reading = Reading(drop, categorical, task.value, missing.value, rows)
     if rate is not None:
-        _refuse_beside_a_rate(context)
+        refuse_typed(context, FOR_SUBMODELS, "it", "--rate")
         discovered(
             file,
             target,
@@ -106,10 +109,3 @@ def select(
         if intervals:
             analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
-
-
-def _refuse_beside_a_rate(context: typer.Context) -> None:
-    useless = ("measure", "conditional", "intervals", "rule", "folds", "samples", "hyper", "html", "save")
-    given = [f"--{name}" for name in useless if is_typed(context, name)]
-    if given:
-        raise typer.BadParameter(f"it takes no {', '.join(given)}", param_hint="--rate")

@@ -18,14 +18,15 @@ from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
 from gpsift.findings import FindingKind, told
 from gpsift.results import Path, Ranking, Stability
+from gpsift.results.ranking import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
 LONGEST_NAME = 40
 MOST_ODDITIES = 10
+INTERVAL = f"{100 * LEVEL:.0f} % interval"
 # What goes first where there is little room.
-INTERVAL = "90 % interval"
 LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 
 # A column of a table: its heading, and its cell for each feature by number.
@@ -81,11 +82,7 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
 def show_discovered(answer: Discovered, console: Console) -> None:
     """Which columns matter at a rate, and how sure that is of each."""
     found = answer.found
-    console.print(
-        f"{escape(answer.source)}: {answer.n_rows} rows, {found.n_features:,} "
-        f"{'column' if found.n_features == 1 else 'columns'} to explain [bold]{escape(answer.target)}[/bold] "
-        f"({answer.task})."
-    )
+    _say_table(answer, console)
     console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
     tables = []
     for with_z in (True, False):
@@ -102,8 +99,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
         "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
         "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
     )
-    for title, text in told(answer.cautions, ADVICE):
-        console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
+    _say_cautions(answer, console)
 
 
 def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
@@ -143,13 +139,17 @@ def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
     return ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares, strict=True))
 
 
+def _say_table(answer: Analysis | Discovered, console: Console) -> None:
+    columns = "column" if answer.n_columns == 1 else "columns"
+    console.print(
+        f"{escape(answer.source)}: {answer.n_rows} rows, {answer.n_columns:,} {columns} to explain "
+        f"[bold]{escape(answer.target)}[/bold] ({answer.task})."
+    )
+
+
 def _say_what(analysis: Analysis, console: Console) -> None:
     quality = analysis.model.quality
-    n_columns = len(analysis.leading.names)
-    console.print(
-        f"{escape(analysis.source)}: {len(analysis.y)} rows, {n_columns:,} {'column' if n_columns == 1 else 'columns'} "
-        f"to explain [bold]{escape(analysis.target)}[/bold] ({analysis.task})."
-    )
+    _say_table(analysis, console)
     explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
@@ -274,8 +274,8 @@ def _say_oddities(analysis: Analysis, console: Console) -> None:
         console.print(f"[bold]{escape(_short(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
-def _say_cautions(analysis: Analysis, console: Console) -> None:
-    for title, text in told(analysis.cautions, ADVICE):
+def _say_cautions(answer: Analysis | Discovered, console: Console) -> None:
+    for title, text in told(answer.cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 

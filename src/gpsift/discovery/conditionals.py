@@ -155,8 +155,9 @@ def _redraws_of_category(levels: Levels, data: Data, others: Sequence[int]) -> t
 
 def varying_others(data: Data, columns: Sequence[int]) -> list[int]:
     """All columns but some, as far as they vary."""
-    varying = np.flatnonzero(~constant_columns(data.X))
-    return [j for j in varying.tolist() if j not in set(columns)]
+    varies = ~constant_columns(data.X)
+    varies[list(columns)] = False
+    return np.flatnonzero(varies).tolist()
 
 
 def gp_target(axis: Axis) -> tuple[np.ndarray, str] | None:

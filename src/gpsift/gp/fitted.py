@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -125,10 +126,9 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
 
     @property
     def open_columns(self) -> tuple[int, ...]:
-        n_next = max(0, min(MOST_OPEN, self.inputs.n_features) - len(self.used))
-        closest = np.argsort(-self.slopes, kind="stable")
-        others = [j for j in closest.tolist() if j not in set(self.used)]
-        return tuple(sorted([*self.used, *others[:n_next]]))
+        used = set(self.used)
+        closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
+        return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
     def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
         smaller = None if self.inferred.n_inducing else self.on_columns(self.open_columns)

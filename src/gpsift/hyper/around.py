@@ -42,8 +42,6 @@ MODE_DEPTH = 2.0
 SAME_MODE = 1.0
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
-# Beyond this k-hat the draws are not to be trusted.
-LARGEST_K_HAT = 0.7
 # Steps of differences: relative to a root, which counts as at least this, and in logarithms.
 STEP = 0.05
 LEAST_ROOT = 0.2
@@ -151,7 +149,7 @@ class Around:
 
 
 def starts(problem: Problem, coordinates: Roots, fitted: np.ndarray) -> list[np.ndarray]:
-    """Where modes are searched from: a fit, and for the rest little bending with much noise, and the opposite."""
+    """Where modes are searched from: a fit, few bends with much noise, and many bends with little."""
     own = coordinates.of(fitted)
     found = [np.where(own == 0, START_ROOT, own)]
     for root, noise_var in OTHER_STARTS:

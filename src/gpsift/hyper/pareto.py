@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 
+# Beyond this k-hat draws are not to be trusted.
+LARGEST_K_HAT = 0.7
+
 
 def pareto_shape(log_ratios: np.ndarray) -> float:
     """k-hat: the shape of a generalised Pareto distribution of the largest of some importance ratios.

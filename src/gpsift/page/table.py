@@ -10,9 +10,9 @@ from gpsift.analysis import Analysis
 from gpsift.findings import Finding, FindingKind
 from gpsift.page.words import aligned, number, percent
 from gpsift.results import Ranking
+from gpsift.results.ranking import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
 
-LEVEL = 0.9
 # This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10
 # What the score of the leading measure says.
@@ -140,7 +140,7 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
         return []
     k = analysis.n_first
     width = Head(f"{percent(LEVEL)} interval", "Of the score, over the draws of the hyperparameters; sorts by width")
-    spans = [Cell(f"{number(low)} – {number(high)}", float(high - low)) for low, high in leading.interval(LEVEL)]
+    spans = [Cell(f"{number(low)} – {number(high)}", float(high - low)) for low, high in leading.interval()]
     chance = Head(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}")
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 

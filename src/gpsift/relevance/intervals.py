@@ -8,13 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from gpsift.drawn import Uncertain
+from gpsift.hyper.pareto import LARGEST_K_HAT
 from gpsift.inputs import Points
+from gpsift.notices import notice
 from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import ScoredUnits, relevance_of
 from gpsift.relevance.switched import among_all, units_on_columns
 
 N_DRAWS = 200
+UNSURE = (
+    "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
+    "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
+)
 
 
 class ScoresAround(NamedTuple):
@@ -47,4 +53,6 @@ def scores_around(
         return aggregated(values) if values.ndim == 2 else values
 
     found, k_hat = model.over_draws(scores, N_DRAWS, seed)
+    if k_hat > LARGEST_K_HAT:
+        notice(UNSURE.format(k_hat=k_hat))
     return ScoresAround(among_all(np.array(found), kept, len(units.columns)), k_hat)

@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 
 from gpsift.adapters import as_reference
-from gpsift.hyper.around import LARGEST_K_HAT
 from gpsift.inputs import Inputs
 from gpsift.notices import notice
 from gpsift.progress import counted
@@ -33,11 +32,6 @@ NOTHING_EXPLAINED = (
     "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
     "(leave-one-out elpd and evidence against the empty model), so the ranking says little about the data. See the "
     "quality of the fit; with priors, `GP(hyper=MAP())`, or with `Sift()` it fits less of the noise."
-)
-
-INTERVALS_UNSURE = (
-    "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
-    "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
 )
 
 
@@ -120,8 +114,6 @@ def rank(
         if looked.everywhere is not None:
             raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
         draws, k_hat = scores_around(model, measure, where, units, partial(_aggregated, aggregate=aggregate), seed)
-        if k_hat > LARGEST_K_HAT:
-            notice(INTERVALS_UNSURE.format(k_hat=k_hat))
     used, slopes = used_units(model, units)
     return Ranking(
         measure=measure.label,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from gpsift.grouping import read_groups
 from gpsift.relevance.categories import read_categories
@@ -33,6 +33,11 @@ class Features:
     groups: Mapping[str, Sequence[str | int]] | None = None
     categorical: Iterable[str | int] | None = None
     force: Iterable[str | int] | str = ()
+
+    @classmethod
+    def with_indicators(cls, groups: Mapping[str, Sequence[str]]) -> Self:
+        """Those of a table in which each of the groups codes one category."""
+        return cls(groups=groups, categorical=list(groups))
 
     def units(self, names: Sequence[str]) -> Units:
         """The units of a table with these columns."""
