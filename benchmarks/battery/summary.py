@@ -32,6 +32,8 @@ TABLES = (
 )
 # The ranking of methods that only select, and of numbers that are those of a method.
 NO_RANKING = "-"
+# A mean halfway between two numbers of a table is rounded alike, whatever the last digit of its sum is.
+MORE_DIGITS = 6
 
 
 def flat(records: Iterable[dict[str, Any]]) -> pd.DataFrame:
@@ -94,6 +96,7 @@ def in_order(wide: pd.DataFrame) -> pd.DataFrame:
 
 def markdown(wide: pd.DataFrame, digits: int, best: str | None = None) -> str:
     """A table whose best numbers of each column, the largest or the smallest, are bold."""
+    wide = wide.round(digits + MORE_DIGITS)
     shown = wide.map(lambda value: "" if pd.isna(value) else f"{value:.{digits}f}")
     if best is not None:
         rounded = wide.round(digits)

@@ -114,7 +114,8 @@ def test_more_starts_never_end_lower():
     heights = [
         notices(lambda s=s: gs.GP(hyper=gs.ML2(starts=s)).fit(X, y))[0].log_marginal_likelihood for s in (1, 2, 4)
     ]
-    assert heights == sorted(heights)
+    assert np.all(np.diff(heights) >= -1e-9)
+    assert heights[-1] > heights[0] + 1.0
 
 
 def test_features_that_move_do_not_depend_on_the_order_of_terms():
