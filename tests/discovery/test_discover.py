@@ -205,7 +205,7 @@ def test_one_category_is_tested_against_its_shares():
         ({"rate": 0.0}, "`rate` must lie between 0 and 1, got 0.0"),
         ({"rate": 1.5}, "`rate` must lie between 0 and 1, got 1.5"),
         ({"folds": 1}, "`folds` must be a whole number of at least 2, got 1"),
-        ({"folds": 121}, "`folds` must be at most the number of rows, 120, got 121"),
+        ({"folds": 121}, "`folds` must be at most 120 with 120 rows, got 121"),
         ({"repeats": 0}, "`repeats` must be a whole number of at least 1, got 0"),
     ],
 )

@@ -23,6 +23,7 @@ from gpsift.discovery.conditionals import (
 )
 from gpsift.discovery.folds import Fit, Unseen, unseen
 from gpsift.discovery.multiplicity import q_values, twice_the_median
+from gpsift.discovery.parts import Part, growing, left_out
 from gpsift.gp import GP
 from gpsift.relevance.rank import versions
 from gpsift.results import Discoveries
@@ -41,6 +42,7 @@ def discover(
     rate: float = 0.1,
     folds: int = 5,
     repeats: int = 1,
+    in_order: bool = False,
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
@@ -66,6 +68,11 @@ def discover(
         Parts of the rows, each of which is asked for after a fit to all others.
     repeats : int
         How often the rows are divided anew; p-values are then twice the median.
+    in_order : bool
+        Whether each fold is tested by a model of the rows before it alone, the first third of which, in a random order,
+        is not tested. P-values are then right for *any* model, such as one that follows the noise, at the price of
+        finding less. By default models are fitted to all other rows: for those that do not follow the noise, as the
+        ones that are fitted here, p-values are on the safe side.
     features : Features
         Groups and categories are tested as one.
     seed : int
@@ -92,22 +99,20 @@ def discover(
     _check(rate, folds, repeats)
     data = Data.read(X, y, observed)
     n, p = data.X.shape
-    if folds > n:
-        raise ValueError(f"`folds` must be at most the number of rows, {n}, got {folds}.")
+    divide = growing if in_order else left_out
+    parts = [divide(n, folds, [seed, r]) for r in range(repeats)]
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
     chosen = features.units(data.names)
     identity = {
         "gpsift": __version__,
         "data": data.fingerprint,
-        "folds": f"{folds}, {repeats} times, seed {seed}",
+        "folds": f"{folds}, {repeats} times, seed {seed}{', in order' if in_order else ''}",
         "model": choices(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__),
         "units": chosen.identity,
     }
     units = units_to_test(data, chosen)
     with work.runner("folds", folds * repeats, identity) as runner:
-        answers = [
-            _asked(data, model, units, _parts(n, folds, [seed, r]), f"repeat {r}", runner) for r in range(repeats)
-        ]
+        answers = [_asked(data, model, units, divided, f"repeat {r}", runner) for r, divided in enumerate(parts)]
         z = np.array([_z(answers, unit, unit.redraws) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
         again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
@@ -128,6 +133,7 @@ def discover(
         details={
             "folds": folds,
             "repeats": repeats,
+            "in_order": in_order,
             "seed": seed,
             "model": identity["model"],
             "n_rows": n,
@@ -137,16 +143,11 @@ def discover(
 
 
 def _asked(
-    data: Data, model: GP | Fit, units: Sequence[TestedUnit], parts: Sequence[np.ndarray], name: str, runner: Runner
+    data: Data, model: GP | Fit, units: Sequence[TestedUnit], parts: Sequence[Part], name: str, runner: Runner
 ) -> list[Unseen]:
-    """What the model of each part's other rows says of it."""
-    tasks = [Task(f"{name}, fold {k}", (data, rows, model, units)) for k, rows in enumerate(parts)]
+    """What the model of each part's rows says of those that are asked for."""
+    tasks = [Task(f"{name}, fold {k}", (data, part, model, units)) for k, part in enumerate(parts)]
     return [Unseen.read(result) for result in runner.run(unseen, tasks)]
-
-
-def _parts(n: int, folds: int, seed: Sequence[int]) -> list[np.ndarray]:
-    number = np.random.default_rng(seed).permutation(n) % folds
-    return [np.flatnonzero(number == k) for k in range(folds)]
 
 
 def _z(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: Redraws) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import TestedUnit
+from gpsift.discovery.parts import Part
 from gpsift.discovery.statistic import Sums
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.relevance.switched import used_columns
@@ -123,10 +124,10 @@ class Unseen:
         return Sums.of(self.pulls[place], here - expected, covariance)
 
 
-def unseen(data: Data, rows: np.ndarray, model: GP | Fit, units: Sequence[TestedUnit]) -> Unseen:
-    """Fit to all rows but some, and ask at those."""
-    others = np.setdiff1d(np.arange(data.y.size), rows)
-    predictor, there = fitted_to(model, data.take(others)), data.take(rows)
+def unseen(data: Data, part: Part, model: GP | Fit, units: Sequence[TestedUnit]) -> Unseen:
+    """Fit to some rows, and ask at others."""
+    rows = part.rows
+    predictor, there = fitted_to(model, data.take(part.fitted)), data.take(rows)
     used = [unit for unit in units if predictor.uses(unit.columns)]
     found, pulls = [], []
     for unit in used:
