@@ -67,5 +67,5 @@ def rank(
             work=Work(progress=o.shown(quiet)),
         )
         if intervals:
-            analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
+            analysis = with_intervals(analysis, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

@@ -107,5 +107,5 @@ def select(
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )
         if intervals:
-            analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
+            analysis = with_intervals(analysis, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
