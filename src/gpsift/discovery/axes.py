@@ -69,7 +69,7 @@ class Axis(ABC):
     @property
     def places(self) -> np.ndarray:
         """Those of every row's own value, (n, c)."""
-        return self.own @ self.coordinates  # type: ignore[operator]  # where it is none this is overridden
+        return self.own @ self.coordinates
 
     @abstractmethod
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:

@@ -179,7 +179,7 @@ def _item(plot: Any, target: str) -> dict[str, Any]:
     return {**json_item(plot, ID(target))}
 
 
-def _frame(height: int, x_label: str, y_label: str = "", x_scale: str = "linear") -> Any:
+def _frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
     """An empty plot that fills the width, has no toolbar and lets the page scroll."""
     plot = figure(
         height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None, x_axis_type=x_scale
