@@ -21,7 +21,7 @@ from gpsift.work import Work
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the picture (PNG, SVG or PDF).")] = Path("gpsift-demo.png"),
     html: o.Html = None,
-    intervals: o.Intervals = False,
+    intervals: o.Intervals = None,
     seed: o.Seed = 0,
     json: o.Json = False,
     quiet: o.Quiet = False,
