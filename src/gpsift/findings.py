@@ -45,6 +45,7 @@ class FindingKind(StrEnum):
     ROWS_DRAWN = "rows-drawn"
     INFERENCE_SPARSE = "inference-sparse"
     NO_INTERVALS = "no-intervals"
+    INTERVALS_LEFT_OUT = "intervals-left-out"
     INTERVALS_UNSURE = "intervals-unsure"
     VAR_LEFT_OUT = "var-left-out"
     PATH_SHORTENED = "path-shortened"
@@ -186,6 +187,10 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
     ),
     FindingKind.NO_INTERVALS: (TABLE, "Scores have no intervals: inference is sparse."),
+    FindingKind.INTERVALS_LEFT_OUT: (
+        TABLE,
+        "Scores have no intervals: with {n_rows} rows and {n_columns} columns they may take more than half a minute.",
+    ),
     FindingKind.INTERVALS_UNSURE: (
         "Intervals may be off",
         "The posterior of the hyperparameters is not as normal as they take it for (k-hat {k_hat:.2f}, above 0.7). To "

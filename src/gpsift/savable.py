@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import Field, field, fields
+from typing import Any
+
+# Of fields that hold no data, and stay in this process.
+NOT_KEPT = {"kept": False}
+
+
+def not_kept() -> Any:
+    """A field that is None by default, and after a way through a file or to another process."""
+    return field(default=None, repr=False, metadata=NOT_KEPT)
+
+
+def kept_fields(record: Any) -> list[Field[Any]]:
+    """What a file keeps of a record or of its class."""
+    return [each for each in fields(record) if each.metadata.get("kept", True)]
 
 
 class Savable:

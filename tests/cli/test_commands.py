@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gpsift as gs
+from gpsift.analysis.intervals import MOST_ROWS
 from gpsift.cli import app
 from gpsift.notices import notice
 
@@ -50,7 +51,8 @@ def folder(tmp_path_factory):
 
 def run(folder, *words, code=0):
     command, file, *rest = words
-    result = runner.invoke(app, [command, str(folder / file), *rest])
+    quick = ["--no-intervals"] if command in ("rank", "select") and "--intervals" not in rest else []
+    result = runner.invoke(app, [command, str(folder / file), *quick, *rest])
     assert result.exit_code == code, result.output
     return result
 
@@ -387,6 +389,25 @@ def test_scores_have_intervals_if_asked_for(folder, words):
     told = run(folder, *call, "-q").stdout
     assert "90 % interval" in told
     assert any("not used" in line and " to " in line for line in told.splitlines())
+
+
+@pytest.mark.parametrize("command", ["rank", "select"])
+def test_scores_have_intervals_unless_they_would_take_long(command, folder, monkeypatch):
+    call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q"]
+    columns = json.loads(runner.invoke(app, call).stdout)["rankings"]["KL"]["columns"]
+    assert columns[0]["lower"] < columns[0]["score"] < columns[0]["upper"]
+    monkeypatch.setitem(MOST_ROWS, "exact", 59)
+    found = json.loads(runner.invoke(app, call).stdout)
+    assert "lower" not in found["rankings"]["KL"]["columns"][0]
+    (caution,) = (each for each in found["cautions"] if each["kind"] == "intervals-left-out")
+    assert caution["data"] == {"n_rows": 60, "n_columns": 4}
+    assert caution["detail"].endswith("may take more than half a minute. --intervals takes the time.")
+
+
+def test_without_intervals_nothing_is_said_of_them(folder):
+    found = answer(folder, "rank", "measurements.csv", "-t", "yield", "--no-intervals")
+    assert "lower" not in found["rankings"]["KL"]["columns"][0]
+    assert not any("intervals" in caution["kind"] for caution in found["cautions"])
 
 
 def test_a_saved_model_has_intervals_if_asked_for(folder, tmp_path):

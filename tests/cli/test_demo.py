@@ -14,7 +14,7 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path):
     out = tmp_path / "picture.svg"
     result = runner.invoke(app, ["demo", "--out", str(out)])
     assert result.exit_code == 0, result.output
-    for word in ("bmi", "s5", "VAR", "ARD", "442 rows"):
+    for word in ("bmi", "s5", "VAR", "ARD", "442 rows", "90 % interval"):
         assert word in result.output
     assert result.output.index("s5") < result.output.index("s4")
     assert out.read_text().startswith("<?xml")
@@ -22,7 +22,7 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path):
 
 def test_demo_writes_the_page_and_answers_machines(tmp_path):
     words = ["demo", "--out", str(tmp_path / "p.png"), "--html", str(tmp_path / "demo.html"), "--json", "-q"]
-    result = runner.invoke(app, words)
+    result = runner.invoke(app, [*words, "--no-intervals"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert {"bmi", "s5"} <= set(found["selected"])

@@ -81,8 +81,9 @@ def test_it_fits_the_terminal(file, width):
     assert " temperature " in result.stdout
 
 
-def test_select_with_a_rate_is_the_same(file, found):
-    assert answer("select", file, "-t", "yield", "--rate", "0.1") == found
+def test_select_with_a_rate_is_the_same_with_a_page(file, found, tmp_path):
+    assert answer("select", file, "-t", "yield", "--rate", "0.1", "--html", tmp_path / "page.html") == found
+    assert "2 of 3 columns matter for " in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_select_with_a_rate_refuses_what_goes_with_submodels(file):
@@ -90,11 +91,22 @@ def test_select_with_a_rate_refuses_what_goes_with_submodels(file):
     assert "it takes no --rule, --samples" in result.output
 
 
-def test_a_picture_is_drawn(file, tmp_path):
-    run("discover", file, "-t", "yield", "-q", "--plot", tmp_path / "p.png")
+def test_a_picture_is_drawn_and_a_page_written(file, tmp_path):
+    shown = run("discover", file, "-t", "yield", "--plot", tmp_path / "p.png", "--html", tmp_path / "page.html")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert "The page is in" in shown.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "2 of 3 columns matter for " in page
+    assert "with at most 10 % of them expected to be false" in page
     result = run("discover", file, "-t", "yield", "--plot", tmp_path / "no" / "p.png", code=2)
     assert "does not exist" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_rate_under_any_dependence_by_choice(file, found):
+    dearer = answer("discover", file, "-t", "yield", "--any-dependence")
+    for one, other in zip(dearer["columns"], found["columns"], strict=True):
+        assert one["q"] == pytest.approx(min(1.0, other["q"] * (1 + 1 / 2 + 1 / 3)))
+        assert one["p"] == other["p"]
 
 
 def test_rows_are_drawn_with_the_seed(file):

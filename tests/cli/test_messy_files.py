@@ -138,7 +138,7 @@ def test_a_messy_file_gives_the_right_answer(name, tmp_path):
     case = RIGHT[name]
     path, page = tmp_path / f"table{case.ending}", tmp_path / "page.html"
     case.write(path)
-    question = [str(path), "--target", "out", *case.options]
+    question = [str(path), "--target", "out", "--no-intervals", *case.options]
     result = runner.invoke(app, ["rank", *question, "--json"])
     assert result.exit_code == 0, result.output
     columns = json.loads(result.stdout)["rankings"]["KL"]["columns"]
@@ -152,7 +152,7 @@ def test_a_messy_file_gives_the_right_answer(name, tmp_path):
 def test_five_thousand_columns_are_ranked_and_searched_with_a_caution(tmp_path):
     path = tmp_path / "wide.csv"
     many_columns(path)
-    result = runner.invoke(app, ["select", str(path), "--target", "out", "--hyper", "map", "--json"])
+    result = runner.invoke(app, ["select", str(path), "--target", "out", "--hyper", "map", "--json", "--no-intervals"])
     assert result.exit_code in (0, 3), result.output
     found = json.loads(result.stdout)
     assert len(found["rankings"]["KL"]["columns"]) == 5000
@@ -215,7 +215,7 @@ def test_a_messy_file_is_refused_in_one_clear_line(name, tmp_path):
     write, ending, message = REFUSED[name]
     path = tmp_path / f"table{ending}"
     write(path)
-    result = runner.invoke(app, ["rank", str(path), "--target", "out"])
+    result = runner.invoke(app, ["rank", str(path), "--target", "out", "--no-intervals"])
     assert result.exit_code == 1, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("gpsift: ")
@@ -232,7 +232,7 @@ def test_a_file_without_permission_is_refused(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "read_bytes", denied)  # whoever runs this may be allowed to read everything
-    result = runner.invoke(app, ["rank", str(path), "--target", "out"])
+    result = runner.invoke(app, ["rank", str(path), "--target", "out", "--no-intervals"])
     assert result.exit_code == 1
     assert result.stderr == f"gpsift: {path} may not be read: permission denied.\n"
 

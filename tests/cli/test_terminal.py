@@ -44,14 +44,14 @@ def run(*words, **changes):
 
 
 def test_a_file_gets_no_codes_of_colours(file):
-    done = run("select", file, "-t", "y", PYTHONIOENCODING="utf-8")
+    done = run("select", file, "-t", "y", "--no-intervals", PYTHONIOENCODING="utf-8")
     assert done.returncode == 0
     assert "√VAR" in done.stdout.decode("utf-8")
     assert b"\x1b" not in done.stdout + done.stderr
 
 
 def test_an_encoding_without_signs_gets_the_like_of_them(file):
-    done = run("rank", file, "-t", "y", PYTHONIOENCODING="ascii", COLUMNS="120")
+    done = run("rank", file, "-t", "y", "--no-intervals", PYTHONIOENCODING="ascii", COLUMNS="120")
     assert done.returncode == 0, done.stderr
     words = done.stdout.decode("ascii")
     assert "sqrt VAR" in words
@@ -61,12 +61,20 @@ def test_an_encoding_without_signs_gets_the_like_of_them(file):
 
 
 def test_json_keeps_names_in_any_encoding(file):
-    done = run("rank", file, "-t", "y", "--json", PYTHONIOENCODING="cp1252")
+    done = run("rank", file, "-t", "y", "--no-intervals", "--json", PYTHONIOENCODING="cp1252")
     names = [column["feature"] for column in json.loads(done.stdout)["rankings"]["KL"]["columns"]]
     assert {"Größe", "湿度"} <= set(names)
 
 
-@pytest.mark.parametrize("words", [["rank"], ["select"], ["stability", "--samples", "2"], ["explain", "--row", "3"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rank", "--no-intervals"],
+        ["select", "--no-intervals"],
+        ["stability", "--samples", "2"],
+        ["explain", "--row", "3"],
+    ],
+)
 @pytest.mark.parametrize("width", [40, 60, 120])
 def test_tables_fit_the_terminal_and_keep_the_names(file, words, width):
     command, *rest = words
@@ -81,7 +89,7 @@ def test_tables_fit_the_terminal_and_keep_the_names(file, words, width):
 
 def test_a_wide_terminal_has_more_in_the_table(file):
     narrow, wide = (
-        runner.invoke(app, ["rank", str(file), "-t", "y", "-q"], env={"COLUMNS": width}).stdout
+        runner.invoke(app, ["rank", str(file), "-t", "y", "-q", "--no-intervals"], env={"COLUMNS": width}).stdout
         for width in ("58", "100")
     )
     for part in (" variance ", "█"):
@@ -93,7 +101,10 @@ def test_a_wide_terminal_has_more_in_the_table(file):
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
 def test_nobody_reads_the_output(file, options):
     process = subprocess.Popen(
-        [*COMMAND, "rank", file, "-t", "y", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        [*COMMAND, "rank", file, "-t", "y", "--no-intervals", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
     )
     process.stdout.close()
     complaint = process.stderr.read()
@@ -121,7 +132,7 @@ def interrupted(words, folder, when):
 
 def test_an_interrupt_leaves_no_half_of_a_file_and_the_work_goes_on(file, tmp_path):
     kept = tmp_path / "kept"
-    question = ["select", file, "-t", "y", "--folds", "4", "--json", "-q"]
+    question = ["select", file, "-t", "y", "--folds", "4", "--json", "-q", "--no-intervals"]
     work = [*question, "--html", "page.html", "--save", "model.gpsift", "--checkpoint", kept]
     code, out, complaint = interrupted(work, tmp_path, lambda: (kept / "submodels.sqlite").exists())
     assert code == 130, complaint

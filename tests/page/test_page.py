@@ -201,6 +201,19 @@ def test_draws_give_intervals_and_probabilities():
     assert "8 draws from their posterior" in outline(analysis).words("data")
 
 
+def test_a_column_that_is_not_used_has_an_interval_and_nothing_else():
+    analysis = page_cases.regression()
+    leading = analysis.leading
+    used = leading.scores > leading.scores.min()
+    draws = leading.scores * np.linspace(0.5, 1.5, 11)[:, None]
+    drawn = replace(leading, draws=draws, used=used, slopes=np.zeros(len(used)))
+    table = relevance_table(replace(analysis, rankings={"KL": drawn}))
+    last = table.columns[-1]
+    shown = [head.text for head, cell in zip(table.heads, last.cells, strict=True) if cell.text != "–"]
+    assert last.score.text == "not used"
+    assert shown == ["90 % interval", f"P(rank ≤ {analysis.n_first})"]
+
+
 def test_dots_are_the_pointwise_scores(page):
     ranking = page_cases.regression().leading
     rows = page.data["rows"]

@@ -1,5 +1,7 @@
 """Intervals of scores: which models have them, what they hold, and what is said of them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -147,6 +149,38 @@ def test_they_are_shown(ranking, tmp_path):
     assert loaded.k_hat == ranking.k_hat
 
 
-def test_without_them_it_is_said_how_to_get_them(fitted, table):
-    with pytest.raises(ValueError, match=r"rank\(\.\.\., intervals=True\)"):
-        gs.rank(fitted, table[0]).interval()
+def test_without_them_they_are_made_when_asked_for_and_once(fitted, table, ranking, monkeypatch):
+    later = gs.rank(fitted, table[0])
+    assert later.draws is None
+    assert_array_equal(later.interval(), ranking.interval())
+    monkeypatch.setattr(type(fitted), "over_draws", None)  # it would be noticed
+    assert_array_equal(later.rank_probability, ranking.rank_probability)
+    made = later.with_intervals()
+    assert_array_equal(made.draws, ranking.draws)
+    assert made.k_hat == ranking.k_hat
+    assert made.around is None
+    assert made.with_intervals() is made
+    assert later.draws is None  # a record does not change
+
+
+def test_some_of_the_features_have_them_too(fitted, table, ranking):
+    some = gs.rank(fitted, table[0]).of_columns([2, 0], ["c", "a"])
+    assert_array_equal(some.interval(), ranking.interval()[[2, 0]])
+    assert_array_equal(some.with_intervals().draws, ranking.draws[:, [2, 0]])
+
+
+def test_a_ranking_that_goes_elsewhere_leaves_the_model_behind(fitted, table, tmp_path):
+    later = gs.rank(fitted, table[0])
+    later.save(tmp_path / "ranking.gpsift")
+    assert len(pickle.dumps(later)) < len(pickle.dumps(fitted)) / 3
+    for elsewhere in (gs.load(tmp_path / "ranking.gpsift"), pickle.loads(pickle.dumps(later))):
+        assert_array_equal(elsewhere.scores, later.scores)
+        with pytest.raises(ValueError, match=r"comes from a file or another process.*rank\(\.\.\., intervals=True\)"):
+            elsewhere.interval()
+
+
+def test_what_has_none_says_so_when_it_is_asked(table):
+    X, y = table
+    sparse = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1), inference=gs.Sparse(m=10)).fit(X, y)
+    with pytest.raises(MissingCapability, match="this model is sparse"):
+        gs.rank(sparse, X).interval()

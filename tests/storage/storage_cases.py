@@ -19,6 +19,7 @@ from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.posterior import DenseFactor
 from gpsift.results import SampledQuality
+from gpsift.savable import kept_fields
 from gpsift.storage.registry import NAMES
 from gpsift.storage.trace import Group, Trace, Variable
 
@@ -159,7 +160,7 @@ def assert_same(came, expected, where="it"):
     """The same types, values and bits, memory layout of arrays included."""
     assert type(came) is type(expected), where
     if is_dataclass(expected):
-        for field in fields(expected):
+        for field in kept_fields(expected):
             assert_same(getattr(came, field.name), getattr(expected, field.name), f"{where}.{field.name}")
     elif isinstance(expected, np.ndarray):
         assert came.dtype == expected.dtype, where

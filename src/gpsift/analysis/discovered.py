@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,8 @@ class Discovered:
     found: Discoveries
     cautions: tuple[Finding, ...]
     seed: int
+    command: str | None = None
+    seconds: float = 0.0
 
     @property
     def n_columns(self) -> int:
@@ -46,6 +49,7 @@ def discover_columns(
     work: Work = Work(),
 ) -> Discovered:
     """`discover` for the columns of a table; categories are tested as one. The parameters are those of `analyse`."""
+    began = time.perf_counter()
     with waiting_bar("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
@@ -63,4 +67,13 @@ def discover_columns(
         seed=seed,
         work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
     )
-    return Discovered(source_of(data), table.target, table.task, len(table.y), found, tuple(notes), seed)
+    return Discovered(
+        source=source_of(data),
+        target=table.target,
+        task=table.task,
+        n_rows=len(table.y),
+        found=found,
+        cautions=tuple(notes),
+        seed=seed,
+        seconds=time.perf_counter() - began,
+    )

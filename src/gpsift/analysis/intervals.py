@@ -1,4 +1,4 @@
-"""Intervals of the scores of an analysis, for those who ask."""
+"""Intervals of the scores of an analysis, unless they would take long."""
 
 from __future__ import annotations
 
@@ -6,34 +6,45 @@ from dataclasses import replace
 
 from gpsift.analysis.record import Analysis
 from gpsift.findings import Finding, FindingKind
+from gpsift.gp import DrawnGP, FittedGP
 from gpsift.hyper.pareto import LARGEST_K_HAT
 from gpsift.notices import Notices
 from gpsift.reference import MissingCapability
-from gpsift.relevance import Measure
-from gpsift.selection.orders import unit_ranking
-from gpsift.selection.units import Features
 from gpsift.work import Work, share_bar
 
+# By inference, up to this many rows they take up to half a minute on one core; after Laplace's method, most of whose
+# predictions have no closed form, they take that at once. The search for modes goes along each column that is open.
+MOST_ROWS = {"exact": 500, "ep": 200}
+MOST_CELLS = 8000
 
-def with_intervals(analysis: Analysis, measure: Measure, work: Work = Work()) -> Analysis:
-    """The same analysis with intervals of the scores that decide, which are those of the measure.
+
+def with_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
+    """The same analysis with intervals of the scores that decide; if `wanted` is None, unless they would take long.
 
     Why there are none, or that they may be off, is among its cautions.
     """
-    if analysis.leading.draws is not None:
+    if wanted is False or analysis.leading.draws is not None:
         return analysis
-    (name, leading), *others = analysis.rankings.items()
-    units = Features.with_indicators(analysis.groups).units(analysis.model.inputs.names)
+    if wanted is None and take_long(analysis.model):
+        size = {"n_rows": analysis.n_rows, "n_columns": analysis.n_columns}
+        return _with_caution(analysis, Finding(FindingKind.INTERVALS_LEFT_OUT, size))
+    name, *_ = analysis.rankings
     try:
-        with share_bar("intervals", work.progress), Notices():  # which were told when the columns were ranked
-            around = unit_ranking(analysis.model, units, measure, intervals=True, seed=analysis.seed)
+        with share_bar("intervals", work.progress), Notices():  # of which the caution is one
+            leading = analysis.leading.with_intervals()
     except MissingCapability:
         return _with_caution(analysis, Finding(FindingKind.NO_INTERVALS, {}))
-    leading = replace(leading, draws=around.draws, k_hat=around.k_hat)
-    analysis = replace(analysis, rankings={name: leading, **dict(others)})
+    analysis = replace(analysis, rankings={**analysis.rankings, name: leading})
     if leading.k_hat is not None and leading.k_hat > LARGEST_K_HAT:
         return _with_caution(analysis, Finding(FindingKind.INTERVALS_UNSURE, {"k_hat": leading.k_hat}))
     return analysis
+
+
+def take_long(model: FittedGP | DrawnGP) -> bool:
+    """Whether intervals of the scores of a model may take more than half a minute."""
+    if isinstance(model, DrawnGP) or model.inferred.n_inducing:  # which have them already, or cannot have them
+        return False
+    return model.n_rows > MOST_ROWS.get(model.inference, 0) or model.n_rows * len(model.open_columns) > MOST_CELLS
 
 
 def _with_caution(analysis: Analysis, finding: Finding) -> Analysis:

@@ -224,7 +224,7 @@ class _Fits:
         others = [each for each in beside if type(each) is not type(first)]
         turns = counted([first, *others], 1 + len(others))
         with Notices() as caught:
-            leading = unit_ranking(self.fitted, units, next(turns))
+            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
             notice(message)
         found = {type(first).__name__: leading}

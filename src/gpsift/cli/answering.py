@@ -63,7 +63,12 @@ def _say(caught: list[Any], quiet: bool) -> None:
 
 def analysed(data: Any, target: Any, *, work: Work, **options: Any) -> Analysis:
     """The analysis, and what was typed to have it."""
-    return replace(analyse(data, target, work=work, **options), command=shlex.join(["gpsift", *sys.argv[1:]]))
+    return replace(analyse(data, target, work=work, **options), command=typed())
+
+
+def typed() -> str:
+    """The command as it was typed."""
+    return shlex.join(["gpsift", *sys.argv[1:]])
 
 
 def answered(

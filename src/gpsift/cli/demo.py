@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.intervals import with_intervals
 from gpsift.atomic import written_whole
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, remarks
@@ -20,6 +21,7 @@ from gpsift.work import Work
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the picture (PNG, SVG or PDF).")] = Path("gpsift-demo.png"),
     html: o.Html = None,
+    intervals: o.Intervals = None,
     seed: o.Seed = 0,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -39,6 +41,7 @@ def demo(
         work = Work(progress=o.shown(quiet))
         found = analysed(frame, "progression", select=html is not None, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
+        analysis = with_intervals(analysis, intervals, work)
         _save_picture(analysis, out)
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +11,20 @@ import typer
 from gpsift.analysis import Reading
 from gpsift.analysis.discovered import discover_columns
 from gpsift.cli import options as o
-from gpsift.cli.answering import check_writable, remarks
+from gpsift.cli.answering import check_writable, remarks, typed
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.machine import discovered_as_json
 from gpsift.cli.shown import show_discovered
 from gpsift.cli.terminal import Output
 from gpsift.work import Work
 
+AnyDependence = Annotated[
+    bool,
+    typer.Option(
+        "--any-dependence",
+        help="A rate that holds however p-values depend on each other (Benjamini and Yekutieli), which names fewer.",
+    ),
+]
 Picture = Annotated[Path | None, typer.Option(help="Draw the p-values into this file, such as p.png.")]
 
 
@@ -26,12 +34,14 @@ def discover(
     rate: o.Rate = 0.1,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the rows, each tested by a model of the others.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 1,
+    any_dependence: AnyDependence = False,
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     likelihood: o.Likelihood = None,
     rows: o.Rows = None,
+    html: o.Html = None,
     plot: Picture = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
@@ -43,6 +53,7 @@ def discover(
 
     Example: gpsift discover measurements.csv --target yield --rate 0.1
     """
+    check_writable("--html", html)
     check_writable("--plot", plot)
     discovered(
         file,
@@ -54,6 +65,8 @@ def discover(
         reading=Reading(drop, categorical, task.value, missing.value, rows),
         seed=seed,
         work=Work(jobs, checkpoint, o.shown(quiet)),
+        any_dependence=any_dependence,
+        html=html,
         plot=plot,
         json=json,
         quiet=quiet,
@@ -61,14 +74,31 @@ def discover(
 
 
 def discovered(
-    file: str, target: str, *, work: Work, json: bool, quiet: bool, plot: Path | None = None, **options: Any
+    file: str,
+    target: str,
+    *,
+    work: Work,
+    json: bool,
+    quiet: bool,
+    any_dependence: bool = False,
+    html: Path | None = None,
+    plot: Path | None = None,
+    **options: Any,
 ) -> None:
-    """Test, draw and print."""
+    """Test, draw, write the page and print."""
     with clear_errors(*(() if work.checkpoint is None else (KEPT,))), remarks(quiet):
-        answer = discover_columns(file, target, work=work, **options)
+        answer = replace(discover_columns(file, target, work=work, **options), command=typed())
+        if any_dependence:
+            answer = replace(answer, found=answer.found.under_any_dependence())
+        if html is not None:
+            from gpsift.page.discovered import write_discovered
+
+            write_discovered(answer, html)
         if plot is not None:
             answer.found.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
         if json:
             typer.echo(discovered_as_json(answer))
         else:
             show_discovered(answer, Output())
+        if html is not None and not quiet:
+            typer.echo(f"The page is in {html}.", err=True)

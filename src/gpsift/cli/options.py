@@ -102,7 +102,12 @@ HyperOption = Annotated[
 ]
 Rows = Annotated[int | None, typer.Option(min=10, help="Use at most this many rows, drawn with the seed.")]
 Intervals = Annotated[
-    bool, typer.Option("--intervals", help="Give every score an interval, for the time of a fit or two.")
+    bool | None,
+    typer.Option(
+        "--intervals/--no-intervals",
+        help="Give every score an interval, for the time of a fit or two; if not said, where that is less than about "
+        "half a minute.",
+    ),
 ]
 Rate = Annotated[
     float,

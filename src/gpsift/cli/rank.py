@@ -28,7 +28,7 @@ def rank(
     missing: o.MissingOption = o.MissingChoice.REFUSE,
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
-    intervals: o.Intervals = False,
+    intervals: o.Intervals = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -50,7 +50,7 @@ def rank(
         others = [name for name in context.params if name not in BESIDE_A_MODEL]
         refuse_typed(context, others, "a saved model", "--model")
         with clear_errors(), remarks(quiet):
-            rank_saved(model, file, scoring, json=json, intervals=intervals, seed=seed)
+            rank_saved(model, file, scoring, json=json, intervals=bool(intervals), seed=seed)
         return
     if file is None or target is None:
         raise typer.BadParameter("a table and its --target are needed, or a saved --model")
@@ -66,6 +66,5 @@ def rank(
             seed=seed,
             work=Work(progress=o.shown(quiet)),
         )
-        if intervals:
-            analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
+        analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

@@ -18,7 +18,7 @@ from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
 
 # What says nothing about a test at a rate.
-FOR_SUBMODELS = ("measure", "conditional", "intervals", "rule", "folds", "samples", "hyper", "html", "save")
+FOR_SUBMODELS = ("measure", "conditional", "intervals", "rule", "folds", "samples", "hyper", "save")
 
 
 class RuleChoice(StrEnum):
@@ -59,7 +59,7 @@ def select(
         ),
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Random samples of the rows on which to rank again.")] = 0,
-    intervals: o.Intervals = False,
+    intervals: o.Intervals = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -89,6 +89,7 @@ def select(
             reading=reading,
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
+            html=html,
             json=json,
             quiet=quiet,
         )
@@ -106,6 +107,5 @@ def select(
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )
-        if intervals:
-            analysis = with_intervals(analysis, scoring, Work(progress=o.shown(quiet)))
+        analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

@@ -61,6 +61,16 @@ class Axis(ABC):
     values: np.ndarray
     own: np.ndarray | None
 
+    @property
+    @abstractmethod
+    def coordinates(self) -> np.ndarray:
+        """Numbers (g, c) or (n, g, c) for the points, in which distances between them are measured."""
+
+    @property
+    def places(self) -> np.ndarray:
+        """Those of every row's own value, (n, c)."""
+        return self.own @ self.coordinates
+
     @abstractmethod
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
         """Those of a column whose normal scores have these conditional means and standard deviations, (n,) each."""
@@ -87,6 +97,10 @@ class Continuous(Axis):
     @cached_property
     def own(self) -> np.ndarray:  # type: ignore[override]
         return self._mixture(self.scores)
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        return self.points[:, None]
 
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
         t, weights = gauss_hermite(N_NODES)
@@ -126,6 +140,10 @@ class Levels(Axis):
     def own(self) -> np.ndarray:  # type: ignore[override]
         return np.eye(len(self.values))[self.codes]
 
+    @property
+    def coordinates(self) -> np.ndarray:
+        return np.eye(len(self.values))
+
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
         """The normal scores of a column are cut where the shares of its levels say."""
         cuts = ndtri(np.cumsum(self.own.mean(axis=0))[:-1])
@@ -160,6 +178,19 @@ class Jointly(Axis):
         draws = ndtri(np.clip(Sobol(k, seed=0).random_base2(LOG2_DRAWS), 1e-9, 1.0 - 1e-9))
         scores = self.mean[:, None] + draws @ self.root.T
         return np.stack([quantiles(self.rows[:, j], scores[..., j]) for j in range(k)], axis=2)
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        return self.values / self._scale
+
+    @property
+    def places(self) -> np.ndarray:
+        return self.rows / self._scale
+
+    @property
+    def _scale(self) -> np.ndarray:
+        sd = self.rows.std(axis=0)
+        return np.where(sd > 0, sd, 1.0)
 
     def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
         n, g = self.values.shape[:2]

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import ndtr
 
+from gpsift.discovery.adequacy import adequacy
 from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import (
     GAUSSIAN_PROCESS,
@@ -116,11 +117,13 @@ def discover(
         z = np.array([_z(answers, unit, unit.redraws) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
         again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
-    conditionals = [unit.conditional for unit in units]
+    conditionals, chosen_redraws = [unit.conditional for unit in units], [unit.redraws for unit in units]
     for unit, redraws in again:
         other = _z(answers, unit, redraws)
         if np.median(other) < np.median(z[:, unit.number]):
             z[:, unit.number], conditionals[unit.number] = other, GAUSSIAN_PROCESS
+            chosen_redraws[unit.number] = redraws
+    fits = [adequacy(unit.axis, redraws) for unit, redraws in zip(units, chosen_redraws, strict=True)]
     p_values = twice_the_median(ndtr(-z))
     return Discoveries(
         names=chosen.names,
@@ -139,6 +142,8 @@ def discover(
             "n_rows": n,
             "versions": versions(),
         },
+        explained=np.array([fit.explained for fit in fits]),
+        calibration=np.array([fit.calibration for fit in fits]),
     )
 
 

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from gpsift.analysis import Analysis, analyse
+from gpsift.analysis.intervals import with_intervals
 from gpsift.analysis.rows import rows_of
-from gpsift.atomic import written_whole
 from gpsift.findings import told
 from gpsift.page.answer import answer
-from gpsift.page.embed import bokeh_script, own, policy, script_data
+from gpsift.page.render import rendered, written
 from gpsift.page.rows import payload
 from gpsift.page.sheet import data_lines, quality_lines
 from gpsift.page.table import relevance_table
-from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
 from gpsift.words import meaning
-
-# A table with more columns than this opens with the first of them only.
-SHORT_TABLE = 25
+from gpsift.work import Work
 
 
-def report(data: Any, target: str | int, path: str | os.PathLike[str], **options: Any) -> Analysis:
+def report(
+    data: Any, target: str | int, path: str | os.PathLike[str], *, intervals: bool | None = None, **options: Any
+) -> Analysis:
     """Analyse a table and write the page.
 
     Parameters
@@ -33,6 +32,9 @@ def report(data: Any, target: str | int, path: str | os.PathLike[str], **options
         As in `analyse`: a data frame or a file, and the column to explain.
     path : path
         Where the page goes.
+    intervals : bool, optional
+        Whether scores have intervals, for the time of a fit or two; by default where that is less than about half a
+        minute.
     **options
         Of `analyse`.
 
@@ -41,7 +43,7 @@ def report(data: Any, target: str | int, path: str | os.PathLike[str], **options
     Analysis
         What the page shows.
     """
-    analysis = analyse(data, target, **options)
+    analysis = with_intervals(analyse(data, target, **options), intervals, options.get("work", Work()))
     write_page(analysis, path)
     return analysis
 
@@ -52,18 +54,12 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
     The file appears whole or not at all: it is written under another name in the same folder and then renamed. An
     existing file is replaced.
     """
-    text = page_text(analysis)
-    with written_whole(path) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
-    return Path(path)
+    return written(page_text(analysis), path)
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     """The page as text, with the date `now`, by default this moment."""
-    # Both are needed by pages only, and Bokeh takes a while to load.
-    import jinja2
-
-    from gpsift.page import figures
+    from gpsift.page import figures  # and with it Bokeh, which takes a while to load
 
     rows = rows_of(analysis)
     items = {}
@@ -73,24 +69,16 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         items["curve"] = figures.elpd_curve(analysis.path, "figure-curve")
     if analysis.stability is not None:
         items["ranks"] = figures.rank_strips(analysis.stability, "figure-ranks")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("gpsift.page"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters.update(
-        number=number, percent=percent, tag=tag, listed=listed, sentence=sentence, signed=signed, shortened=shortened
-    )
-    scripts = [bokeh_script(), own("page.js")]
-    return environment.get_template("page.html").render(
+    return rendered(
+        "page.html",
+        {"figures": items, "rows": None if rows is None else payload(analysis, rows)},
+        now=now,
+        answered=analysis,
         analysis=analysis,
         answer=answer(analysis),
         data_lines=data_lines(analysis),
         quality_lines=quality_lines(analysis),
         table=relevance_table(analysis),
-        short_table=SHORT_TABLE,
         rows=rows,
         strips=min(figures.MOST_STRIPS, 0 if rows is None else len(rows.names)),
         most_strips=figures.MOST_STRIPS,
@@ -99,13 +87,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         stability=_stability_lines(analysis),
         first=analysis.n_first,
         cautions=told(analysis.cautions),
-        count=count,
-        now=(now or datetime.now().astimezone()).strftime("%d %B %Y, %H:%M"),
         versions=analysis.leading.details.get("versions", {}),
-        data=script_data({"figures": items, "rows": None if rows is None else payload(analysis, rows)}),
-        style=own("page.css"),
-        scripts=scripts,
-        policy=policy(scripts),
     )
 
 

@@ -18,8 +18,8 @@ from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
 from gpsift.analysis.rows import Rows
-from gpsift.page.words import count, shortened, signed
-from gpsift.results import Path, Stability
+from gpsift.page.words import count, number, shortened, signed
+from gpsift.results import Discoveries, Path, Stability
 
 MOST_STRIPS = 20
 STRIP_HEIGHT, FRAME_HEIGHT = 38, 64
@@ -28,6 +28,8 @@ FONT = "system-ui, sans-serif"
 # Names beside an axis, on a wide and on a narrow screen.
 WIDE, NARROW = 26, 11
 BINS = 160
+# A p-value below this is drawn here.
+SMALLEST_P = 1e-12
 # Half of the height that dots of one column may take, and the distance of two dots in the same bin.
 HALF, APART = 0.4, 0.07
 # Low to high values: blue to orange with rising lightness, told apart by every kind of colour vision, in grey, and on
@@ -146,14 +148,42 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     return _item(plot, target)
 
 
+def p_values(found: Discoveries, target: str) -> dict[str, Any]:
+    """The p-value of each column, the surest on top, and the line that those of columns that matter are left of."""
+    shown = found.order[:MOST_STRIPS]
+    places = np.arange(len(shown))
+    p = np.maximum(found.p[shown], SMALLEST_P)
+    limits = found.limits[: len(shown)]
+    plot = _frame(28 * len(shown) + FRAME_HEIGHT, "p-value", x_scale="log")
+    _name_strips(plot, [found.names[j] for j in shown])
+    plot.x_range.start, plot.x_range.end = 0.5 * min(p.min(), limits.min()), 1.6
+    line = plot.line(limits, places, line_width=1.6)
+    line.glyph.tags = [{"line_color": "accent"}]
+    tips = [
+        f"{shortened(found.names[j])}: {'matters' if found.found[j] else 'not shown to matter'}\n"
+        f"p-value {number(found.p[j], 2)}, q-value {number(found.q[j], 2)}"
+        for j in shown
+    ]
+    source = ColumnDataSource({"x": p, "y": places, "tip": tips})
+    named = found.found[shown]
+    dots = plot.scatter("x", "y", source=source, size=9, line_width=1.5, name="dots")
+    dots.glyph.tags = [{"fill_color": "muted", "line_color": "paper"}]
+    marked = plot.scatter(p[named], places[named], size=11, line_width=1.5)
+    marked.glyph.tags = [{"fill_color": "first", "line_color": "paper"}]
+    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
+    return _item(plot, target)
+
+
 def _item(plot: Any, target: str) -> dict[str, Any]:
     """A plot as data, to be drawn by the page in the element with this id."""
     return {**json_item(plot, ID(target))}
 
 
-def _frame(height: int, x_label: str, y_label: str = "") -> Any:
+def _frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
     """An empty plot that fills the width, has no toolbar and lets the page scroll."""
-    plot = figure(height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None)
+    plot = figure(
+        height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None, x_axis_type=x_scale
+    )
     plot.output_backend = "canvas"
     plot.background_fill_color = plot.border_fill_color = plot.outline_line_color = None
     plot.min_border_left = 4

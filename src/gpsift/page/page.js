@@ -54,6 +54,7 @@
   };
   shorten(byId("relevance-table"), byId("relevance-more"));
   shorten(byId("stability-table"), byId("stability-more"));
+  shorten(byId("tests-table"), byId("tests-more"));
 
   // One row: what its prediction reacts to.
 

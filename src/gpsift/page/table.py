@@ -76,7 +76,9 @@ class RelevanceTable:
 def relevance_table(analysis: Analysis) -> RelevanceTable:
     """Everything that the rankings say of each column, side by side."""
     label, leading = next(iter(analysis.told.items()))
-    parts = [*_shares(leading), *_draws(analysis), *_effects(analysis), *_others(analysis), *_extremes(leading)]
+    drawn = _draws(analysis)
+    parts = [*_shares(leading), *drawn, *_effects(analysis), *_others(analysis), *_extremes(leading)]
+    of_all = [head for head, _ in drawn]  # a column that is not used may have a score all the same
     odd: dict[str, list[Finding]] = {}
     for each in analysis.odd_columns:
         odd.setdefault(each.data["column"], []).append(each)
@@ -92,7 +94,7 @@ def relevance_table(analysis: Analysis) -> RelevanceTable:
                 (term, round(100 * float(leading.scores[j] / largest * share[j]), 2))
                 for term, share in (leading.shares or {"mean": np.ones_like(leading.scores)}).items()
             ),
-            cells=tuple(cells[j] if leading.is_used(j) else Cell("–", None) for _, cells in parts),
+            cells=tuple(cells[j] if leading.is_used(j) or head in of_all else Cell("–", None) for head, cells in parts),
             flags=tuple(odd.get(leading.names[j], ())),
         )
         for place, j in enumerate(leading.order.tolist(), start=1)

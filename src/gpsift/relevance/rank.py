@@ -70,9 +70,9 @@ def rank(
         How the scores of the points become one: the mean as in the paper, the maximum, which finds features that matter
         for few rows, or a quantile between 0 and 1.
     intervals : bool
-        Whether to say how far the data leave the scores open: for the price of a fit or two, scores with other
-        hyperparameters that explain the data as well, for `Ranking.interval` and `Ranking.rank_probability`. A model
-        whose hyperparameters were drawn (`NUTS`) has them anyway.
+        Whether to say at once how far the data leave the scores open: for the price of a fit or two, scores with other
+        hyperparameters that explain the data as well. Without, `Ranking.interval` and `Ranking.rank_probability` do it
+        when they are asked. A model whose hyperparameters were drawn (`NUTS`) has them anyway.
     seed : int
         For the choice of `points` and the draws of `intervals`.
 
@@ -109,13 +109,14 @@ def rank(
         scores = [scores_everywhere(seen, measure, each, units, aggregate) for each in _members(model)]
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
-    draws, k_hat = np.array(scores) if model.draws else None, None
-    if intervals and not model.draws:
-        if looked.everywhere is not None:
-            raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
-        draws, k_hat = scores_around(model, measure, where, units, partial(_aggregated, aggregate=aggregate), seed)
+    around = None
+    if looked.everywhere is None:
+        summary = partial(_aggregated, aggregate=aggregate)
+        around = partial(scores_around, model, measure, where, units, summary, seed)
+    elif intervals and not model.draws:
+        raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
     used, slopes = used_units(model, units)
-    return Ranking(
+    ranking = Ranking(
         measure=measure.label,
         scores=np.mean(scores, axis=0),
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
@@ -132,11 +133,12 @@ def rank(
             "versions": versions(),
             **_details_of_units(units, inputs, groups),
         },
-        draws=draws,
-        k_hat=k_hat,
+        draws=np.array(scores) if model.draws else None,
         used=used,
         slopes=slopes,
+        around=None if model.draws else around,
     )
+    return ranking.with_intervals() if intervals else ranking
 
 
 def _details_of_units(

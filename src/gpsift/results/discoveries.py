@@ -43,6 +43,12 @@ class Discoveries(Savable):
     price : float
         By which q-values have been raised for a rate that holds under any dependence.
     details : mapping
+    explained : array (p,) or None
+        The share of each feature's variance that the others explain, by its conditional: of normal scores, or of the
+        shares of levels.
+    calibration : array (p,) or None
+        Squared deviations from the conditional over those that it expects, 1 if it is right. A regression of normal
+        scores is asked at the rows that it was fitted to, and is near 1; a Gaussian process at rows left out.
     """
 
     names: tuple[str, ...]
@@ -54,6 +60,8 @@ class Discoveries(Savable):
     copies: tuple[tuple[str, ...], ...] = ()
     price: float = 1.0
     details: Mapping[str, Any] = field(default_factory=dict)
+    explained: np.ndarray | None = None
+    calibration: np.ndarray | None = None
 
     @property
     def n_features(self) -> int:
@@ -68,6 +76,11 @@ class Discoveries(Savable):
     def order(self) -> np.ndarray:
         """Features by rising p-value."""
         return np.lexsort((-self.z, self.p))
+
+    @property
+    def limits(self) -> np.ndarray:
+        """Of ordered p-values, (p,): features down to the last one that is not above its limit are discoveries."""
+        return self.rate * np.arange(1, self.n_features + 1) / (self.n_features * self.price)
 
     @property
     def discoveries(self) -> tuple[str, ...]:
@@ -86,7 +99,7 @@ class Discoveries(Savable):
         """A data frame with a row for each feature, the surest first."""
         import pandas as pd
 
-        columns = {
+        columns: dict[str, Any] = {
             "feature": self.names,
             "z": self.z,
             "p": self.p,
@@ -94,6 +107,9 @@ class Discoveries(Savable):
             "found": self.found,
             "conditional": self.conditionals,
         }
+        for name in ("explained", "calibration"):
+            values = getattr(self, name)
+            columns |= {} if values is None else {name: values}
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.savable import Savable
+from gpsift.savable import Savable, kept_fields, not_kept
 from gpsift.words import NOT_USED, others_not_used
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 N_CLOSE = 5
 # Of intervals, unless another one is asked for.
 LEVEL = 0.9
+NO_DRAWS = (
+    "This ranking has no draws of its scores, and no model beside it that could make them: it comes from a file or "
+    "another process, or from rows that are not in memory. Rank the model again with rank(..., intervals=True), or "
+    "draw the hyperparameters, GP(hyper=NUTS())."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +60,8 @@ class Ranking(Savable):
         The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
         The scores of each draw of the hyperparameters: where the model itself was drawn, `scores` is their mean; where
-        intervals were asked for, they are around `scores`.
+        intervals were asked for at once, they are around `scores`. Otherwise `interval` and the probabilities of ranks
+        make them when they are needed, and `with_intervals` gives a ranking that has them.
     k_hat : float or None
         How far to trust draws that intervals were asked for: up to 0.7. Beyond, `NUTS()` is the way to them.
     used : array (p,) of bool, or None
@@ -63,6 +70,9 @@ class Ranking(Savable):
     slopes : array (p,) or None
         Of features that are not used the slope of the log evidence as they enter, in standard deviations under noise;
         minus infinity where it is not known. It decides the order of those without a score.
+    around : callable or None
+        Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is lost on the way through a
+        file or to another process.
     """
 
     measure: str
@@ -78,6 +88,10 @@ class Ranking(Savable):
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
     k_hat: float | None = None
+    around: Callable[[], tuple[np.ndarray, float]] | None = not_kept()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in kept_fields(self)}
 
     @property
     def order(self) -> np.ndarray:
@@ -149,8 +163,18 @@ class Ranking(Savable):
         total = self.scores.sum()
         return self.scores / (total if total > 0 else 1.0)
 
+    def with_intervals(self) -> Ranking:
+        """The same ranking with `draws` and `k_hat`, as ``rank(..., intervals=True)`` makes it."""
+        if self.draws is not None:
+            return self
+        draws, k_hat = self._made_draws
+        return replace(self, draws=draws, k_hat=k_hat, around=None)
+
     def interval(self, level: float = LEVEL) -> np.ndarray:
-        """Central interval of each score over the draws of the hyperparameters, (p, 2)."""
+        """Central interval of each score over the draws of the hyperparameters, (p, 2).
+
+        Where there are none yet they are made now, for the price of a fit or two, and remembered.
+        """
         tails = [0.5 - level / 2, 0.5 + level / 2]
         return np.quantile(self._known_draws(), tails, axis=0).T
 
@@ -182,12 +206,17 @@ class Ranking(Savable):
         return mean / np.where(total > 0, total, 1.0)
 
     def _known_draws(self) -> np.ndarray:
-        if self.draws is None:
-            raise ValueError(
-                "This ranking was made without intervals: rank(..., intervals=True), or draw the hyperparameters, "
-                "GP(hyper=NUTS())."
-            )
-        return self.draws
+        return self._made_draws[0] if self.draws is None else self.draws
+
+    @cached_property
+    def _made_draws(self) -> tuple[np.ndarray, float]:
+        if self.around is None:
+            raise ValueError(NO_DRAWS)
+        return self.around()
+
+    def _draws_of(self, columns: Sequence[int]) -> tuple[np.ndarray, float]:
+        draws, k_hat = self._made_draws
+        return draws[:, columns], k_hat
 
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
         """What this ranking says of some of its features, under other names."""
@@ -202,6 +231,7 @@ class Ranking(Savable):
             draws=None if self.draws is None else self.draws[:, chosen],
             used=None if self.used is None else self.used[chosen],
             slopes=None if self.slopes is None else self.slopes[chosen],
+            around=None if self.around is None else partial(self._draws_of, chosen),
         )
 
     def to_frame(self) -> pd.DataFrame:

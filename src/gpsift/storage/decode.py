@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from gpsift.savable import kept_fields
 from gpsift.storage.archive import Damage
 from gpsift.storage.encode import SCALARS
 from gpsift.storage.registry import CLASSES
@@ -43,7 +44,7 @@ class Decoder:
         name, coded = self._parts(record)
         if name not in CLASSES:
             raise Damage(f"object {number} is of the class {name!r}, which this gpsift does not know (a newer one may)")
-        known = fields(CLASSES[name])
+        known = kept_fields(CLASSES[name])
         unknown = coded.keys() - {f.name for f in known}
         lacking = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING} - coded.keys()
         if unknown:

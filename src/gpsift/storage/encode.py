@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from gpsift.arrays import is_foreign_array, to_numpy
+from gpsift.savable import kept_fields
 from gpsift.storage.archive import is_storable
 from gpsift.storage.registry import NAMES
 
@@ -84,7 +84,7 @@ class Encoder:
     def _object(self, thing: Any, where: str) -> dict[str, Any]:
         if id(thing) not in self._known:
             name = NAMES[type(thing)]
-            values = {f.name: self.encode(getattr(thing, f.name), f"{where}.{f.name}") for f in fields(thing)}
+            values = {f.name: self.encode(getattr(thing, f.name), f"{where}.{f.name}") for f in kept_fields(thing)}
             self.objects.append({"class": name, "fields": values})
             self._known[id(thing)] = thing, {"object": len(self.objects) - 1}
         return self._known[id(thing)][1]

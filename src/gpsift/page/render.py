@@ -1,0 +1,56 @@
+"""A template and what it shows -> the text of one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gpsift.atomic import written_whole
+from gpsift.page.embed import bokeh_script, own, policy, script_data
+from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
+
+# A table with more columns than this opens with the first of them only.
+SHORT_TABLE = 25
+FILTERS = {
+    "number": number,
+    "percent": percent,
+    "tag": tag,
+    "listed": listed,
+    "sentence": sentence,
+    "signed": signed,
+    "shortened": shortened,
+}
+
+
+def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:
+    """The page as text; `data` are for its scripts, and `now` is its date, by default this moment."""
+    import jinja2  # needed by pages only
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gpsift.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(FILTERS)
+    scripts = [bokeh_script(), own("page.js")]
+    return environment.get_template(template).render(
+        **shown,
+        count=count,
+        short_table=SHORT_TABLE,
+        now=(now or datetime.now().astimezone()).strftime("%d %B %Y, %H:%M"),
+        data=script_data(data),
+        style=own("page.css"),
+        scripts=scripts,
+        policy=policy(scripts),
+    )
+
+
+def written(text: str, path: str | os.PathLike[str]) -> Path:
+    """A page in a file, which appears whole or not at all; where it is."""
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
