@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# A part of a row that is no more than rounding error.
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Power(Savable):
@@ -83,7 +86,7 @@ class Power(Savable):
     @property
     def more(self) -> np.ndarray:
         """Rows that are needed beyond those that the model has, (p,)."""
-        return np.maximum(np.ceil(self.needed) - self.n_rows, 0.0)
+        return np.maximum(np.ceil(self.needed - ROUNDING) - self.n_rows, 0.0)
 
     @property
     def is_enough(self) -> np.ndarray:
