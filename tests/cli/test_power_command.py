@@ -11,7 +11,7 @@ import gpsift as gs
 from gpsift.cli import app
 
 runner = CliRunner()
-FEW = ("--n", "20", "--n", "40", "--studies", "3")
+FEW = ("--n", "20", "--n", "40", "--studies", "3", "--no-search")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def run(*words, code=0, width=100):
 def test_json_is_the_answer_of_the_verb(file):
     found = json.loads(run(file, *FEW, "--json", "-q").stdout)
     features = gs.Features.with_indicators({"colour": ["colour=red", "colour=blue"]})
-    expected = gs.power(file, features, n=[20, 40], studies=3, work=gs.Work(progress=False))
+    expected = gs.power(file, features, n=[20, 40], studies=3, search=False, work=gs.Work(progress=False))
     assert [column["feature"] for column in found["power"]] == [expected.names[j] for j in expected.order]
     for column in found["power"]:
         j = expected.names.index(column["feature"])

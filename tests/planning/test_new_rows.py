@@ -24,11 +24,11 @@ def drawn(table):
 def test_columns_keep_their_distribution_and_range(table, drawn):
     X, _ = drawn
     for j in (0, 1):
-        # A normal kernel rounds off what is not normal in a column: quantiles within a tenth of its spread.
+        # As far as 150 rows and a smooth kernel say: within a quarter of the spread.
         assert_allclose(
             np.quantile(X[:, j], [0.1, 0.5, 0.9]),
             np.quantile(table[:, j], [0.1, 0.5, 0.9]),
-            atol=0.2 * table[:, j].std(),
+            atol=0.25 * table[:, j].std(),
         )
         assert X[:, j].min() >= table[:, j].min()
         assert X[:, j].max() <= table[:, j].max()

@@ -14,6 +14,7 @@ from gpsift.planning import study
 from gpsift.selection.data import Data
 
 QUIET = gs.Work(progress=False)
+KNOWING = {"search": False, "work": QUIET}  # hyperparameters known, as most tests have them
 KNOWN = gs.Fixed(lengthscale=[1.5, 4.0, 9.0], signal_var=1.5, noise_var=0.5, constant_var=0.3)
 
 
@@ -30,7 +31,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def answer(model):
-    return gs.power(model, n=[20, 60], studies=6, work=QUIET)
+    return gs.power(model, n=[20, 60], studies=6, **KNOWING)
 
 
 def outcomes(likelihood, rng, n=40):
@@ -62,7 +63,7 @@ def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
     monkeypatch.setattr(discovering, "_by_gp", lambda *_: [])  # the second conditional is left out by default
     monkeypatch.setattr(study, "parts_of", lambda n, folds, _: discovering.parts_of(n, folds, [5, 0]))
     fixed = gs.GP(model.kernel, gs.Fixed(noise_var=KNOWN.noise_var), standardize=False)
-    shares = gs.power(model, n=50, rate=0.2, studies=4, seed=3, work=QUIET).shares[0]
+    shares = gs.power(model, n=50, rate=0.2, studies=4, seed=3, **KNOWING).shares[0]
     found = []
     for number in range(4):
         made = study.made_up(model, 50, np.random.default_rng([3, 50, number]))
@@ -128,10 +129,10 @@ def test_known_noise_of_rows_is_its_mean_in_new_ones():
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_does_not(model, answer):
-    again = gs.power(model, n=[60, 20, 60], studies=6, work=gs.Work(jobs=2, progress=False))
+    again = gs.power(model, n=[60, 20, 60], studies=6, search=False, work=gs.Work(jobs=2, progress=False))
     assert_array_equal(again.shares, answer.shares)
     assert_array_equal(again.sizes, [20, 60])
-    other = gs.power(model, n=[20, 60], studies=6, seed=1, work=QUIET)
+    other = gs.power(model, n=[20, 60], studies=6, seed=1, **KNOWING)
     assert not np.array_equal(other.shares, answer.shares)
 
 
@@ -147,16 +148,16 @@ def test_it_goes_on_from_a_checkpoint(model, answer, tmp_path, monkeypatch):
 
     monkeypatch.setattr(planning, "found_in_study", fifth_interrupted)
     with pytest.raises(KeyboardInterrupt):
-        gs.power(model, n=[20, 60], studies=6, work=kept)
-    again = gs.power(model, n=[20, 60], studies=6, work=kept)
+        gs.power(model, n=[20, 60], studies=6, search=False, work=kept)
+    again = gs.power(model, n=[20, 60], studies=6, search=False, work=kept)
     assert_array_equal(again.shares, answer.shares)
     assert len(calls) < 5 + 12
     with pytest.raises(ValueError, match="belongs to other work: seed was 0, is 1"):
-        gs.power(model, n=[20, 60], studies=6, seed=1, work=kept)
+        gs.power(model, n=[20, 60], studies=6, seed=1, search=False, work=kept)
 
 
 def test_features_are_those_that_are_asked_for(model, answer):
-    some = gs.power(model, ["x3", 0], n=[20, 60], studies=6, work=QUIET)
+    some = gs.power(model, ["x3", 0], n=[20, 60], studies=6, **KNOWING)
     assert some.names == ("x3", "x1")
     assert_array_equal(some.shares, answer.shares[:, [2, 0]])
 
@@ -166,8 +167,8 @@ def test_a_feature_that_the_model_does_not_use_is_never_found():
     X = rng.normal(size=(60, 3))
     sifted = gs.GP(hyper=gs.Sift(toll=9.0)).fit(X, 2.0 * X[:, 0] + 0.3 * rng.normal(size=60))
     assert sifted.used == (0,)
-    assert gs.power(sifted, n=20, studies=2, work=QUIET).names == ("x1",)
-    both = gs.power(sifted, ["x2", "x1"], studies=3, work=QUIET)
+    assert gs.power(sifted, n=20, studies=2, **KNOWING).names == ("x1",)
+    both = gs.power(sifted, ["x2", "x1"], studies=3, **KNOWING)
     assert_array_equal(both.sizes, [60])  # all that can be found is found: no larger studies
     assert_array_equal(both.shares, [[0.0, 1.0]])
     assert both.sentence("x2") == "x2: not used by the model, so there is no effect to be found."
@@ -180,7 +181,7 @@ def test_groups_and_two_classes_are_tested_too():
     y = (X["lat"] + X["lon"] > 0).astype(float)
     gp = gs.GP(likelihood="bernoulli", hyper=gs.Fixed(lengthscale=2.0, signal_var=4.0)).fit(X, y)
     features = gs.Features(groups={"place": ["lat", "lon"]})
-    found = gs.power(gp, features, n=[60], studies=3, work=QUIET)
+    found = gs.power(gp, features, n=[60], studies=3, **KNOWING)
     assert found.names == ("place", "age")
     assert found.shares[0, 0] > found.shares[0, 1]
 
@@ -190,12 +191,12 @@ def test_a_study_with_one_outcome_finds_nothing():
     never = Data(np.zeros((20, 3)), np.zeros(20), ("x1", "x2", "x3"), {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(study, "made_up", lambda *_: never)
-        assert not study.found_in_study(gp, 20, study.Design(), [0, 20, 0]).any()
+        assert not study.found_in_study(gp, 20, study.Design(search=False), [0, 20, 0]).any()
 
 
 def test_a_saved_model_is_read(model, answer, tmp_path):
     model.save(tmp_path / "model.gpsift")
-    again = gs.power(tmp_path / "model.gpsift", n=[20, 60], studies=6, work=QUIET)
+    again = gs.power(tmp_path / "model.gpsift", n=[20, 60], studies=6, **KNOWING)
     assert_array_equal(again.shares, answer.shares)
 
 

@@ -29,7 +29,9 @@ def power(
     chance: Annotated[float, typer.Option(help="With which a column should be found.")] = 0.8,
     studies: Annotated[int, typer.Option(min=2, help="Studies that are made up for each number of rows.")] = 50,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the rows, each tested by a model of the others.")] = 5,
-    search: Annotated[bool, typer.Option("--search", help="Search the hyperparameters anew in every study.")] = False,
+    search: Annotated[
+        bool, typer.Option(help="Search hyperparameters anew in every study; without, quick guesses.")
+    ] = True,
     plot: Picture = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,

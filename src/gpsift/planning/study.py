@@ -24,12 +24,12 @@ from gpsift.work import Work
 
 @dataclass(frozen=True)
 class Design:
-    """How each study is tested: features, rate and folds as in `discover`, and whether models are searched anew."""
+    """How each study is tested: features, rate and folds as in `discover`, and whether by `discover` itself."""
 
     features: Features = Features()
     rate: float = 0.1
     folds: int = 5
-    search: bool = False
+    search: bool = True
 
 
 def found_in_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list[int]) -> np.ndarray:

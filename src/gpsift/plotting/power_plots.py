@@ -47,6 +47,6 @@ def power_curves(power: Power, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(f"rows of a study (now {power.n_rows})")
     ax.set_ylabel("share of studies in which it is found")
     ax.set_title(f"Found at a rate of {power.rate:.0%}; dashed: {power.chance:.0%} of studies", fontsize="medium")
-    ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
