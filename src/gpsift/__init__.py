@@ -21,9 +21,10 @@ from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
 from gpsift.numeric import NumericReference
+from gpsift.planning.power import power
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
-from gpsift.results import Discoveries, Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
+from gpsift.results import Discoveries, Path, Power, Prediction, Projection, Quality, Ranking, Stability, Suggestion
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.held_out import Folds, HeldOut, LeaveOneOut, TestSet
 from gpsift.selection.orders import Backward, ForwardProjection, Order, Ranked
@@ -84,6 +85,7 @@ __all__ = [
     "Order",
     "Path",
     "Points",
+    "Power",
     "Prediction",
     "Projection",
     "Quality",
@@ -110,6 +112,7 @@ __all__ = [
     "kernels",
     "likelihoods",
     "load",
+    "power",
     "project",
     "rank",
     "report",

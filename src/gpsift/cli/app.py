@@ -10,6 +10,7 @@ from gpsift.cli.demo import demo
 from gpsift.cli.discover import discover
 from gpsift.cli.errors import heed_termination
 from gpsift.cli.explain import explain
+from gpsift.cli.power import power
 from gpsift.cli.rank import rank
 from gpsift.cli.reproduce import reproduce
 from gpsift.cli.select import select
@@ -38,7 +39,7 @@ def gpsift(
     """
 
 
-for command in (rank, select, discover, explain, stability, reproduce, demo):
+for command in (rank, select, discover, power, explain, stability, reproduce, demo):
     app.command()(command)
 
 

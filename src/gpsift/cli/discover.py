@@ -18,6 +18,13 @@ from gpsift.cli.shown import show_discovered
 from gpsift.cli.terminal import Output
 from gpsift.work import Work
 
+InOrder = Annotated[
+    bool,
+    typer.Option(
+        "--in-order",
+        help="Test each part of the rows by a model of those before it: right for any model, and finds less.",
+    ),
+]
 AnyDependence = Annotated[
     bool,
     typer.Option(
@@ -34,6 +41,7 @@ def discover(
     rate: o.Rate = 0.1,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the rows, each tested by a model of the others.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 1,
+    in_order: InOrder = False,
     any_dependence: AnyDependence = False,
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
@@ -61,6 +69,7 @@ def discover(
         rate=rate,
         folds=folds,
         repeats=repeats,
+        in_order=in_order,
         likelihood=likelihood,
         reading=Reading(drop, categorical, task.value, missing.value, rows),
         seed=seed,

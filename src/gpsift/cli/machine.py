@@ -14,7 +14,7 @@ from gpsift.analysis.explained import Explanation
 from gpsift.cli.advice import ADVICE
 from gpsift.findings import Finding, told
 from gpsift.relevance.rank import versions
-from gpsift.results import Path, Ranking
+from gpsift.results import Path, Power, Ranking
 
 SCHEMA = "gpsift-answer/1"
 
@@ -84,6 +84,36 @@ def discovered_as_json(answer: Discovered) -> str:
         "columns": found.to_frame().replace({-np.inf: None}).to_dict(orient="records"),
         "copies": [list(names) for names in found.copies],
         "cautions": [_finding(finding) for finding in answer.cautions],
+    }
+    return _dumped(record)
+
+
+def power_as_json(power: Power, source: str) -> str:
+    """How many rows columns need until they are found."""
+    columns = [
+        {
+            "feature": power.names[j],
+            "used": power.used[j],
+            "needed": power.needed[j],
+            "more": power.more[j],
+            "studies": [
+                {"rows": rows, "share": power.shares[k, j], "standard_error": power.standard_errors[k, j]}
+                for k, rows in enumerate(power.sizes)
+            ],
+            "told": power.sentence(int(j)),
+        }
+        for j in power.order
+    ]
+    record = {
+        "schema": SCHEMA,
+        "source": source,
+        "n_rows": power.n_rows,
+        "rate": power.rate,
+        "chance": power.chance,
+        "n_studies": power.n_studies,
+        "seed": power.details["seed"],
+        "power": columns,
+        "versions": versions(),
     }
     return _dumped(record)
 

@@ -25,11 +25,7 @@ def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, *
 
     Options are those of `rank`.
     """
-    if not model.is_file():
-        raise FileNotFoundError(f"There is no file {model}.")
-    loaded = load(model)
-    if not isinstance(loaded, Reference):
-        raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
+    loaded = load_model(model)
     X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
     groups = categories_of(loaded)
     units = Features.with_indicators(groups).units(loaded.inputs.names)
@@ -38,6 +34,16 @@ def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, *
         typer.echo(ranking_as_json(ranking, source=str(model)))
     else:
         show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Output())
+
+
+def load_model(model: Path) -> Reference:
+    """The fitted model that a file holds."""
+    if not model.is_file():
+        raise FileNotFoundError(f"There is no file {model}.")
+    loaded = load(model)
+    if not isinstance(loaded, Reference):
+        raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
+    return loaded
 
 
 def categories_of(model: Reference) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
 from gpsift.findings import FindingKind, told
-from gpsift.results import Path, Ranking, Stability
+from gpsift.results import Path, Power, Ranking, Stability
 from gpsift.results.ranking import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
 
@@ -100,6 +100,36 @@ def show_discovered(answer: Discovered, console: Console) -> None:
         "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
     )
     _say_cautions(answer, console)
+
+
+def show_power(power: Power, source: str, console: Console) -> None:
+    """How often columns are found in studies of several sizes, and how many rows they need."""
+    console.print(
+        f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of {power.rate:.0%}, in "
+        f"{power.n_studies} studies of each size that the model made up."
+    )
+    headings = [f"{size} rows" for size in power.sizes]
+    tables = []
+    for first in (0, len(headings) - 1, len(headings)):
+        table = new_table(["column", *headings[first:], "needed"])
+        for j in power.order[:MOST_ROWS_SHOWN]:
+            shares = [f"{100 * share:.0f} %" for share in power.shares[first:, j]]
+            table.add_row(escape(_short(power.names[j])), *shares, _needed(power, int(j)))
+        tables.append(table)
+    print_first_that_fits(console, tables)
+    console.print(
+        f"[dim]needed: rows with which a column is found in {power.chance:.0%} of studies, if its effect is what the "
+        "model says.[/dim]"
+    )
+
+
+def _needed(power: Power, j: int) -> str:
+    if not power.used[j]:
+        return NOT_USED
+    if np.isinf(power.needed[j]):
+        return f"> {power.sizes[-1]}"
+    at_most = "at most " if power.needed[j] <= power.sizes[0] else "about "
+    return f"{at_most}{power.needed[j]:.0f}"
 
 
 def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:

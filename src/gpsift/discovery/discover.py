@@ -114,12 +114,12 @@ def discover(
     units = units_to_test(data, chosen)
     with work.runner("folds", folds * repeats, identity) as runner:
         answers = [_asked(data, model, units, divided, f"repeat {r}", runner) for r, divided in enumerate(parts)]
-        z = np.array([_z(answers, unit, unit.redraws) for unit in units]).T
+        z = np.array([statistics(answers, unit, unit.redraws) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
         again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
     conditionals, chosen_redraws = [unit.conditional for unit in units], [unit.redraws for unit in units]
     for unit, redraws in again:
-        other = _z(answers, unit, redraws)
+        other = statistics(answers, unit, redraws)
         if np.median(other) < np.median(z[:, unit.number]):
             z[:, unit.number], conditionals[unit.number] = other, GAUSSIAN_PROCESS
             chosen_redraws[unit.number] = redraws
@@ -155,7 +155,7 @@ def _asked(
     return [Unseen.read(result) for result in runner.run(unseen, tasks)]
 
 
-def _z(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: Redraws) -> np.ndarray:
+def statistics(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: Redraws) -> np.ndarray:
     """The statistic of a unit in each repeat, under a conditional distribution."""
     return np.array([reduce(add, (fold.sums(unit, redraws) for fold in folds)).z for folds in answers])
 

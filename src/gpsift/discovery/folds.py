@@ -13,8 +13,10 @@ from gpsift.discovery.conditionals import TestedUnit
 from gpsift.discovery.parts import Part
 from gpsift.discovery.statistic import Sums
 from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.inputs import Points
 from gpsift.relevance.switched import used_columns
 from gpsift.selection.data import Data
+from gpsift.threads import blas_threads_for
 
 
 class Predictor(Protocol):
@@ -22,6 +24,9 @@ class Predictor(Protocol):
 
     def mean(self, X: np.ndarray) -> np.ndarray:
         """Of c predictions of each row, (n, c)."""
+
+    def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+        """Predictions (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
 
     def pull(self, y: np.ndarray, mean: np.ndarray, sizes: Mapping[str, np.ndarray]) -> np.ndarray:
         """How the observations pull at these predictions, (n, c): the residuals, up to a factor."""
@@ -37,8 +42,24 @@ class OfGP:
     fitted: FittedGP | DrawnGP
 
     def mean(self, X: np.ndarray) -> np.ndarray:
-        latent = self.fitted.predict(X).latent_mean
+        # Not `predict`, which has variances too: they would take most of the time.
+        latent = self._averaged(lambda member, points: member.at(points).latent_mean, X)
         return latent[:, None] if latent.ndim == 1 else latent
+
+    def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+        if len(columns) > 1 or values.ndim > 2:
+            return moved_means(self, X, columns, values)
+        (j,), base, offset = columns, np.zeros(len(X)), values[:, 0]
+        found = self._averaged(
+            lambda member, points: member.scaling.y_center + member.at(points).section(j, base, offset), X
+        )
+        return found.reshape(len(X), offset.size, -1)
+
+    def _averaged(self, of: Callable[[FittedGP, Points], np.ndarray], X: np.ndarray) -> np.ndarray:
+        """Over the draws of a model that has some."""
+        members = self.fitted.members if isinstance(self.fitted, DrawnGP) else (self.fitted,)
+        with blas_threads_for(self.fitted.inputs.n_rows):
+            return np.mean([of(member, member.inputs.points(X)) for member in members], axis=0)
 
     def pull(self, y: np.ndarray, mean: np.ndarray, sizes: Mapping[str, np.ndarray]) -> np.ndarray:
         one = self.fitted.members[0] if isinstance(self.fitted, DrawnGP) else self.fitted
@@ -65,6 +86,9 @@ class OfFunction:
             return np.asarray(self.fitted.predict_proba(X), dtype=float)
         return np.asarray(self.fitted.predict(X), dtype=float).reshape(len(X), -1)
 
+    def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+        return moved_means(self, X, columns, values)
+
     def pull(self, y: np.ndarray, mean: np.ndarray, _sizes: Mapping[str, np.ndarray]) -> np.ndarray:
         if hasattr(self.fitted, "predict_proba"):
             return (y[:, None] == np.asarray(self.fitted.classes_)) - mean
@@ -74,18 +98,31 @@ class OfFunction:
         return True
 
 
+@dataclass(frozen=True, eq=False)
+class KnownGP:
+    """A Gaussian process whose hyperparameters are known: those of a fitted one."""
+
+    fitted: FittedGP
+
+    def fit(self, data: Data) -> FittedGP:
+        """Given these rows."""
+        return self.fitted.given_rows(data.X, data.y, next(iter(data.sizes.values()), np.ones(len(data.y))))
+
+
 Fit = Callable[[np.ndarray, np.ndarray], Any]
 
 
-def fitted_to(model: GP | Fit, data: Data) -> Predictor:
+def fitted_to(model: GP | KnownGP | Fit, data: Data) -> Predictor:
     """A model of these rows."""
+    if isinstance(model, KnownGP):
+        return OfGP(model.fit(data))
     if isinstance(model, GP):
         return OfGP(model.fit(data.table(range(len(data.names))), data.y, **data.extras))  # type: ignore[arg-type]
     return OfFunction(model(data.X, data.y))
 
 
-def curves(predictor: Predictor, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
-    """Predictions (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
+def moved_means(predictor: Predictor, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+    """The curves of any predictor."""
     n, g = len(X), values.shape[-2]
     moved = np.repeat(X, g, axis=0)
     moved[:, list(columns)] = np.broadcast_to(values, (n, g, len(columns))).reshape(n * g, -1)
@@ -124,7 +161,7 @@ class Unseen:
         return Sums.of(self.pulls[place], here - expected, covariance)
 
 
-def unseen(data: Data, part: Part, model: GP | Fit, units: Sequence[TestedUnit]) -> Unseen:
+def unseen(data: Data, part: Part, model: GP | KnownGP | Fit, units: Sequence[TestedUnit]) -> Unseen:
     """Fit to some rows, and ask at others."""
     rows = part.rows
     predictor, there = fitted_to(model, data.take(part.fitted)), data.take(rows)
@@ -132,7 +169,7 @@ def unseen(data: Data, part: Part, model: GP | Fit, units: Sequence[TestedUnit])
     found, pulls = [], []
     for unit in used:
         values = unit.axis.values
-        found.append(curves(predictor, there.X, unit.columns, values if values.ndim == 2 else values[rows]))
+        found.append(predictor.curves(there.X, unit.columns, values if values.ndim == 2 else values[rows]))
         expected, _ = unit.redraws.at(rows).moments(found[-1])
         pulls.append(predictor.pull(there.y, expected, there.sizes))
     return Unseen(rows, predictor.mean(there.X), [unit.number for unit in used], found, pulls)

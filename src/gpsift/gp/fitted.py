@@ -167,6 +167,28 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         engine = dense_engine(self.inference, self.likelihood, rows)  # type: ignore[arg-type]
         return Problem(self.kernel, self.likelihood, to_numpy(X), y, engine, self.inputs.names)
 
+    def given_rows(self, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> FittedGP:
+        """The model with the same hyperparameters and units, given other rows in place of its own; inference is dense.
+
+        Where the noise of each row was given, the other rows have its mean.
+        """
+        likelihood = self.likelihood.of_new_rows
+        placed = self._placed(X)
+        rows = Rows(placed, like(placed, self.scaling.target(y)), None, None if likelihood.has_closed_form else size)
+        inference = likelihood.default_inference if self.inferred.n_inducing else self.inference
+        inferred = dense_engine(inference, likelihood, rows).infer(self.kernel, likelihood)  # type: ignore[arg-type]
+        return replace(
+            self,
+            posterior=inferred.posterior,  # type: ignore[arg-type]  # of the kind that goes with the likelihood
+            likelihood=likelihood,
+            inferred=inferred,
+            inference=inference,
+            inputs=Inputs(self.inputs.names, self.inputs.names_given, X),
+            y_train=y,
+            size_train=size,
+            sheet=None,
+        )
+
     @property
     def noise_var(self) -> np.ndarray | float:
         """Noise variance in squared units of the target: one number, or one for each point where that was given."""

@@ -94,6 +94,11 @@ class Likelihood(ABC):
         """The likelihood with this noise variance, where it has one."""
         raise ValueError(f"`noise_var` was given, but a {type(self).__name__} likelihood has no such noise.")
 
+    @property
+    def of_new_rows(self) -> Likelihood:
+        """The likelihood of observations that the model was not fitted to: known noise is then the mean."""
+        return self
+
     def for_target(self, y: np.ndarray) -> Self:
         """The likelihood with what it takes from the observations, such as the number of classes."""
         return self

@@ -54,6 +54,10 @@ class Gaussian(Likelihood):
         """The variance that new observations have."""
         return float(np.mean(self.noise_var)) if self.knows_noise else self.noise_var  # type: ignore[return-value]
 
+    @property
+    def of_new_rows(self) -> Gaussian:
+        return Gaussian(self._shared)
+
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return -0.5 * ((y - f) ** 2 / self._shared + math.log(2.0 * math.pi * self._shared))
 

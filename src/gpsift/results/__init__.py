@@ -2,6 +2,7 @@
 
 from gpsift.results.discoveries import Discoveries
 from gpsift.results.path import Path
+from gpsift.results.power import Power
 from gpsift.results.prediction import Prediction
 from gpsift.results.projection import Projection, ProjectionPath
 from gpsift.results.quality import Quality, SampledQuality
@@ -13,6 +14,7 @@ __all__ = [
     "Baseline",
     "Discoveries",
     "Path",
+    "Power",
     "Prediction",
     "Projection",
     "ProjectionPath",

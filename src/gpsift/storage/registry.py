@@ -36,6 +36,7 @@ CLASSES: Mapping[str, type] = {
     "Path": results.Path,
     "Stability": results.Stability,
     "Discoveries": results.Discoveries,
+    "Power": results.Power,
     "Suggestion": results.Suggestion,
     "Verdict": results.Verdict,
     "Baseline": results.Baseline,
