@@ -1,0 +1,181 @@
+r"""A latent posterior as sums of products over units, averaged over the margins of the units.
+
+With kappa_kj(x) the factor of unit j between x and support point k, and independent units with margins mu_j,
+
+.. math::
+    a_{kj} = \int \kappa_{kj} \, d\mu_j , \qquad d_{kj}(x) = \kappa_{kj}(x) - a_{kj} ,
+
+everything that is asked of a part of the function is a sum over products of these. Both are made from kappa - 1, of
+which no digits are lost where length-scales are long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from gpsift.arrays import like, to_numpy
+from gpsift.decomposition.margins import Margin
+from gpsift.kernels.products import ProductTerm
+from gpsift.posterior import Posterior
+from gpsift.reference import MissingCapability, PlacedPosterior
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedFactor:
+    """The factor of a unit in a term, between support points and the nodes of the unit's margin.
+
+    Parameters
+    ----------
+    excess : array (m, q)
+        kappa - 1.
+    weights : array (q,)
+        Of the nodes.
+    own_excess : float
+        The average of kappa - 1 between two independent values of the unit.
+    """
+
+    excess: np.ndarray
+    weights: np.ndarray
+    own_excess: float
+
+    @cached_property
+    def mean_excess(self) -> np.ndarray:
+        """a - 1, (m,)."""
+        return self.excess @ self.weights
+
+    @property
+    def average(self) -> np.ndarray:
+        """a, (m,)."""
+        return 1.0 + self.mean_excess
+
+    @cached_property
+    def deviation(self) -> np.ndarray:
+        """d at the nodes, times the roots of their weights, (m, q)."""
+        return (self.excess - self.mean_excess[:, None]) * np.sqrt(self.weights)
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """kappa at the nodes, times the roots of their weights, (m, q)."""
+        return (1.0 + self.excess) * np.sqrt(self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductTermOfUnits:
+    """One term of the kernel over the units, in the units of the model."""
+
+    term: ProductTerm
+    columns: tuple[tuple[int, ...], ...]
+    nodes: tuple[np.ndarray, ...]
+    factors: tuple[AveragedFactor, ...]
+
+    @property
+    def variance(self) -> float:
+        return self.term.variance
+
+    @cached_property
+    def averages(self) -> np.ndarray:
+        """a of each unit, (units, m)."""
+        return np.array([factor.average for factor in self.factors])
+
+    @property
+    def level(self) -> np.ndarray:
+        """The product of all averages, (m,)."""
+        return self.averages.prod(axis=0)
+
+    def between(self, unit: int, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """kappa - 1 of a unit between rows, of which X holds the unit's columns only and Z all, (n, m)."""
+        columns = list(self.columns[unit])
+        return self.term.excess(columns, X, Z[:, columns])
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """A posterior whose kernel is a sum of products, seen through units and their margins.
+
+    Units that the model does not depend on are not among them: `varying` numbers those that are.
+    """
+
+    posterior: Posterior
+    varying: tuple[int, ...]
+    columns: tuple[tuple[int, ...], ...]
+    margins: tuple[Margin, ...]  # in the units of the model
+    terms: tuple[ProductTermOfUnits, ...]  # those that vary
+    constant_var: float
+
+    @classmethod
+    def of(cls, placed: PlacedPosterior, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin]) -> Self:
+        """Of units with the given columns of the user's table."""
+        posterior = placed.posterior
+        terms = posterior.kernel.product_terms(placed.columns.size)
+        if terms is None:
+            raise MissingCapability(f"A kernel such as {posterior.kernel.title} is no sum of products over features.")
+        moving = tuple(term for term in terms if np.isfinite(term.lengthscale).any())
+        seen = [_seen(placed, unit, margin) for unit, margin in zip(columns, margins, strict=True)]
+        varying = tuple(
+            number
+            for number, (own, margin) in enumerate(seen)
+            if any(term.varies_with(own) for term in moving) and np.ptp(margin.nodes, axis=0).any()
+        )
+        units, there = tuple(seen[number][0] for number in varying), tuple(seen[number][1] for number in varying)
+        Z = to_numpy(posterior.Z)
+        constant = sum(term.variance for term in terms if not np.isfinite(term.lengthscale).any())
+        return cls(posterior, varying, units, there, tuple(_over(term, units, there, Z) for term in moving), constant)
+
+    @cached_property
+    def Z(self) -> np.ndarray:
+        """The support points."""
+        return to_numpy(self.posterior.Z)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Of the support points."""
+        return to_numpy(self.posterior.weights)
+
+    @cached_property
+    def M(self) -> np.ndarray:
+        """The matrix of the triple."""
+        return np.sum([to_numpy(factor.matrix()) for factor in self.posterior.factors], axis=0)
+
+    @property
+    def average(self) -> float:
+        """The mean of the function over all margins."""
+        level = sum(term.variance * term.level for term in self.terms)
+        return float(self.weights @ (level + self.constant_var * np.ones(len(self.weights))))
+
+    def explained(self, Q: np.ndarray) -> np.ndarray:
+        """q M q^T of each row of Q (n, m)."""
+        return sum(sign * np.sum(root * root, axis=0) for sign, root in self._roots(Q))
+
+    def explained_between(self, Q: np.ndarray) -> np.ndarray:
+        """Q M Q^T, (n, n)."""
+        return sum(sign * (root.T @ root) for sign, root in self._roots(Q))
+
+    def _roots(self, Q: np.ndarray) -> list[tuple[float, np.ndarray]]:
+        """Signs and R Q^T of the factors of M, which keep digits that M itself has lost."""
+        B = like(self.posterior.weights, Q).T
+        return [(factor.sign, to_numpy(factor.root(B))) for factor in self.posterior.factors]
+
+
+def _seen(placed: PlacedPosterior, unit: tuple[int, ...], margin: Margin) -> tuple[tuple[int, ...], Margin]:
+    """Which columns of the posterior a unit has, and its margin as the posterior sees it."""
+    own = tuple(int(k) for k in np.flatnonzero(np.isin(placed.columns, unit)))
+    places = [unit.index(int(placed.columns[k])) for k in own]
+    nodes = (margin.nodes[:, places] - placed.x_center[list(own)]) / placed.x_scale[list(own)]
+    return own, Margin(nodes, margin.weights)
+
+
+def _over(
+    term: ProductTerm, units: tuple[tuple[int, ...], ...], margins: tuple[Margin, ...], Z: np.ndarray
+) -> ProductTermOfUnits:
+    factors = tuple(_averaged(term, unit, margin, Z) for unit, margin in zip(units, margins, strict=True))
+    return ProductTermOfUnits(term, units, tuple(margin.nodes for margin in margins), factors)
+
+
+def _averaged(term: ProductTerm, unit: tuple[int, ...], margin: Margin, Z: np.ndarray) -> AveragedFactor:
+    own = margin.weights @ term.excess(unit, margin.nodes, margin.nodes) @ margin.weights
+    return AveragedFactor(term.excess(unit, Z[:, list(unit)], margin.nodes), margin.weights, float(own))
