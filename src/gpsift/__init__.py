@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
+from gpsift.decomposition.pairs import interactions
+from gpsift.decomposition.shares import variance_shares
 from gpsift.discovery.discover import discover
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.hyper import SAAS, OnLogScale, Sift
@@ -23,7 +25,18 @@ from gpsift.notices import GPSiftWarning
 from gpsift.numeric import NumericReference
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
-from gpsift.results import Discoveries, Path, Prediction, Projection, Quality, Ranking, Stability, Suggestion
+from gpsift.results import (
+    Discoveries,
+    Interactions,
+    Path,
+    Prediction,
+    Projection,
+    Quality,
+    Ranking,
+    Stability,
+    Suggestion,
+    VarianceShares,
+)
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.held_out import Folds, HeldOut, LeaveOneOut, TestSet
 from gpsift.selection.orders import Backward, ForwardProjection, Order, Ranked
@@ -73,6 +86,7 @@ __all__ = [
     "HalfT",
     "HeldOut",
     "Inputs",
+    "Interactions",
     "InverseGamma",
     "LeaveOneOut",
     "Linear",
@@ -99,6 +113,7 @@ __all__ = [
     "Stability",
     "Suggestion",
     "TestSet",
+    "VarianceShares",
     "Work",
     "__version__",
     "analyse",
@@ -107,6 +122,7 @@ __all__ = [
     "discover",
     "forward_projection",
     "importance",
+    "interactions",
     "kernels",
     "likelihoods",
     "load",
@@ -117,6 +133,7 @@ __all__ = [
     "search",
     "stability",
     "suggest_size",
+    "variance_shares",
 ]
 
 

@@ -51,6 +51,12 @@ class PlacedPosterior:
         """What the posterior sees of rows in the user's units."""
         return (X[:, self.columns] - self.x_center) / self.x_scale
 
+    def inputs_of(self, unit: Sequence[int], values: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
+        """The posterior's columns that are among some of the user's, and what it sees of values of these, (q, k)."""
+        own = [k for k, column in enumerate(self.columns.tolist()) if column in unit]
+        places = [list(unit).index(self.columns[k]) for k in own]
+        return tuple(own), (values[:, places] - self.x_center[own]) / self.x_scale[own]
+
 
 class Response(ABC):
     """A model's predictive distribution at n points, and how it reacts to the p features."""

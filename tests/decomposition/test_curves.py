@@ -1,10 +1,11 @@
 """Average curves against every row set to every value, their covariance against the joint posterior of all of these."""
 
 import numpy as np
-from effect_cases import five, products_of
+from effect_cases import five
 from numpy.testing import assert_allclose
 
-from gpsift.decomposition.curves import Sections
+from gpsift.decomposition.curves import Sections, average_surface
+from gpsift.decomposition.triple import ProductTriple
 
 TOLERANCE = 1e-10
 GRID = np.array([-1.5, -0.2, 0.9])
@@ -19,7 +20,7 @@ def moved_rows(Z, j):
 
 def sections(j):
     gp = five()
-    return Sections(products_of(gp, "data"), j, GRID[:, None], gp.posterior.Z)
+    return Sections(ProductTriple.of(gp.posterior), [j], GRID[:, None], gp.posterior.Z)
 
 
 def test_means_match_every_row_set_to_every_value():
@@ -38,3 +39,14 @@ def test_covariance_matches_the_joint_posterior_of_all_copies():
         theirs = np.einsum("tisk,ti,sk->ts", joint, W, W)
         assert_allclose(sections(2).covariance(W), theirs, rtol=0, atol=TOLERANCE)
         assert theirs[0, 0] > 1e-4
+
+
+def test_surface_matches_every_row_set_to_both_values():
+    gp = five()
+    Z, others = gp.posterior.Z, np.array([-1.0, 0.5])
+    ours = average_surface(ProductTriple.of(gp.posterior), ([1], [3]), [GRID[:, None], others[:, None]], Z)
+    for row, first in enumerate(GRID):
+        for column, second in enumerate(others):
+            moved = Z.copy()
+            moved[:, 1], moved[:, 3] = first, second
+            assert_allclose(ours[row, column], gp.posterior.at(moved).mean.mean(), rtol=0, atol=TOLERANCE)

@@ -81,7 +81,7 @@ def test_long_lengthscales_keep_their_digits():
         X, X[:, 0]
     )
     products = products_of(gp, "data")
-    products.__dict__["weights"] = weights  # those of a fit have lost their digits already
+    products.triple.__dict__["weights"] = weights  # those of a fit have lost their digits already
     bends = ((X[:, 0][:, None] - X[:, 0]) ** 2 * weights).sum(axis=1) / (2 * lengthscale**2)
     assert_allclose(variances(products).first[0], bends.var(), rtol=1e-9)
 

@@ -13,60 +13,74 @@ It is the band of an average, not an average of bands: what rows do not share av
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift.decomposition.products import Products, ProductTermOfUnits
+from gpsift.decomposition.triple import ProductTriple
+from gpsift.kernels.products import ProductTerm
 
 
 @dataclass(frozen=True, eq=False)
 class Sections:
-    """A function along one unit at each row: all that curves are made of.
+    """A function along some columns, with those of rows as they are elsewhere: all that curves are made of.
 
     Parameters
     ----------
-    products : Products
-    unit : int
-        Among those that vary.
+    triple : ProductTriple
+    columns : sequence of int
+        That are set to values.
     grid : array (g, k)
-        Values of the unit's columns.
+        These values, as the model sees them.
     X : array (n, p)
         Rows, as the model sees them.
     """
 
-    products: Products
-    unit: int
+    triple: ProductTriple
+    columns: Sequence[int]
     grid: np.ndarray
     X: np.ndarray
 
-    def along(self, term: ProductTermOfUnits, Z: np.ndarray) -> np.ndarray:
-        """The unit's own factor between the grid and rows, (g, m)."""
-        return 1.0 + term.between(self.unit, self.grid, Z)
+    def along(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
+        """The factor of the columns between the grid and other rows, (g, m)."""
+        return 1.0 + term.excess(self.columns, self.grid, Z[:, list(self.columns)])
 
-    def across(self, term: ProductTermOfUnits, Z: np.ndarray) -> np.ndarray:
-        """That of all other columns between the rows and others, (n, m)."""
-        own = set(term.columns[self.unit])
-        others = [column for column in range(self.X.shape[1]) if column not in own]
-        return np.exp(-0.5 * term.term.squared_distance(others, self.X[:, others], Z[:, others]))
+    def across(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
+        """That of all other columns between the rows and other rows, (n, m)."""
+        others = np.delete(np.arange(self.X.shape[1]), list(self.columns))
+        return 1.0 + term.excess(others, self.X[:, others], Z[:, others])
 
     def means(self) -> np.ndarray:
         """Of each row at each value, (n, g)."""
-        products, w = self.products, self.products.weights
-        parts = (
-            term.variance * (self.across(term, products.Z) * w) @ self.along(term, products.Z).T
-            for term in products.terms
-        )
-        return sum(parts) + products.constant_var * w.sum()
+        triple = self.triple
+        total = np.full((len(self.X), len(self.grid)), triple.level)
+        for term in triple.terms:
+            total += (term.variance * self.across(term, triple.Z) * triple.weights) @ self.along(term, triple.Z).T
+        return total
 
     def covariance(self, W: np.ndarray) -> np.ndarray:
-        """Of the curves sum_i W_ti f(x_i with the unit at t), (g, g)."""
-        products = self.products
-        totals = W.sum(axis=1)
-        Q = products.constant_var * totals[:, None] * np.ones(len(products.weights))
-        prior = products.constant_var * np.outer(totals, totals)
-        for term in products.terms:
-            Q = Q + term.variance * self.along(term, products.Z) * (W @ self.across(term, products.Z))
-            grid = 1.0 + term.term.excess(term.columns[self.unit], self.grid, self.grid)
-            prior = prior + term.variance * grid * (W @ self.across(term, self.X) @ W.T)
-        return prior - products.explained_between(Q)
+        """Of the curves sum_i W_ti f(x_i with the columns at t), (g, g)."""
+        triple, totals = self.triple, W.sum(axis=1)
+        Q = np.outer(triple.constant_var * totals, np.ones(len(triple.weights)))
+        prior = triple.constant_var * np.outer(totals, totals)
+        for term in triple.terms:
+            Q += term.variance * self.along(term, triple.Z) * (W @ self.across(term, triple.Z))
+            grid = 1.0 + term.excess(self.columns, self.grid, self.grid)
+            prior += term.variance * grid * (W @ self.across(term, self.X) @ W.T)
+        return prior - triple.explained_between(Q)
+
+
+def average_surface(
+    triple: ProductTriple, columns: tuple[Sequence[int], Sequence[int]], grids: Sequence[np.ndarray], X: np.ndarray
+) -> np.ndarray:
+    """The mean with two units set to values, averaged over the rows, (g, h)."""
+    both = Sections(triple, [*columns[0], *columns[1]], X[:0, : len(columns[0]) + len(columns[1])], X)
+    total = np.full((len(grids[0]), len(grids[1])), triple.level)
+    for term in triple.terms:
+        weights = term.variance * triple.weights * both.across(term, triple.Z).mean(axis=0)
+        first, second = (
+            1.0 + term.excess(own, grid, triple.Z[:, list(own)]) for own, grid in zip(columns, grids, strict=True)
+        )
+        total += (first * weights) @ second.T
+    return total

@@ -18,11 +18,10 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.arrays import like, to_numpy
 from gpsift.decomposition.margins import Margin
+from gpsift.decomposition.triple import ProductTriple
 from gpsift.kernels.products import ProductTerm
-from gpsift.posterior import Posterior
-from gpsift.reference import MissingCapability, PlacedPosterior
+from gpsift.reference import PlacedPosterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,77 +94,42 @@ class ProductTermOfUnits:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """A posterior whose kernel is a sum of products, seen through units and their margins.
+    """A triple seen through units and their margins.
 
     Units that the model does not depend on are not among them: `varying` numbers those that are.
     """
 
-    posterior: Posterior
+    triple: ProductTriple
     varying: tuple[int, ...]
-    columns: tuple[tuple[int, ...], ...]
-    margins: tuple[Margin, ...]  # in the units of the model
-    terms: tuple[ProductTermOfUnits, ...]  # those that vary
-    constant_var: float
+    terms: tuple[ProductTermOfUnits, ...]
 
     @classmethod
     def of(cls, placed: PlacedPosterior, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin]) -> Self:
         """Of units with the given columns of the user's table."""
-        posterior = placed.posterior
-        terms = posterior.kernel.product_terms(placed.columns.size)
-        if terms is None:
-            raise MissingCapability(f"A kernel such as {posterior.kernel.title} is no sum of products over features.")
-        moving = tuple(term for term in terms if np.isfinite(term.lengthscale).any())
+        triple = ProductTriple.of(placed.posterior)
         seen = [_seen(placed, unit, margin) for unit, margin in zip(columns, margins, strict=True)]
         varying = tuple(
             number
             for number, (own, margin) in enumerate(seen)
-            if any(term.varies_with(own) for term in moving) and np.ptp(margin.nodes, axis=0).any()
+            if any(term.varies_with(own) for term in triple.terms) and np.ptp(margin.nodes, axis=0).any()
         )
         units, there = tuple(seen[number][0] for number in varying), tuple(seen[number][1] for number in varying)
-        Z = to_numpy(posterior.Z)
-        constant = sum(term.variance for term in terms if not np.isfinite(term.lengthscale).any())
-        return cls(posterior, varying, units, there, tuple(_over(term, units, there, Z) for term in moving), constant)
+        return cls(triple, varying, tuple(_over(term, units, there, triple.Z) for term in triple.terms))
 
-    @cached_property
-    def Z(self) -> np.ndarray:
-        """The support points."""
-        return to_numpy(self.posterior.Z)
-
-    @cached_property
+    @property
     def weights(self) -> np.ndarray:
         """Of the support points."""
-        return to_numpy(self.posterior.weights)
-
-    @cached_property
-    def M(self) -> np.ndarray:
-        """The matrix of the triple."""
-        return np.sum([to_numpy(factor.matrix()) for factor in self.posterior.factors], axis=0)
+        return self.triple.weights
 
     @property
     def average(self) -> float:
         """The mean of the function over all margins."""
-        level = sum(term.variance * term.level for term in self.terms)
-        return float(self.weights @ (level + self.constant_var * np.ones(len(self.weights))))
-
-    def explained(self, Q: np.ndarray) -> np.ndarray:
-        """q M q^T of each row of Q (n, m)."""
-        return sum(sign * np.sum(root * root, axis=0) for sign, root in self._roots(Q))
-
-    def explained_between(self, Q: np.ndarray) -> np.ndarray:
-        """Q M Q^T, (n, n)."""
-        return sum(sign * (root.T @ root) for sign, root in self._roots(Q))
-
-    def _roots(self, Q: np.ndarray) -> list[tuple[float, np.ndarray]]:
-        """Signs and R Q^T of the factors of M, which keep digits that M itself has lost."""
-        B = like(self.posterior.weights, Q).T
-        return [(factor.sign, to_numpy(factor.root(B))) for factor in self.posterior.factors]
+        return self.triple.level + sum(float(term.variance * (self.weights @ term.level)) for term in self.terms)
 
 
 def _seen(placed: PlacedPosterior, unit: tuple[int, ...], margin: Margin) -> tuple[tuple[int, ...], Margin]:
     """Which columns of the posterior a unit has, and its margin as the posterior sees it."""
-    own = tuple(int(k) for k in np.flatnonzero(np.isin(placed.columns, unit)))
-    places = [unit.index(int(placed.columns[k])) for k in own]
-    nodes = (margin.nodes[:, places] - placed.x_center[list(own)]) / placed.x_scale[list(own)]
+    own, nodes = placed.inputs_of(unit, margin.nodes)
     return own, Margin(nodes, margin.weights)
 
 

@@ -40,10 +40,10 @@ def shapley_values(products: Products, X: np.ndarray) -> ShapleyValues:
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
     for rows in _blocks(n, p, len(products.weights)) if p else ():
-        sections = reduce(add, (term.variance * _sections(term, products.Z, X[rows]) for term in products.terms))
+        sections = reduce(add, (term.variance * _sections(term, products.triple.Z, X[rows]) for term in products.terms))
         prior = reduce(add, (term.variance * _prior(term, X[rows]) for term in products.terms))
         mean[rows] = (sections @ products.weights).T
-        explained = products.explained(sections.reshape(-1, sections.shape[2]))
+        explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
     return ShapleyValues(mean, np.maximum(var, 0.0))
 

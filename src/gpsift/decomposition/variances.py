@@ -148,7 +148,7 @@ def _block(
     if is_own:
         times[:, : D.shape[1]] *= 0.5
     w = products.weights
-    open_weights = times * products.M[rows, columns] if with_open else None
+    open_weights = times * products.triple.M[rows, columns] if with_open else None
     return Block(D, A, _without_zeros(B), times * np.outer(w[rows], w[columns]), open_weights)
 
 

@@ -1,6 +1,7 @@
 """Answers: frozen records that print themselves, become data frames and draw themselves. One file a record."""
 
 from gpsift.results.discoveries import Discoveries
+from gpsift.results.interactions import Interactions, Surface
 from gpsift.results.path import Path
 from gpsift.results.prediction import Prediction
 from gpsift.results.projection import Projection, ProjectionPath
@@ -8,10 +9,12 @@ from gpsift.results.quality import Quality, SampledQuality
 from gpsift.results.ranking import Ranking
 from gpsift.results.stability import Stability
 from gpsift.results.suggestion import Baseline, Suggestion, Verdict
+from gpsift.results.variance_shares import VarianceShares
 
 __all__ = [
     "Baseline",
     "Discoveries",
+    "Interactions",
     "Path",
     "Prediction",
     "Projection",
@@ -21,5 +24,7 @@ __all__ = [
     "SampledQuality",
     "Stability",
     "Suggestion",
+    "Surface",
+    "VarianceShares",
     "Verdict",
 ]
