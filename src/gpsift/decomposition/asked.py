@@ -36,7 +36,7 @@ class Asked:
         groups: Mapping[str, Sequence[str | int]] | None = None,
         categorical: Iterable[str | int] | None = None,
     ) -> Self:
-        """From the arguments of a verb; rows are by default those of the fit, or a sample of those that are elsewhere."""
+        """From the arguments of a verb; by default the rows are those of the fit, or a sample of those elsewhere."""
         reference = as_reference(model)
         inputs = reference.inputs
         if X is None:

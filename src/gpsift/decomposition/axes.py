@@ -38,8 +38,10 @@ def axis_of(unit: int, units: ScoredUnits, X: np.ndarray, names: Sequence[str], 
         return None
     x = X[:, units.columns[unit][0]]
     distinct = np.unique(x)
-    few = len(distinct) <= FEW_VALUES
-    return Axis((distinct if few else np.linspace(*np.quantile(x, RANGE), n_values))[:, None])
+    if len(distinct) <= FEW_VALUES:
+        return Axis(distinct[:, None])
+    low, high = np.quantile(x, RANGE)
+    return Axis(np.linspace(low, high, n_values)[:, None])
 
 
 def level_labels(levels: Levels, name: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class Sections:
 
     def across(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
         """That of all other columns between the rows and other rows, (n, m)."""
-        others = np.delete(np.arange(self.X.shape[1]), list(self.columns))
+        others = np.delete(np.arange(self.X.shape[1]), list(self.columns)).tolist()
         return 1.0 + term.excess(others, self.X[:, others], Z[:, others])
 
     def means(self) -> np.ndarray:

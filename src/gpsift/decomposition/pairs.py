@@ -82,7 +82,7 @@ def interactions(
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [variances_of(each, asked.X, asked.units, there, open_pairs=True) for each in asked.members]
         decided = np.mean([each.pairs for each in found], axis=0)
-        undecided = np.mean([each.open_pairs for each in found], axis=0)
+        undecided = np.mean([each.open_pairs for each in found if each.open_pairs is not None], axis=0)
         variance = float(np.mean([each.shapley.sum() for each in found]))
         strongest = _strongest(decided)
         rows = _looked_at(asked)
@@ -110,7 +110,7 @@ def _read_pair(pair: Any, asked: Asked) -> tuple[int, int]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
     numbers = [names.index(each) if each in names else each for each in pair]
-    known = [each for each in numbers if isinstance(each, int | np.integer) and 0 <= each < len(names)]
+    known = [int(each) for each in numbers if isinstance(each, int | np.integer) and 0 <= each < len(names)]
     if len(set(known)) < 2:
         raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
     return min(known), max(known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +37,9 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
             continue
         ax.barh(0, width, left=left, color=colour, edgecolor="white", label=f"{name} {width:.0%}")
         if width >= LEAST_NAMED:
-            ax.text(left + width / 2, 0, f"{width:.0%}", ha="center", va="center", fontsize="small", color="black")
+            ax.text(
+                left + width / 2, 0, f"{width:.0%}", ha="center", va="center", fontsize="small", color=_ink_on(colour)
+            )
         left += width
     ax.set_xlim(0, 1)
     ax.set_yticks([])
@@ -45,6 +47,14 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
     ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
+
+
+def _ink_on(colour: Any) -> str:
+    """Of words on a colour: white on dark ones."""
+    import matplotlib as mpl
+
+    red, green, blue = mpl.colors.to_rgb(colour)
+    return "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else INK
 
 
 def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
@@ -80,7 +90,9 @@ def pair_surface(found: Interactions, surface: Surface, *, ax: Axes | None = Non
     """The average prediction with two features set, contours, and the rows where they are."""
     ax = new_axes(5.6, 4.6) if ax is None else ax
     filled = ax.contourf(surface.x, surface.y, surface.mean.T, levels=14, cmap="viridis")
-    lines = ax.contour(surface.x, surface.y, surface.mean.T, levels=filled.levels[::2], colors="white", linewidths=0.6)
+    lines = ax.contour(
+        surface.x, surface.y, surface.mean.T, levels=np.asarray(filled.levels)[::2], colors="white", linewidths=0.6
+    )
     ax.clabel(lines, fontsize="x-small")
     if surface.x_rows is not None and surface.y_rows is not None:
         ax.scatter(surface.x_rows, surface.y_rows, s=6, color="black", alpha=0.45, linewidths=0)

@@ -112,9 +112,8 @@ class VarianceShares(Savable):
     @property
     def told(self) -> str:
         """The answer in a sentence or two."""
-        noise = (
-            "" if self.noise_share is None else f" Noise is {self.noise_share:.0%} of the variance of an observation."
-        )
+        share = self.noise_share
+        noise = "" if share is None else f" Noise is {share:.0%} of the variance of an observation."
         if not self.variance > 0:
             return f"The function does not vary.{noise}"
         return f"Of the variance of the function {self.interacting:.0%} is what features do only together.{noise}"
