@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
+from gpsift.decomposition.average import effects
+from gpsift.decomposition.explain import explain
 from gpsift.decomposition.pairs import interactions
 from gpsift.decomposition.shares import variance_shares
 from gpsift.discovery.discover import discover
@@ -26,7 +28,9 @@ from gpsift.numeric import NumericReference
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.results import (
+    Attribution,
     Discoveries,
+    Effects,
     Interactions,
     Path,
     Prediction,
@@ -68,11 +72,13 @@ __all__ = [
     "SAAS",
     "VAR",
     "Analysis",
+    "Attribution",
     "Backward",
     "Constant",
     "Derivative",
     "Discoveries",
     "DrawnGP",
+    "Effects",
     "Features",
     "FittedGP",
     "Fixed",
@@ -120,6 +126,8 @@ __all__ = [
     "as_reference",
     "datasets",
     "discover",
+    "effects",
+    "explain",
     "forward_projection",
     "importance",
     "interactions",

@@ -90,6 +90,10 @@ class Response(ABC):
         """The first of `hessians`, of the mean, (n, p, p)."""
         return self.hessians()[0]
 
+    def mean_slope(self) -> np.ndarray:
+        """How fast the mean of an observation grows with the latent mean, (n,), where the model has one."""
+        raise MissingCapability(f"{type(self).__name__} does not offer the slope of its mean along a latent one.")
+
     def placed_posterior(self) -> PlacedPosterior:
         """The latent posterior as support points, weights and a matrix, where the model has that form."""
         raise MissingCapability(f"{type(self).__name__} does not offer its latent posterior as a triple.")

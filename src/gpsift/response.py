@@ -21,6 +21,10 @@ from gpsift.reference import PlacedPosterior, Response
 Predictive = Callable[[np.ndarray, np.ndarray], Family]
 
 
+# Of the latent mean, in its standard deviations: the error of a slope goes with its square, rounding with its inverse.
+MEAN_STEP = 1e-4
+
+
 @dataclass(frozen=True, eq=False)
 class GPResponse(Response):
     """Predictions of a latent posterior at n points and their derivatives.
@@ -88,6 +92,12 @@ class GPResponse(Response):
     def mean_hessian(self) -> np.ndarray:
         x_scale = np.multiply.outer(self.x_scale, self.x_scale)
         return to_numpy(self.latent.mean_hessian) * (self.y_scale / x_scale)
+
+    def mean_slope(self) -> np.ndarray:
+        mean, var = self.latent_mean, self.latent_var
+        step = MEAN_STEP * np.sqrt(self.y_scale**2 + var)
+        up, down = (self.predictive(moved, var).mean for moved in (mean + step, mean - step))
+        return (up - down) / (2.0 * step)
 
     def placed_posterior(self) -> PlacedPosterior:
         posterior = self.latent.posterior

@@ -4,7 +4,7 @@ import numpy as np
 from effect_cases import five
 from numpy.testing import assert_allclose
 
-from gpsift.decomposition.curves import Sections, average_surface
+from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.triple import ProductTriple
 
 TOLERANCE = 1e-10
@@ -20,7 +20,7 @@ def moved_rows(Z, j):
 
 def sections(j):
     gp = five()
-    return Sections(ProductTriple.of(gp.posterior), [j], GRID[:, None], gp.posterior.Z)
+    return Sections(RowsOfCurves(ProductTriple.of(gp.posterior), gp.posterior.Z), [j], GRID[:, None])
 
 
 def test_means_match_every_row_set_to_every_value():
@@ -44,7 +44,7 @@ def test_covariance_matches_the_joint_posterior_of_all_copies():
 def test_surface_matches_every_row_set_to_both_values():
     gp = five()
     Z, others = gp.posterior.Z, np.array([-1.0, 0.5])
-    ours = average_surface(ProductTriple.of(gp.posterior), ([1], [3]), [GRID[:, None], others[:, None]], Z)
+    ours = sections(1).surface([3], others[:, None])
     for row, first in enumerate(GRID):
         for column, second in enumerate(others):
             moved = Z.copy()

@@ -183,6 +183,9 @@ class ColumnMappedResponse(Response):
     def mean_hessian(self) -> np.ndarray:
         return self._pulled_back_twice(self._inner.mean_hessian())
 
+    def mean_slope(self) -> np.ndarray:
+        return self._inner.mean_slope()
+
     def placed_posterior(self) -> PlacedPosterior:
         inner, seen = self._inner.placed_posterior(), self._map
         inner_map = ColumnMap(inner.columns, inner.x_center, inner.x_scale, seen.columns.size)

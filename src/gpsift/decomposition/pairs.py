@@ -18,7 +18,7 @@ import numpy as np
 
 from gpsift.decomposition.asked import Asked, placed_posterior
 from gpsift.decomposition.axes import axis_of
-from gpsift.decomposition.curves import average_surface
+from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import Margins, read_margins
 from gpsift.decomposition.shares import variances_of
 from gpsift.decomposition.triple import ProductTriple
@@ -185,5 +185,5 @@ def _mean_surface(
 ) -> np.ndarray:
     placed = placed_posterior(model, asked.X)
     (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
-    values = average_surface(ProductTriple.of(placed.posterior), (first, second), (x, y), placed.inputs(asked.X))
-    return placed.y_center + placed.y_scale * values
+    rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(asked.X))
+    return placed.y_center + placed.y_scale * Sections(rows, first, x).surface(second, y)

@@ -28,14 +28,14 @@ from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 BLOCK_DOUBLES = 2**20
 
 
-class ShapleyValues(NamedTuple):
+class ValuesAndVariances(NamedTuple):
     """Posterior means and variances, (n, p) each, in the units of the model."""
 
     mean: np.ndarray
     var: np.ndarray
 
 
-def shapley_values(products: Products, X: np.ndarray) -> ShapleyValues:
+def shapley_values(products: Products, X: np.ndarray) -> ValuesAndVariances:
     """Of the units at the rows of X, which holds all columns as the model sees them."""
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
@@ -45,7 +45,7 @@ def shapley_values(products: Products, X: np.ndarray) -> ShapleyValues:
         mean[rows] = (sections @ products.weights).T
         explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
-    return ShapleyValues(mean, np.maximum(var, 0.0))
+    return ValuesAndVariances(mean, np.maximum(var, 0.0))
 
 
 def _blocks(n: int, p: int, m: int) -> Iterator[slice]:

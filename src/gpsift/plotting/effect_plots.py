@@ -1,4 +1,4 @@
-"""Pictures of the shape of an effect: shares of variance, pairs."""
+"""Pictures of the shape of an effect: curves, pairs, shares of variance, a row taken apart."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.plotting.plots import INK, new_axes, short
+from gpsift.plotting.plots import BLUE, INK, ORANGE, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from gpsift.results import Interactions, Surface, VarianceShares
+    from gpsift.results import Attribution, Curve, Effects, Interactions, Surface, VarianceShares
 
 # Features with a part of the bar of their own, at most, and the smallest share that is written into its part.
 MOST_PARTS = 9
@@ -19,6 +20,9 @@ LEAST_NAMED = 0.06
 NOISE = "0.85"
 # Features in a matrix of pairs, at most.
 MOST_IN_MATRIX = 20
+# Panels of curves, and bars of a row, at most.
+MOST_PANELS = 12
+MOST_BARS = 12
 
 
 def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
@@ -105,4 +109,64 @@ def pair_surface(found: Interactions, surface: Surface, *, ax: Axes | None = Non
     ax.set_xlabel(short(surface.names[0]))
     ax.set_ylabel(short(surface.names[1]))
     ax.figure.colorbar(filled, ax=ax, label=f"{found.mean_of}, average over rows")
+    return ax
+
+
+def curve_panels(effects: Effects) -> Figure:
+    """A panel for each of the first features, all on one axis."""
+    import matplotlib.pyplot as plt
+
+    shown = effects.curves[:MOST_PANELS]
+    columns = max(1, min(3, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(3.2 * columns, 2.7 * rows), sharey=True, squeeze=False, layout="constrained"
+    )
+    for place, curve in zip(axes.flat, shown, strict=False):
+        (_draw_levels if curve.labels else _draw_curve)(place, curve)
+        place.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+        place.set_xlabel(short(curve.name))
+        place.spines[["top", "right"]].set_visible(False)
+    for place in axes.flat[len(shown) :]:
+        place.set_visible(False)
+    figure.supylabel(f"{effects.mean_of}\nless its average", fontsize="small")
+    return figure
+
+
+def _draw_curve(ax: Axes, curve: Curve) -> None:
+    ax.plot(curve.x, curve.individual.T, color="0.6", linewidth=0.5, alpha=0.5)
+    ax.fill_between(curve.x, *curve.band.T, color=BLUE, alpha=0.25, linewidth=0)
+    ax.plot(curve.x, curve.mean, ":", color=BLUE, linewidth=1.2)
+    ax.plot(curve.x, np.where(curve.support >= 0.5, curve.mean, np.nan), color=BLUE, linewidth=1.8)
+    low, high = curve.x[0], curve.x[-1]
+    inside = curve.rug[(curve.rug >= low) & (curve.rug <= high)]
+    ax.plot(inside, np.zeros(len(inside)), "|", color=INK, markersize=5, alpha=0.3, transform=ax.get_xaxis_transform())
+
+
+def _draw_levels(ax: Axes, curve: Curve) -> None:
+    jitter = np.linspace(-0.15, 0.15, max(1, len(curve.individual)))
+    for level, place in enumerate(curve.x):
+        ax.plot(place + jitter, curve.individual[:, level], ".", color="0.6", markersize=2, alpha=0.6)
+    low, high = curve.band.T
+    ax.vlines(curve.x, low, high, color=BLUE, linewidth=2)
+    ax.plot(curve.x, curve.mean, "o", color=BLUE, markersize=5)
+    turned = sum(map(len, curve.labels)) > 20
+    ax.set_xticks(curve.x, [short(label) for label in curve.labels], rotation=90 if turned else 0)
+    ax.margins(x=0.15)
+
+
+def row_taken_apart(found: Attribution, row: int, *, ax: Axes | None = None) -> Axes:
+    """Bars of what each feature adds to a prediction, with one standard deviation."""
+    values, sd = found.values[row], found.sd[row]
+    shown = np.argsort(-np.abs(values), kind="stable")[:MOST_BARS]
+    places = np.arange(len(shown))
+    ax = new_axes(6.4, 1.4 + 0.3 * len(shown)) if ax is None else ax
+    colours = [BLUE if values[j] >= 0 else ORANGE for j in shown]
+    ax.barh(places, values[shown], xerr=sd[shown], color=colours, ecolor=INK, error_kw={"linewidth": 1})
+    ax.set_yticks(places, [f"{short(found.names[j])} = {found.points[row, j]:.4g}" for j in shown])
+    ax.invert_yaxis()
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    ax.set_xlabel(f"adds to {found.mean_of}")
+    ax.set_title(f"average {found.average:.4g}, prediction {found.prediction[row]:.4g}", fontsize="medium")
+    ax.spines[["top", "right"]].set_visible(False)
     return ax

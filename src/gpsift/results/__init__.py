@@ -1,6 +1,8 @@
 """Answers: frozen records that print themselves, become data frames and draw themselves. One file a record."""
 
+from gpsift.results.attribution import Attribution
 from gpsift.results.discoveries import Discoveries
+from gpsift.results.effects import Curve, Effects
 from gpsift.results.interactions import Interactions, Surface
 from gpsift.results.path import Path
 from gpsift.results.prediction import Prediction
@@ -12,8 +14,11 @@ from gpsift.results.suggestion import Baseline, Suggestion, Verdict
 from gpsift.results.variance_shares import VarianceShares
 
 __all__ = [
+    "Attribution",
     "Baseline",
+    "Curve",
     "Discoveries",
+    "Effects",
     "Interactions",
     "Path",
     "Prediction",
