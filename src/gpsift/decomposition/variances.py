@@ -102,7 +102,8 @@ def _first(products: Products) -> np.ndarray:
 def _pair_products(ratio: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """sum over support points of weights ratio_i ratio_j, (p, p)."""
     flat = ratio.reshape(len(ratio), -1)
-    return (flat * weights.ravel()) @ flat.T
+    found = (flat * weights.ravel()) @ flat.T
+    return 0.5 * (found + found.T)  # equal but for the last digit
 
 
 def _shapley(block: Block) -> np.ndarray:

@@ -90,7 +90,6 @@ class Attribution(Savable):
             base_values=np.full(len(self.values), self.average),
             data=self.points.copy(),
             feature_names=list(self.names),
-            output_names=[self.mean_of],
         )
 
     def plot(self, row: int = 0, *, ax: Axes | None = None) -> Axes:
