@@ -107,6 +107,12 @@ def cases():
             X, y, gs.KL(), model=gs.GP(hyper=gs.ML2(starts=1)), n_splits=2, train_size=0.8, work=gs.Work(progress=False)
         ),
         gs.discover(X, y, gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1)), folds=2, work=gs.Work(progress=False)),
+        gs.effects(gp, X),
+        gs.effects(gp, X).curves[0],
+        gs.interactions(gp),
+        gs.interactions(gp).surfaces[0],
+        gs.variance_shares(drawn()),
+        gs.explain(gp, X[:4]),
         gs.project(gp, ["x3", "x1"]),
         gs.forward_projection(gp, max_size=1),
         gp.predict(X),

@@ -5,7 +5,7 @@ seen beside E V - V, by how much the posterior expects it to be larger: a model 
 expects much of what they might do together. Their ratio is the evidence for the pair.
 
 Where in the data two features act together is seen from the second derivative of the mean along both, per standard
-deviation of each, over the standard deviation of the prediction (R-sens2 for the mean; Sebenius et al. 2022).
+deviation of each, over the standard deviation of the prediction (R-sens2 of the mean; Paananen et al. 2021).
 """
 
 from __future__ import annotations
