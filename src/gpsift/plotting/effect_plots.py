@@ -48,7 +48,7 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0, 1)
     ax.set_yticks([])
     ax.set_xlabel("share of the variance of an observation" if shares.noise_share is not None else "share of variance")
-    ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
 
