@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
+from gpsift.decomposition.average import effects
+from gpsift.decomposition.explain import explain
+from gpsift.decomposition.pairs import interactions
+from gpsift.decomposition.shares import variance_shares
 from gpsift.discovery.discover import discover
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.hyper import SAAS, OnLogScale, Sift
@@ -24,7 +28,21 @@ from gpsift.numeric import NumericReference
 from gpsift.planning.power import power
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
-from gpsift.results import Discoveries, Path, Power, Prediction, Projection, Quality, Ranking, Stability, Suggestion
+from gpsift.results import (
+    Attribution,
+    Discoveries,
+    Effects,
+    Interactions,
+    Path,
+    Power,
+    Prediction,
+    Projection,
+    Quality,
+    Ranking,
+    Stability,
+    Suggestion,
+    VarianceShares,
+)
 from gpsift.selection.forward import forward_projection
 from gpsift.selection.held_out import Folds, HeldOut, LeaveOneOut, TestSet
 from gpsift.selection.orders import Backward, ForwardProjection, Order, Ranked
@@ -56,11 +74,13 @@ __all__ = [
     "SAAS",
     "VAR",
     "Analysis",
+    "Attribution",
     "Backward",
     "Constant",
     "Derivative",
     "Discoveries",
     "DrawnGP",
+    "Effects",
     "Features",
     "FittedGP",
     "Fixed",
@@ -74,6 +94,7 @@ __all__ = [
     "HalfT",
     "HeldOut",
     "Inputs",
+    "Interactions",
     "InverseGamma",
     "LeaveOneOut",
     "Linear",
@@ -101,14 +122,18 @@ __all__ = [
     "Stability",
     "Suggestion",
     "TestSet",
+    "VarianceShares",
     "Work",
     "__version__",
     "analyse",
     "as_reference",
     "datasets",
     "discover",
+    "effects",
+    "explain",
     "forward_projection",
     "importance",
+    "interactions",
     "kernels",
     "likelihoods",
     "load",
@@ -120,6 +145,7 @@ __all__ = [
     "search",
     "stability",
     "suggest_size",
+    "variance_shares",
 ]
 
 

@@ -10,16 +10,52 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from gpsift.families import Family
 from gpsift.inputs import Inputs, Points
+from gpsift.posterior import Posterior
 
 
 class MissingCapability(TypeError):
     """A measure needs something that this model does not offer."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPosterior:
+    """A latent posterior, and the user's units.
+
+    It sees columns of the user's table as (x - x_center) / x_scale, and the user its function f as
+    y_center + y_scale f.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    columns : array (k,) of int
+        Which of the user's columns each of the posterior's is.
+    x_center, x_scale : arrays (k,)
+    y_center, y_scale : float
+    """
+
+    posterior: Posterior
+    columns: np.ndarray
+    x_center: np.ndarray
+    x_scale: np.ndarray
+    y_center: float
+    y_scale: float
+
+    def inputs(self, X: np.ndarray) -> np.ndarray:
+        """What the posterior sees of rows in the user's units."""
+        return (X[:, self.columns] - self.x_center) / self.x_scale
+
+    def inputs_of(self, unit: Sequence[int], values: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
+        """The posterior's columns that are among some of the user's, and what it sees of values of these, (q, k)."""
+        own = [k for k, column in enumerate(self.columns.tolist()) if column in unit]
+        places = [list(unit).index(self.columns[k]) for k in own]
+        return tuple(own), (values[:, places] - self.x_center[own]) / self.x_scale[own]
 
 
 class Response(ABC):
@@ -49,6 +85,18 @@ class Response(ABC):
     def hessians(self) -> tuple[np.ndarray, ...]:
         """Second derivatives of the distribution's parameters, (n, p, p) each, where the model has them."""
         raise MissingCapability(f"{type(self).__name__} does not offer second derivatives.")
+
+    def mean_hessian(self) -> np.ndarray:
+        """The first of `hessians`, of the mean, (n, p, p)."""
+        return self.hessians()[0]
+
+    def mean_slope(self) -> np.ndarray:
+        """How fast the mean of an observation grows with the latent mean, (n,), where the model has one."""
+        raise MissingCapability(f"{type(self).__name__} does not offer the slope of its mean along a latent one.")
+
+    def placed_posterior(self) -> PlacedPosterior:
+        """The latent posterior as support points, weights and a matrix, where the model has that form."""
+        raise MissingCapability(f"{type(self).__name__} does not offer its latent posterior as a triple.")
 
     @property
     def on_device(self) -> Self:

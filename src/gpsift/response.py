@@ -14,11 +14,15 @@ import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.families import Family, Gaussian
-from gpsift.posterior import LatentAt, LatentAtSupport
-from gpsift.reference import Response
+from gpsift.posterior import LatentAt, LatentAtSupport, Posterior
+from gpsift.reference import PlacedPosterior, Response
 
 # From latent mean and variance, in the user's units, to the distribution of a new observation.
 Predictive = Callable[[np.ndarray, np.ndarray], Family]
+
+
+# Of the latent mean, in its standard deviations: the error of a slope goes with its square, rounding with its inverse.
+MEAN_STEP = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +86,25 @@ class GPResponse(Response):
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of mean and variance, (n, p, p) each."""
-        y_scale, x_scale = self.y_scale, np.multiply.outer(self.x_scale, self.x_scale)
-        latent = self.latent
-        return (
-            to_numpy(latent.mean_hessian) * (y_scale / x_scale),
-            to_numpy(latent.var_hessian) * (y_scale**2 / x_scale),
-        )
+        x_scale = np.multiply.outer(self.x_scale, self.x_scale)
+        return self.mean_hessian(), to_numpy(self.latent.var_hessian) * (self.y_scale**2 / x_scale)
+
+    def mean_hessian(self) -> np.ndarray:
+        x_scale = np.multiply.outer(self.x_scale, self.x_scale)
+        return to_numpy(self.latent.mean_hessian) * (self.y_scale / x_scale)
+
+    def mean_slope(self) -> np.ndarray:
+        mean, var = self.latent_mean, self.latent_var
+        step = MEAN_STEP * np.sqrt(self.y_scale**2 + var)
+        up, down = (self.predictive(moved, var).mean for moved in (mean + step, mean - step))
+        return (up - down) / (2.0 * step)
+
+    def placed_posterior(self) -> PlacedPosterior:
+        posterior = self.latent.posterior
+        if not isinstance(posterior, Posterior):
+            return super().placed_posterior()
+        columns = np.arange(self.x_center.size)
+        return PlacedPosterior(posterior, columns, self.x_center, self.x_scale, self.y_center, self.y_scale)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
         mean_change, var_change = self.latent.step(j, delta / self.x_scale[j])

@@ -17,7 +17,7 @@ from gpsift.drawn import MadeWhenAsked
 from gpsift.families import Family
 from gpsift.inputs import Inputs, Points
 from gpsift.numeric import Numeric
-from gpsift.reference import Reference, Response
+from gpsift.reference import PlacedPosterior, Reference, Response
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -178,8 +178,19 @@ class ColumnMappedResponse(Response):
         return self._inner.latent_mean
 
     def hessians(self) -> tuple[np.ndarray, ...]:
-        rows = (self._pulled_back(hessian) for hessian in self._inner.hessians())
-        return tuple(np.swapaxes(self._pulled_back(np.swapaxes(row, -1, -2)), -1, -2) for row in rows)
+        return tuple(map(self._pulled_back_twice, self._inner.hessians()))
+
+    def mean_hessian(self) -> np.ndarray:
+        return self._pulled_back_twice(self._inner.mean_hessian())
+
+    def mean_slope(self) -> np.ndarray:
+        return self._inner.mean_slope()
+
+    def placed_posterior(self) -> PlacedPosterior:
+        inner, seen = self._inner.placed_posterior(), self._map
+        inner_map = ColumnMap(inner.columns, inner.x_center, inner.x_scale, seen.columns.size)
+        mapped = seen.then(inner_map)
+        return replace(inner, columns=mapped.columns, x_center=mapped.center, x_scale=mapped.scale)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
         k = self._map.position(j)
@@ -192,6 +203,10 @@ class ColumnMappedResponse(Response):
         if k is None:
             return np.zeros((base.size, offset.size))
         return self._inner.section(k, (base - self._map.center[k]) / self._map.scale[k], offset / self._map.scale[k])
+
+    def _pulled_back_twice(self, hessian: np.ndarray) -> np.ndarray:
+        rows = self._pulled_back(hessian)
+        return np.swapaxes(self._pulled_back(np.swapaxes(rows, -1, -2)), -1, -2)
 
     def _pulled_back(self, gradient: np.ndarray) -> np.ndarray:
         pulled = np.zeros((*gradient.shape[:-1], self._map.n_inputs))

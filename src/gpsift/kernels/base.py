@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gpsift.arrays import Array, namespace
+from gpsift.kernels.products import ProductTerm
 
 
 class Pairs(ABC):
@@ -104,6 +105,10 @@ class Kernel(ABC):
     def switches_features(self) -> bool:
         """Whether every feature has values of its own, by which it can be switched off alone."""
         return True
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        """Products of functions of one feature each, of which it is the sum; None where it has no such form."""
+        return None
 
     @abstractmethod
     def between(self, X: Array, Z: Array) -> Pairs:
@@ -266,6 +271,11 @@ class Sum(Kernel):
     @property
     def switches_features(self) -> bool:
         return all(term.switches_features for term in self.terms)
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        parts = [term.product_terms(n_features) for term in self.terms]
+        known = [part for part in parts if part is not None]
+        return tuple(term for part in known for term in part) if len(known) == len(parts) else None
 
     def between(self, X: Array, Z: Array) -> Pairs:
         return SumPairs([term.between(X, Z) for term in self.terms])

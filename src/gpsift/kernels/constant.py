@@ -9,6 +9,7 @@ import numpy as np
 
 from gpsift.arrays import Array, namespace
 from gpsift.kernels.base import Pairs, Stationary
+from gpsift.kernels.products import ProductTerm
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,9 @@ class Constant(Stationary):
     @property
     def lengthscales(self) -> list[np.ndarray]:
         return []
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...]:
+        return (ProductTerm(self.constant_var, np.full(n_features, np.inf)),)
 
     def between(self, X: Array, Z: Array) -> Pairs:
         return ConstantPairs(self, X, Z)

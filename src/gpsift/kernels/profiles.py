@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift.arrays import Array, like, namespace
+from gpsift.kernels.products import ProductTerm
 from gpsift.kernels.radial import Radial, RadialPairs
 
 # Beyond this many Chebyshev terms, or one for this many rows, the expansion of the moved sums costs more than the
@@ -34,6 +35,9 @@ class SquaredExponential(Radial):
 
     def curvature(self, s: Array, K: Array) -> Array:
         return 0.25 * K
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...]:
+        return (ProductTerm(self.signal_var, np.broadcast_to(self.lengthscale, (n_features,))),)
 
     def difference(self, s: Array, h: Array, K: Array) -> Array:
         return K * namespace(s).expm1(-0.5 * h)

@@ -40,6 +40,11 @@ class ScoredUnits:
             categories = read_categories(categorical, names, columns, inputs.names)
         return cls(names, columns, {k: training_levels(inputs, columns[k], names[k]) for k in categories})
 
+    def only(self, unit: int) -> ScoredUnits:
+        """One of the units alone."""
+        levels = {0: self.levels[unit]} if unit in self.levels else {}
+        return ScoredUnits((self.names[unit],), (self.columns[unit],), levels)
+
     @property
     def n_levels(self) -> Mapping[str, int]:
         """Number of levels of each category."""

@@ -1,6 +1,9 @@
 """Answers: frozen records that print themselves, become data frames and draw themselves. One file a record."""
 
+from gpsift.results.attribution import Attribution
 from gpsift.results.discoveries import Discoveries
+from gpsift.results.effects import Curve, Effects
+from gpsift.results.interactions import Interactions, Surface
 from gpsift.results.path import Path
 from gpsift.results.power import Power
 from gpsift.results.prediction import Prediction
@@ -9,10 +12,15 @@ from gpsift.results.quality import Quality, SampledQuality
 from gpsift.results.ranking import Ranking
 from gpsift.results.stability import Stability
 from gpsift.results.suggestion import Baseline, Suggestion, Verdict
+from gpsift.results.variance_shares import VarianceShares
 
 __all__ = [
+    "Attribution",
     "Baseline",
+    "Curve",
     "Discoveries",
+    "Effects",
+    "Interactions",
     "Path",
     "Power",
     "Prediction",
@@ -23,5 +31,7 @@ __all__ = [
     "SampledQuality",
     "Stability",
     "Suggestion",
+    "Surface",
+    "VarianceShares",
     "Verdict",
 ]

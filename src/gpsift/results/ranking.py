@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.optional import optional_library
 from gpsift.savable import Savable, kept_fields, not_kept
 from gpsift.words import NOT_USED, others_not_used
 
@@ -259,7 +259,7 @@ class Ranking(Savable):
 
         They are no Shapley values: relevances are not negative and do not add up to the prediction.
         """
-        shap = _import("shap", "Explanations")
+        shap = optional_library("shap", "Explanations")
         if self.pointwise is None:
             raise ValueError(f"{self.measure} has no pointwise scores that shap could plot; use KL() or VAR().")
         return shap.Explanation(
@@ -273,7 +273,7 @@ class Ranking(Savable):
     def to_arviz(self) -> Any:
         """The scores of all draws as ArviZ's InferenceData: `relevance` and `rank` by draw and feature."""
         draws = self._known_draws()
-        arviz = _import("arviz", "Records of draws")
+        arviz = optional_library("arviz", "Records of draws")
         ranks = np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1
         return arviz.from_dict(
             posterior={"relevance": draws[None], "rank": ranks[None]},
@@ -324,12 +324,3 @@ class Ranking(Savable):
         caption = escape(f"{self.measure}, {self.units}")
         head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
         return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _import(library: str, purpose: str) -> Any:
-    try:
-        return importlib.import_module(library)
-    except ImportError as error:
-        raise ImportError(
-            f"{purpose} are made with {library}, which is not installed: pip install {library}."
-        ) from error

@@ -18,7 +18,7 @@ from gpsift.inputs import Points
 from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
-from gpsift.reference import MissingCapability
+from gpsift.reference import MissingCapability, PlacedPosterior
 
 # Strategies with a closed form, and whether their inducing values are whitened.
 WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
@@ -129,6 +129,14 @@ class MeanGPResponse(LatentGPResponse):
         if self.mean is not None:
             raise MissingCapability("Second derivatives of a mean function are not offered.")
         return super().hessians()
+
+    def mean_hessian(self) -> np.ndarray:
+        return super().mean_hessian() if self.mean is None else self.hessians()[0]
+
+    def placed_posterior(self) -> PlacedPosterior:
+        if self.mean is not None:
+            raise MissingCapability("A mean function that varies with the inputs is no part of a triple.")
+        return super().placed_posterior()
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
         by_mean, by_var = super().step(j, delta)

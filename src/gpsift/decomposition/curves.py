@@ -1,0 +1,124 @@
+r"""Average curves along a unit over the rows' own joint distribution, and their posterior covariance.
+
+The curve of unit j at t is a weighted sum over rows, sum_i W_ti f(x_i with unit j set to t); all weights are 1 / n, or
+slopes of a response where a curve on its scale is asked for. With kappa_j the factor of the unit and kappa_-j that of
+all others, for each term of the kernel,
+
+.. math::
+    Q(t) = s \, \kappa_j(t, Z) \circ (W \kappa_{-j}(X, Z))_t , \qquad \mathrm{mean}(t) = Q(t) \, w , \\
+    \mathrm{cov}(t, t') = s \, \kappa_j(t, t') \, (W \kappa_{-j}(X, X) W^T)_{t t'} - Q(t) \, M \, Q(t')^T .
+
+It is the band of an average, not an average of bands: what rows do not share averages out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpsift.decomposition.triple import ProductTriple
+from gpsift.kernels.products import ProductTerm
+
+
+class RowsOfCurves:
+    """Rows that curves are averages over, as the model sees them, and their distances, which all curves share."""
+
+    def __init__(self, triple: ProductTriple, X: np.ndarray):
+        self.triple = triple
+        self.X = triple.Z if np.array_equal(X, triple.Z) else X
+
+    @cached_property
+    def to_support(self) -> list[np.ndarray]:
+        """Squared distances to the support points over all columns, for each term, (n, m)."""
+        return self._distances(self.triple.Z)
+
+    @cached_property
+    def to_rows(self) -> list[np.ndarray]:
+        """Those between the rows, (n, n)."""
+        return self.to_support if self.X is self.triple.Z else self._distances(self.X)
+
+    def _distances(self, Z: np.ndarray) -> list[np.ndarray]:
+        columns = range(self.X.shape[1])
+        return [term.squared_distance(columns, self.X, Z) for term in self.triple.terms]
+
+
+@dataclass(frozen=True, eq=False)
+class Sections:
+    """A function along some columns, with all others as rows have them: all that curves are made of.
+
+    Parameters
+    ----------
+    rows : RowsOfCurves
+    columns : sequence of int
+        That are set to values.
+    grid : array (g, k)
+        These values, as the model sees them.
+    """
+
+    rows: RowsOfCurves
+    columns: Sequence[int]
+    grid: np.ndarray
+
+    def along(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
+        """The factor of the columns between the grid and other rows, (g, m)."""
+        return 1.0 + term.excess(self.columns, self.grid, Z[:, list(self.columns)])
+
+    def across(self, term: ProductTerm, distance: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """That of all other columns between the rows and other rows, given the distance over all columns, (n, m)."""
+        own = list(self.columns)
+        others = distance - term.squared_distance(own, self.rows.X[:, own], Z[:, own])
+        others *= -0.5
+        return np.exp(others, out=others)
+
+    @cached_property
+    def _to_support(self) -> list[tuple[ProductTerm, np.ndarray]]:
+        """Each term, and the factor of the other columns between rows and support points."""
+        triple = self.rows.triple
+        pairs = zip(triple.terms, self.rows.to_support, strict=True)
+        return [(term, self.across(term, distance, triple.Z)) for term, distance in pairs]
+
+    @cached_property
+    def _to_rows(self) -> list[np.ndarray]:
+        """The same between the rows."""
+        if self.rows.X is self.rows.triple.Z:
+            return [across for _, across in self._to_support]
+        pairs = zip(self.rows.triple.terms, self.rows.to_rows, strict=True)
+        return [self.across(term, distance, self.rows.X) for term, distance in pairs]
+
+    def means(self) -> np.ndarray:
+        """Of each row at each value, (n, g)."""
+        triple = self.rows.triple
+        total = np.full((len(self.rows.X), len(self.grid)), triple.level)
+        for term, across in self._to_support:
+            total += across @ (term.variance * triple.weights * self.along(term, triple.Z)).T
+        return total
+
+    def surface(self, columns: Sequence[int], grid: np.ndarray) -> np.ndarray:
+        """Of the average row at each value, and with other columns at each of their values, (g, h)."""
+        triple = self.rows.triple
+        total = np.full((len(self.grid), len(grid)), triple.level)
+        others = Sections(self.rows, [*self.columns, *columns], np.empty((0, len(self.columns) + len(columns))))
+        for term, across in others._to_support:
+            weights = term.variance * triple.weights * across.mean(axis=0)
+            second = 1.0 + term.excess(columns, grid, triple.Z[:, list(columns)])
+            total += (self.along(term, triple.Z) * weights) @ second.T
+        return total
+
+    def covariance(self, W: np.ndarray) -> np.ndarray:
+        """Of the curves sum_i W_ti f(x_i with the columns at t), (g, g)."""
+        triple, totals = self.rows.triple, W.sum(axis=1)
+        Q = np.outer(triple.constant_var * totals, np.ones(len(triple.weights)))
+        prior = triple.constant_var * np.outer(totals, totals)
+        for (term, across), among in zip(self._to_support, self._to_rows, strict=True):
+            Q += term.variance * self.along(term, triple.Z) * (W @ across)
+            prior += term.variance * self.along(term, self._grid_rows()) * (W @ among @ W.T)
+        return prior - triple.explained_between(Q)
+
+    def _grid_rows(self) -> np.ndarray:
+        """The values of the grid in rows of their own, (g, p)."""
+        rows = np.zeros((len(self.grid), self.rows.X.shape[1]))
+        rows[:, list(self.columns)] = self.grid
+        return rows

@@ -1,0 +1,85 @@
+"""The verb: single predictions taken apart, what each feature adds to the average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpsift.decomposition.asked import Asked, placed_posterior
+from gpsift.decomposition.margins import Margin, Margins, read_margins
+from gpsift.decomposition.products import Products
+from gpsift.decomposition.shapley import shapley_values
+from gpsift.reference import Reference
+from gpsift.relevance.groups import group_coordinates
+from gpsift.relevance.rank import versions
+from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.switched import among_all
+from gpsift.results import Attribution
+from gpsift.threads import blas_threads_for
+
+
+def explain(
+    model: Any,
+    X: Any = None,
+    *,
+    margins: Margins = "data",
+    groups: Mapping[str, Sequence[str | int]] | None = None,
+    categorical: Iterable[str | int] | None = None,
+) -> Attribution:
+    """Take predictions apart: Shapley values of the latent mean at rows, in closed form, with their posterior sd.
+
+    What is not known of a row is drawn from the margins of the training rows, each feature for itself: these are
+    interventional SHAP values for independent features. They add up to the prediction less the average.
+
+    Parameters
+    ----------
+    model : fitted model
+        As in `variance_shares`.
+    X : array or data frame (n, p), optional
+        The rows to take apart; by default those of the fit.
+    margins, groups, categorical : optional
+        As in `variance_shares`.
+
+    Returns
+    -------
+    Attribution
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> gp = gs.GP().fit(X, 2 * X[:, 0] + 0.1 * rng.normal(size=60))
+    >>> found = gs.explain(gp, X[:5])
+    >>> bool(np.allclose(found.average + found.values.sum(axis=1), gp.predict(X[:5]).mean))
+    True
+    """
+    asked = Asked.read(model, X, groups, categorical)
+    known = asked.points.inputs.at_hand
+    there = read_margins(margins, asked.X if known is None else known, asked.units)
+    with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
+        found = [_taken_apart(each, asked.X, asked.units, there) for each in asked.members]
+    averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
+    return Attribution(
+        names=asked.units.names,
+        values=values.mean(axis=0),
+        sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # what draws agree on, and what they do not
+        average=float(averages.mean()),
+        points=group_coordinates(asked.points, asked.units.columns),
+        mean_of=asked.model.mean_of,
+        details={"n_rows": len(asked.X), "versions": versions()},
+    )
+
+
+def _taken_apart(
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The average, and values and variances of all units, (n, p) each, in the units of the target."""
+    placed = placed_posterior(model, X)
+    products = Products.of(placed, units.columns, margins)
+    found = shapley_values(products, placed.inputs(X))
+    values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)
+    average = placed.y_center + placed.y_scale * products.average
+    return average, placed.y_scale * values, placed.y_scale**2 * variances

@@ -1,0 +1,130 @@
+r"""Margins: how the values of one feature, group or category are distributed, as nodes and weights.
+
+The rows' own margin of a column is the distribution that gives each of its n values the weight 1 / n. Its averages of
+polynomials of degree up to 2 Q - 1 are those over Q nodes of Gauss quadrature: the eigenvalues of the tridiagonal
+matrix to which Lanczos' iteration takes diag(x), from the start sqrt(1 / n), with the squares of the first entries of
+the eigenvectors as weights (Golub and Welsch 1969). Averages of smooth functions are so those over all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from gpsift.relevance.scored import ScoredUnits
+from gpsift.words import listed
+
+# Values that a column has at most to be taken as they are, and nodes in their place otherwise.
+N_NODES = 32
+# A group of columns has no Gauss quadrature: at most this many rows stand for all of them.
+MOST_GROUP_ROWS = 500
+# Where the next vector of Lanczos' iteration is shorter than this, in ranges of the column, all values are found.
+EXHAUSTED = 1e-13
+KINDS = ("data", "uniform", "normal")
+
+Margins = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """Values of the columns of a unit, (q, k) in the user's units, and what each weighs, (q,)."""
+
+    nodes: np.ndarray
+    weights: np.ndarray
+
+
+def read_margins(margins: Margins, X: np.ndarray, units: ScoredUnits) -> tuple[Margin, ...]:
+    """The margin of each unit, as users ask for it."""
+    kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
+    if not isinstance(own, Mapping) or kind not in KINDS:
+        raise ValueError(
+            f'`margins` must be "data", "uniform", "normal" or a mapping such as {{"age": nodes}} from features to '
+            f"their values, got {margins!r}."
+        )
+    unknown = [name for name in own if name not in units.names]
+    if unknown:
+        raise ValueError(f"`margins` names {listed(unknown)}, but the features are {listed(units.names)}.")
+    return tuple(
+        given_margin(own[name], name, len(units.columns[number])) if name in own else _margin(kind, X, units, number)
+        for number, name in enumerate(units.names)
+    )
+
+
+def _margin(kind: str, X: np.ndarray, units: ScoredUnits, number: int) -> Margin:
+    """Of a unit; of categories and groups always that of the rows."""
+    if number in units.levels:
+        levels = units.levels[number]
+        return Margin(levels.values, levels.shares)
+    rows = X[:, list(units.columns[number])]
+    if rows.shape[1] > 1:
+        return group_margin(rows)
+    return {"data": data_margin, "uniform": uniform_margin, "normal": normal_margin}[kind](rows[:, 0])
+
+
+def data_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
+    """The values of a column with their shares, or nodes of Gauss quadrature where they are more."""
+    values, counts = np.unique(x, return_counts=True)
+    shares = counts / counts.sum()
+    return Margin(values[:, None], shares) if len(values) <= n_nodes else _gauss(values, shares, n_nodes)
+
+
+def uniform_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
+    """Uniform over the range of a column."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    low, high = x.min(), x.max()
+    return Margin((0.5 * (low + high) + 0.5 * (high - low) * nodes)[:, None], 0.5 * weights)
+
+
+def normal_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
+    """Normal with the mean and the standard deviation of a column."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    return Margin((x.mean() + x.std() * nodes)[:, None], weights / weights.sum())
+
+
+def group_margin(rows: np.ndarray) -> Margin:
+    """The rows of a group, each with its share; of many rows some, drawn at random."""
+    if len(rows) > MOST_GROUP_ROWS:
+        rows = rows[np.random.default_rng(0).choice(len(rows), MOST_GROUP_ROWS, replace=False)]
+    values, counts = np.unique(rows, axis=0, return_counts=True)
+    return Margin(values, counts / counts.sum())
+
+
+def given_margin(given: Any, name: str, n_columns: int) -> Margin:
+    """The user's nodes, (q,) or (q, k), or a pair of nodes and weights."""
+    nodes, weights = given if isinstance(given, tuple) else (given, None)
+    nodes = np.asarray(nodes, dtype=float)
+    nodes = nodes[:, None] if nodes.ndim == 1 else nodes
+    if nodes.ndim != 2 or nodes.shape[1] != n_columns or not nodes.size or not np.all(np.isfinite(nodes)):
+        raise ValueError(f"The margin of {name!r} must be finite values, (q,) or (q, {n_columns}), got {given!r}.")
+    weights = np.ones(len(nodes)) if weights is None else np.asarray(weights, dtype=float)
+    if weights.shape != (len(nodes),) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
+        raise ValueError(f"The margin of {name!r} has {len(nodes)} values and needs as many weights of at least 0.")
+    return Margin(nodes, weights / weights.sum())
+
+
+def _gauss(values: np.ndarray, shares: np.ndarray, n_nodes: int) -> Margin:
+    """Gauss quadrature of the distribution of values with shares."""
+    center, scale = 0.5 * (values[0] + values[-1]), 0.5 * (values[-1] - values[0])
+    x = (values - center) / scale
+    basis = np.zeros((n_nodes, len(x)))
+    diagonal, beside = np.empty(n_nodes), np.empty(n_nodes - 1)
+    vector, found = np.sqrt(shares), n_nodes
+    for k in range(n_nodes):
+        basis[k] = vector
+        moved = x * vector
+        diagonal[k] = vector @ moved
+        for _ in range(2):  # once is not enough to keep the vectors orthogonal to the last digit
+            moved -= basis[: k + 1].T @ (basis[: k + 1] @ moved)
+        length = float(np.linalg.norm(moved))
+        if k == n_nodes - 1:
+            break
+        if length < EXHAUSTED:
+            found = k + 1
+            break
+        beside[k], vector = length, moved / length
+    nodes, vectors = eigh_tridiagonal(diagonal[:found], beside[: found - 1])
+    return Margin((center + scale * nodes)[:, None], vectors[0] ** 2)

@@ -1,0 +1,145 @@
+r"""A latent posterior as sums of products over units, averaged over the margins of the units.
+
+With kappa_kj(x) the factor of unit j between x and support point k, and independent units with margins mu_j,
+
+.. math::
+    a_{kj} = \int \kappa_{kj} \, d\mu_j , \qquad d_{kj}(x) = \kappa_{kj}(x) - a_{kj} ,
+
+everything that is asked of a part of the function is a sum over products of these. Both are made from kappa - 1, of
+which no digits are lost where length-scales are long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from gpsift.decomposition.margins import Margin
+from gpsift.decomposition.triple import ProductTriple
+from gpsift.kernels.products import ProductTerm
+from gpsift.reference import PlacedPosterior
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedFactor:
+    """The factor of a unit in a term, between support points and the nodes of the unit's margin.
+
+    Parameters
+    ----------
+    excess : array (m, q)
+        kappa - 1.
+    weights : array (q,)
+        Of the nodes.
+    own_excess : float
+        The average of kappa - 1 between two independent values of the unit.
+    """
+
+    excess: np.ndarray
+    weights: np.ndarray
+    own_excess: float
+
+    @cached_property
+    def mean_excess(self) -> np.ndarray:
+        """a - 1, (m,)."""
+        return self.excess @ self.weights
+
+    @property
+    def average(self) -> np.ndarray:
+        """a, (m,)."""
+        return 1.0 + self.mean_excess
+
+    @cached_property
+    def deviation(self) -> np.ndarray:
+        """d at the nodes, times the roots of their weights, (m, q)."""
+        return (self.excess - self.mean_excess[:, None]) * np.sqrt(self.weights)
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """kappa at the nodes, times the roots of their weights, (m, q)."""
+        return (1.0 + self.excess) * np.sqrt(self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductTermOfUnits:
+    """One term of the kernel over the units, in the units of the model."""
+
+    term: ProductTerm
+    columns: tuple[tuple[int, ...], ...]
+    nodes: tuple[np.ndarray, ...]
+    factors: tuple[AveragedFactor, ...]
+
+    @property
+    def variance(self) -> float:
+        return self.term.variance
+
+    @cached_property
+    def averages(self) -> np.ndarray:
+        """a of each unit, (units, m)."""
+        return np.array([factor.average for factor in self.factors])
+
+    @property
+    def level(self) -> np.ndarray:
+        """The product of all averages, (m,)."""
+        return self.averages.prod(axis=0)
+
+    def between(self, unit: int, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """kappa - 1 of a unit between rows, of which X holds the unit's columns only and Z all, (n, m)."""
+        columns = list(self.columns[unit])
+        return self.term.excess(columns, X, Z[:, columns])
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """A triple seen through units and their margins.
+
+    Units that the model does not depend on are not among them: `varying` numbers those that are.
+    """
+
+    triple: ProductTriple
+    varying: tuple[int, ...]
+    terms: tuple[ProductTermOfUnits, ...]
+
+    @classmethod
+    def of(cls, placed: PlacedPosterior, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin]) -> Self:
+        """Of units with the given columns of the user's table."""
+        triple = ProductTriple.of(placed.posterior)
+        seen = [_seen(placed, unit, margin) for unit, margin in zip(columns, margins, strict=True)]
+        varying = tuple(
+            number
+            for number, (own, margin) in enumerate(seen)
+            if any(term.varies_with(own) for term in triple.terms) and np.ptp(margin.nodes, axis=0).any()
+        )
+        units, there = tuple(seen[number][0] for number in varying), tuple(seen[number][1] for number in varying)
+        return cls(triple, varying, tuple(_over(term, units, there, triple.Z) for term in triple.terms))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Of the support points."""
+        return self.triple.weights
+
+    @property
+    def average(self) -> float:
+        """The mean of the function over all margins."""
+        return self.triple.level + sum(float(term.variance * (self.weights @ term.level)) for term in self.terms)
+
+
+def _seen(placed: PlacedPosterior, unit: tuple[int, ...], margin: Margin) -> tuple[tuple[int, ...], Margin]:
+    """Which columns of the posterior a unit has, and its margin as the posterior sees it."""
+    own, nodes = placed.inputs_of(unit, margin.nodes)
+    return own, Margin(nodes, margin.weights)
+
+
+def _over(
+    term: ProductTerm, units: tuple[tuple[int, ...], ...], margins: tuple[Margin, ...], Z: np.ndarray
+) -> ProductTermOfUnits:
+    factors = tuple(_averaged(term, unit, margin, Z) for unit, margin in zip(units, margins, strict=True))
+    return ProductTermOfUnits(term, units, tuple(margin.nodes for margin in margins), factors)
+
+
+def _averaged(term: ProductTerm, unit: tuple[int, ...], margin: Margin, Z: np.ndarray) -> AveragedFactor:
+    own = margin.weights @ term.excess(unit, margin.nodes, margin.nodes) @ margin.weights
+    return AveragedFactor(term.excess(unit, Z[:, list(unit)], margin.nodes), margin.weights, float(own))

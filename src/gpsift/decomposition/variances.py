@@ -1,0 +1,158 @@
+r"""Variances of the parts of a function of independent units, in closed form.
+
+A function of independent units is a sum of parts, one for each set u of units, each with mean 0 along every unit of its
+set (analysis of variance; Hoeffding 1948, Sobol 1993). With c_k the weight of support point k times the variance of the
+kernel, and in the words of `gpsift.decomposition.products`
+
+.. math::
+    D_j = \int d_j d_j^T d\mu_j , \qquad A_j = a_j a_j^T , \qquad B_j = A_j + D_j ,
+
+all (m, m), the variances of the mean's parts are
+
+.. math::
+    V_u = c^T \Big( \bigcirc_{j \in u} D_j \bigcirc_{j \notin u} A_j \Big) c .
+
+Sums over sets have no 2^p terms: all sets with j have :math:`D_j \bigcirc_{i \ne j} B_i`, all with i and j
+:math:`D_i \circ D_j \bigcirc_{k \ne i, j} B_k`, and those with j divided by their sizes, Shapley's share, have
+:math:`\int_0^1 D_j \bigcirc_{i \ne j} (A_i + t D_i) \, dt`, a polynomial of degree p - 1 in t, for which Gauss-Legendre
+quadrature with ceil(p / 2) nodes is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpsift.decomposition.products import Products, ProductTermOfUnits
+
+# Doubles that the matrices of all units hold for one block of support points.
+BLOCK_DOUBLES = 2**19
+# Factors that underflow are this instead: it divides, and what it is added to does not notice.
+SMALLEST_FACTOR = 1e-100
+
+
+@dataclass(frozen=True, eq=False)
+class Variances:
+    """Variances of parts of the mean, in squared units of the model.
+
+    `pairs` has, for two units, all sets with both of them; `open_pairs`, where asked for, by how much their posterior
+    expectation is larger: what the data have not decided.
+    """
+
+    first: np.ndarray  # (p,)
+    total: np.ndarray  # (p,)
+    shapley: np.ndarray  # (p,), which add up to the whole variance
+    pairs: np.ndarray  # (p, p), 0 on the diagonal
+    open_pairs: np.ndarray | None = None  # (p, p)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some support points against others, as two terms of the kernel see them."""
+
+    D: np.ndarray  # (p, r, s)
+    A: np.ndarray
+    B: np.ndarray
+    mean_weights: np.ndarray  # c c^T, counted as often as the block stands for
+    open_weights: np.ndarray | None  # the same for M
+
+
+def variances(products: Products, *, open_pairs: bool = False) -> Variances:
+    """Of first order, total and Shapley's for all units, and of all pairs."""
+    p = len(products.varying)
+    total, shapley, pairs, explained = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
+    for block in _blocks(products, open_pairs) if p else ():
+        whole = np.multiply.reduce(block.B)
+        ratio = block.D / block.B
+        weighted = block.mean_weights * whole
+        total += ratio.reshape(p, -1) @ weighted.ravel()
+        pairs += _pair_products(ratio, weighted)
+        shapley += _shapley(block)
+        if block.open_weights is not None:
+            explained += _pair_products(ratio, block.open_weights * whole)
+    np.fill_diagonal(pairs, 0.0)
+    undecided = _prior_pairs(products) - explained if open_pairs else None
+    return Variances(_first(products), total, shapley, pairs, undecided)
+
+
+def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on [0, 1] that integrate polynomials of degree n_units - 1 exactly."""
+    nodes, weights = np.polynomial.legendre.leggauss(max(1, (n_units + 1) // 2))
+    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+def first_order(products: Products) -> list[np.ndarray]:
+    """The part of each unit alone at the nodes of its margin, times the roots of their weights."""
+    found = []
+    for unit in range(len(products.varying)):
+        values = 0.0
+        for term in products.terms:
+            others = np.delete(term.averages, unit, axis=0).prod(axis=0)
+            values = values + (term.variance * products.weights * others) @ term.factors[unit].deviation
+        found.append(np.asarray(values))
+    return found
+
+
+def _first(products: Products) -> np.ndarray:
+    return np.array([values @ values for values in first_order(products)])
+
+
+def _pair_products(ratio: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """sum over support points of weights ratio_i ratio_j, (p, p)."""
+    flat = ratio.reshape(len(ratio), -1)
+    found = (flat * weights.ravel()) @ flat.T
+    return 0.5 * (found + found.T)  # equal but for the last digit
+
+
+def _shapley(block: Block) -> np.ndarray:
+    share = np.zeros(len(block.D))
+    for t, weight in zip(*legendre(len(block.D)), strict=True):
+        factors = t * block.D
+        factors += block.A
+        _without_zeros(factors)
+        whole = np.multiply.reduce(factors) * block.mean_weights
+        np.divide(block.D, factors, out=factors)
+        share += weight * (factors.reshape(len(share), -1) @ whole.ravel())
+    return share
+
+
+def _prior_pairs(products: Products) -> np.ndarray:
+    """What the prior expects of pairs: sets without them add up to 1."""
+    drops = np.array([[-factor.own_excess for factor in term.factors] for term in products.terms])
+    shares = np.array([term.variance for term in products.terms])
+    return (drops.T * shares) @ drops if drops.size else np.zeros((0, 0))
+
+
+def _blocks(products: Products, with_open: bool) -> Iterator[Block]:
+    """Blocks that together hold every pair of support points in every pair of terms."""
+    m, p = len(products.weights), len(products.varying)
+    rows = max(1, BLOCK_DOUBLES // (m * p))
+    for number, left in enumerate(products.terms):
+        for right in products.terms[number:]:
+            for start in range(0, m, rows):
+                # The same pairs the other way round are the same: a block counts twice, but for its own square.
+                yield _block(products, left, right, slice(start, start + rows), with_open)
+
+
+def _block(
+    products: Products, left: ProductTermOfUnits, right: ProductTermOfUnits, rows: slice, with_open: bool
+) -> Block:
+    is_own = left is right
+    columns = slice(rows.start if is_own else 0, None)
+    factors = list(zip(left.factors, right.factors, strict=True))
+    D = np.stack([a.deviation[rows] @ b.deviation[columns].T for a, b in factors])
+    B = np.stack([a.value[rows] @ b.value[columns].T for a, b in factors])
+    A = left.averages[:, rows, None] * right.averages[:, None, columns]
+    times = np.full(D.shape[1:], 2.0 * left.variance * right.variance)
+    if is_own:
+        times[:, : D.shape[1]] *= 0.5
+    w = products.weights
+    open_weights = times * products.triple.M[rows, columns] if with_open else None
+    return Block(D, A, _without_zeros(B), times * np.outer(w[rows], w[columns]), open_weights)
+
+
+def _without_zeros(factors: np.ndarray) -> np.ndarray:
+    """The same with what underflows as a small number, in place."""
+    return np.maximum(factors, SMALLEST_FACTOR, out=factors)

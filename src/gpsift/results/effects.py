@@ -1,0 +1,156 @@
+"""The answer of `effects`: how the prediction changes along each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpsift.savable import Savable
+from gpsift.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+# A value that fewer of the rows than this share could have is beyond the data.
+LEAST_SUPPORT = 0.5
+# Of a normal distribution, for 95 %.
+QUANTILE = 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The average prediction along one feature, less its own average over the rows.
+
+    Attributes
+    ----------
+    name : str
+    x : array (g,)
+        Values of the feature, or for a category the places of its `labels`.
+    mean, sd : arrays (g,)
+        Of the average over the rows; the standard deviation is that of the average.
+    covariance : array (g, g)
+        Of the average at all values.
+    individual : array (r, g)
+        The curves of some rows, each less its own average: where they differ, the feature acts with others.
+    support : array (g,)
+        The share of the rows that could have the value, as far as a linear regression on the other features says.
+    rug : array (r,)
+        Values of some rows.
+    labels : tuple of str
+        Of the levels of a category.
+    """
+
+    name: str
+    x: np.ndarray
+    mean: np.ndarray
+    sd: np.ndarray
+    covariance: np.ndarray
+    individual: np.ndarray
+    support: np.ndarray
+    rug: np.ndarray
+    labels: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> float:
+        """From the lowest to the highest point."""
+        return float(np.ptp(self.mean)) if self.mean.size else 0.0
+
+    @property
+    def band(self) -> np.ndarray:
+        """95 % intervals at each value, (g, 2)."""
+        return self.mean[:, None] + QUANTILE * self.sd[:, None] * np.array([-1.0, 1.0])
+
+    @property
+    def leaves_the_data(self) -> bool:
+        """Whether some of its values are such as most rows could not have."""
+        return bool((self.support < LEAST_SUPPORT).any())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Effects(Savable):
+    """How the prediction changes along each feature, on average over the rows as they are.
+
+    Attributes
+    ----------
+    curves : tuple of Curve
+        The most relevant feature first.
+    average : float
+        Of the predictions at the rows.
+    mean_of : str
+        What is predicted.
+    band : str
+        How the bands were made.
+    details : mapping
+    """
+
+    curves: tuple[Curve, ...]
+    average: float
+    mean_of: str = "the target"
+    band: str = "closed form"
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(curve.name for curve in self.curves)
+
+    def __getitem__(self, name: str) -> Curve:
+        for curve in self.curves:
+            if curve.name == name:
+                return curve
+        raise KeyError(f"There is no curve of {name!r}; there are those of {listed(self.names)}.")
+
+    def __iter__(self) -> Iterator[Curve]:
+        return iter(self.curves)
+
+    def __len__(self) -> int:
+        return len(self.curves)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each value of each feature."""
+        import pandas as pd
+
+        frames = [
+            pd.DataFrame(
+                {
+                    "feature": curve.name,
+                    "value": curve.labels or curve.x,
+                    "mean": curve.mean,
+                    "sd": curve.sd,
+                    "lower": curve.band[:, 0],
+                    "upper": curve.band[:, 1],
+                    "support": curve.support,
+                }
+            )
+            for curve in self.curves
+        ]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def plot(self) -> Figure:
+        """A panel for each feature on one axis: average curve with its band, curves of some rows, the data below."""
+        from gpsift.plotting.effect_plots import curve_panels
+
+        return curve_panels(self)
+
+    @property
+    def told(self) -> str:
+        """The answer in a sentence or two."""
+        beyond = [curve.name for curve in self.curves if curve.leaves_the_data]
+        caution = f" Curves of {listed(beyond)} go where most rows could not be." if beyond else ""
+        what = "curve" if len(self) == 1 else "curves"
+        return f"{len(self)} {what} of {self.mean_of} around an average of {self.average:.4g}.{caution}"
+
+    def __repr__(self) -> str:
+        width = max([len("feature"), *(len(name) for name in self.names)])
+        lines = [self.told, f"  {'feature':<{width}}  {'lowest at':>10}  {'highest at':>10}  {'span':>8}  {'sd':>8}"]
+        for curve in self.curves:
+            low, high = (_value(curve, int(which(curve.mean))) for which in (np.argmin, np.argmax))
+            lines.append(f"  {curve.name:<{width}}  {low:>10}  {high:>10}  {curve.span:>8.3g}  {curve.sd.mean():>8.2g}")
+        return "\n".join(lines)
+
+
+def _value(curve: Curve, place: int) -> str:
+    return curve.labels[place][:10] if curve.labels else f"{curve.x[place]:.4g}"

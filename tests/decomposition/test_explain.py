@@ -1,0 +1,75 @@
+"""Predictions taken apart, in the user's units, and handed to shap."""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from optional import need
+
+import gpsift as gs
+from gpsift.gp import DrawnGP
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = 5 + 2 * rng.normal(size=(50, 3))
+    y = 10 * np.sin(X[:, 0] / 3) * X[:, 1] + X[:, 2] + rng.normal(size=50)
+    return gs.GP(hyper=gs.Fixed(lengthscale=np.array([1.0, 1.5, 3.0]), signal_var=1.0, noise_var=0.05)).fit(X, y)
+
+
+def test_values_add_up_to_predictions(fitted):
+    X_new = 5 + 2 * np.random.default_rng(1).normal(size=(7, 3))
+    found = gs.explain(fitted, X_new)
+    assert_allclose(found.prediction, fitted.predict(X_new).mean, rtol=0, atol=1e-10 * np.abs(found.values).max())
+    assert np.all(found.sd > 0)
+
+
+def test_shap_draws_a_row(fitted):
+    shap = need("shap")
+    found = gs.explain(fitted)
+    explanation = found.to_shap()
+    assert_array_equal(explanation.values, found.values)
+    assert_allclose(explanation.base_values, found.average)
+    plt.figure()
+    shap.plots.waterfall(explanation[3], show=False)
+    plt.close("all")
+
+
+def test_groups_add_up_too_and_are_one(fitted):
+    found = gs.explain(fitted, fitted.inputs.X[:4], groups={"two": ["x1", "x2"]})
+    assert found.values.shape == (4, 2)
+    assert_allclose(found.prediction, fitted.predict(fitted.inputs.X[:4]).mean, rtol=1e-10)
+
+
+def test_draws_are_averaged_and_what_they_disagree_on_is_in_the_sd(fitted):
+    X, y = fitted.inputs.X, fitted.y_train
+    other = gs.GP(hyper=gs.Fixed(lengthscale=2.0, noise_var=0.1)).fit(X, y)
+    members = fitted, replace(other, inputs=fitted.inputs)
+    found = gs.explain(DrawnGP(members, None, {"r_hat": 1.0}, fitted.report), X[:3])
+    each = [gs.explain(member, X[:3]) for member in members]
+    assert_allclose(found.values, (each[0].values + each[1].values) / 2)
+    spread = ((each[0].values - each[1].values) / 2) ** 2
+    assert_allclose(found.sd**2, (each[0].sd ** 2 + each[1].sd ** 2) / 2 + spread)
+
+
+def test_features_that_are_off_add_nothing():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 4))
+    gp = gs.GP().fit(X, 2 * X[:, 0] + 0.2 * rng.normal(size=80))
+    found = gs.explain(gp)
+    off = [j for j in range(4) if j not in gp.used]
+    assert off
+    assert_array_equal(found.values[:, off], 0.0)
+    assert_array_equal(found.sd[:, off], 0.0)
+
+
+def test_one_row_is_printed_and_drawn(fitted):
+    found = gs.explain(fitted, fitted.inputs.X[:1])
+    assert "adds" in repr(found)
+    assert found.row(0)["feature"].iloc[0] == found.names[found.order[0]]
+    ax = found.plot()
+    assert_allclose(sorted(bar.get_width() for bar in ax.patches), sorted(found.values[0]))
+    plt.close("all")
