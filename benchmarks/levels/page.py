@@ -34,7 +34,11 @@ def keep(folder: Path) -> None:
         RESULTS / "uniform.csv", index=False
     )
     PAGE.write_text(with_tables(PAGE.read_text()))
-    draw(pd.read_csv(RESULTS / "uniform.csv"), PICTURE)
+    draw(stored_table("uniform"), PICTURE)
+
+
+def stored_table(name: str) -> pd.DataFrame:
+    return pd.read_csv(RESULTS / f"{name}.csv", keep_default_na=False, na_values=[""])  # "null" is a design
 
 
 def with_tables(page: str) -> str:
@@ -44,7 +48,7 @@ def with_tables(page: str) -> str:
 
 
 def sections() -> Iterator[str]:
-    stored, own = pd.read_csv(RESULTS / "levels.csv"), pd.read_csv(RESULTS / "own.csv")
+    stored, own = stored_table("levels"), stored_table("own")
     runs = {run: stored[stored["run"] == run] for run in RUNS}
     yield "## False discoveries at a rate of 0.1"
     yield markdown(wide(runs["default"], "false at 0.1"), 3)
@@ -56,7 +60,7 @@ def sections() -> Iterator[str]:
     yield markdown(own.set_index("kind").sort_values(["n", "p"], kind="stable"), 3)
     yield "## A model that is wrong on purpose"
     yield markdown(wide(runs["wrong model"], "false at 0.1"), 3)
-    yield "The same, each fold by a model of the rows before it (`in_order=True`):"
+    yield "The same, each fold by a model of the rows before it (`folds=InOrder()`):"
     yield markdown(wide(runs["wrong model in order"], "false at 0.1"), 3)
     yield "## What order costs"
     both = {

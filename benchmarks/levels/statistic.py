@@ -14,9 +14,9 @@ from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
 from gpsift.discovery.axes import MOST_LEVELS, Axis, Continuous, Levels, quantiles
 from gpsift.discovery.conditionals import TOLL, ScoreRegression, quick_hyper
+from gpsift.discovery.division import growing
+from gpsift.discovery.division import left_out as not_within
 from gpsift.discovery.multiplicity import q_values
-from gpsift.discovery.parts import growing
-from gpsift.discovery.parts import left_out as not_within
 from gpsift.hyper import MAP
 from gpsift.relevance.nodes import gauss_hermite
 

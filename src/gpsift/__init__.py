@@ -19,6 +19,7 @@ from gpsift.decomposition.explain import explain
 from gpsift.decomposition.pairs import interactions
 from gpsift.decomposition.shares import variance_shares
 from gpsift.discovery.discover import discover
+from gpsift.discovery.division import InOrder
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.hyper import SAAS, OnLogScale, Sift
 from gpsift.inputs import Inputs, Points
@@ -93,6 +94,7 @@ __all__ = [
     "GammaPrior",
     "HalfT",
     "HeldOut",
+    "InOrder",
     "Inputs",
     "Interactions",
     "InverseGamma",

@@ -10,6 +10,7 @@ from gpsift.analysis.choices import Reading
 from gpsift.analysis.run import MOST_ROWS_OF_A_SEARCH, at_most, likelihood_for, source_of
 from gpsift.discovery.conditionals import quick_hyper
 from gpsift.discovery.discover import discover
+from gpsift.discovery.division import InOrder
 from gpsift.findings import Finding
 from gpsift.gp import GP
 from gpsift.results import Discoveries
@@ -41,9 +42,8 @@ def discover_columns(
     target: str | int | None = None,
     *,
     rate: float = 0.1,
-    folds: int = 5,
+    folds: int | InOrder = 5,
     repeats: int = 1,
-    in_order: bool = False,
     likelihood: str | None = None,
     reading: Reading = Reading(),
     seed: int = 0,
@@ -64,7 +64,6 @@ def discover_columns(
         rate=rate,
         folds=folds,
         repeats=repeats,
-        in_order=in_order,
         features=Features.with_indicators(table.groups),
         seed=seed,
         work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),

@@ -16,9 +16,10 @@ from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.machine import discovered_as_json
 from gpsift.cli.shown import show_discovered
 from gpsift.cli.terminal import Output
+from gpsift.discovery.division import InOrder
 from gpsift.work import Work
 
-InOrder = Annotated[
+Ordered = Annotated[
     bool,
     typer.Option(
         "--in-order",
@@ -41,7 +42,7 @@ def discover(
     rate: o.Rate = 0.1,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the rows, each tested by a model of the others.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 1,
-    in_order: InOrder = False,
+    in_order: Ordered = False,
     any_dependence: AnyDependence = False,
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
@@ -67,9 +68,8 @@ def discover(
         file,
         target,
         rate=rate,
-        folds=folds,
+        folds=InOrder(folds) if in_order else folds,
         repeats=repeats,
-        in_order=in_order,
         likelihood=likelihood,
         reading=Reading(drop, categorical, task.value, missing.value, rows),
         seed=seed,

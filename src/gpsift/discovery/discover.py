@@ -22,9 +22,9 @@ from gpsift.discovery.conditionals import (
     units_to_test,
     varying_others,
 )
+from gpsift.discovery.division import InOrder, Part, divided
 from gpsift.discovery.folds import Fit, Unseen, unseen
 from gpsift.discovery.multiplicity import q_values, twice_the_median
-from gpsift.discovery.parts import Part, growing, left_out
 from gpsift.gp import GP
 from gpsift.relevance.rank import versions
 from gpsift.results import Discoveries
@@ -41,9 +41,8 @@ def discover(
     model: GP | Fit | None = None,
     *,
     rate: float = 0.1,
-    folds: int = 5,
+    folds: int | InOrder = 5,
     repeats: int = 1,
-    in_order: bool = False,
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
@@ -65,15 +64,12 @@ def discover(
         with ``Sift(toll=2)`` otherwise.
     rate : float
         The share of false discoveries, among all, that may be expected (Benjamini and Hochberg).
-    folds : int
-        Parts of the rows, each of which is asked for after a fit to all others.
+    folds : int or InOrder
+        Parts of the rows, each of which is asked for after a fit to all others. For models that do not follow the
+        noise, as the ones that are fitted here, p-values are then on the safe side; with `InOrder()`, whose models see
+        the rows before a part alone, they are right for any model.
     repeats : int
         How often the rows are divided anew; p-values are then twice the median.
-    in_order : bool
-        Whether each fold is tested by a model of the rows before it alone, the first third of which, in a random order,
-        is not tested. P-values are then right for *any* model, such as one that follows the noise, at the price of
-        finding less. By default models are fitted to all other rows: for those that do not follow the noise, as the
-        ones that are fitted here, p-values are on the safe side.
     features : Features
         Groups and categories are tested as one.
     seed : int
@@ -97,23 +93,23 @@ def discover(
     >>> sorted(found.discoveries)
     ['x1', 'x2']
     """
-    _check(rate, folds, repeats)
+    n_folds = folds.folds if isinstance(folds, InOrder) else folds
+    _check(rate, n_folds, repeats)
     data = Data.read(X, y, observed)
     n, p = data.X.shape
-    divide = growing if in_order else left_out
-    parts = [divide(n, folds, [seed, r]) for r in range(repeats)]
+    parts = [divided(n, folds, [seed, r]) for r in range(repeats)]
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
     chosen = features.units(data.names)
     identity = {
         "gpsift": __version__,
         "data": data.fingerprint,
-        "folds": f"{folds}, {repeats} times, seed {seed}{', in order' if in_order else ''}",
+        "folds": f"{folds}, {repeats} times, seed {seed}",
         "model": choices(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__),
         "units": chosen.identity,
     }
     units = units_to_test(data, chosen)
-    with work.runner("folds", folds * repeats, identity) as runner:
-        answers = [_asked(data, model, units, divided, f"repeat {r}", runner) for r, divided in enumerate(parts)]
+    with work.runner("folds", n_folds * repeats, identity) as runner:
+        answers = [_asked(data, model, units, each, f"repeat {r}", runner) for r, each in enumerate(parts)]
         z = np.array([statistics(answers, unit, unit.redraws) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
         again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
@@ -134,9 +130,9 @@ def discover(
         conditionals=tuple(conditionals),
         copies=copies(units),
         details={
-            "folds": folds,
+            "folds": n_folds,
+            "in_order": isinstance(folds, InOrder),
             "repeats": repeats,
-            "in_order": in_order,
             "seed": seed,
             "model": identity["model"],
             "n_rows": n,

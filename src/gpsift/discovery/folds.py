@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import TestedUnit
-from gpsift.discovery.parts import Part
+from gpsift.discovery.division import Part
 from gpsift.discovery.statistic import Sums
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.inputs import Points

@@ -11,9 +11,9 @@ from scipy.special import ndtr
 
 from gpsift.discovery.conditionals import quick_hyper, units_to_test
 from gpsift.discovery.discover import discover, statistics
+from gpsift.discovery.division import left_out
 from gpsift.discovery.folds import KnownGP, unseen
 from gpsift.discovery.multiplicity import q_values
-from gpsift.discovery.parts import left_out
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.kernels import Kernel
 from gpsift.notices import Notices

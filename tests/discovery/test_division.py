@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import gpsift as gs
-from gpsift.discovery.parts import growing, left_out
+from gpsift.discovery.division import growing, left_out
 
 
 @pytest.mark.parametrize("divide", [left_out, growing])
@@ -59,12 +59,12 @@ def test_only_in_order_is_right_for_a_model_that_follows_the_noise():
     # With all others every pair of rows counts twice, as (asked, seen) and the other way round: the variance of the sum
     # is up to twice what the folds' variances add up to. 640 statistics: three standard errors are 0.08.
     spread = {}
-    for in_order in (False, True):
+    for folds in (5, gs.InOrder(5)):
         z = []
         for seed in range(80):
             rng = np.random.default_rng(seed)
             X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
-            z.append(gs.discover(X, y, Follower, rate=1e-9, in_order=in_order).z)
-        spread[in_order] = np.std(z)
-    assert spread[True] < 1.0
-    assert spread[False] > 1.15 * spread[True]
+            z.append(gs.discover(X, y, Follower, rate=1e-9, folds=folds).z)
+        spread[folds] = np.std(z)
+    assert spread[gs.InOrder(5)] < 1.0
+    assert spread[5] > 1.15 * spread[gs.InOrder(5)]
