@@ -168,3 +168,32 @@ def test_friedman_shares_are_found_by_the_default_fit():
     truth = np.array([sum(v for u, v in parts.items() if j in u) for j in range(5)]) / sum(parts.values())
     assert_allclose(shares.total[:5], truth, atol=0.05)
     assert np.all(shares.total[5:] < 0.02)
+
+
+@pytest.mark.parametrize("kernel", [gs.Matern32(), gs.Matern52() + gs.Constant(), gs.RationalQuadratic(shape=2.0)])
+def test_mixtures_of_squared_exponentials_match_enumeration(kernel):
+    X, y = data(25)
+    gp = gs.GP(kernel, hyper=gs.Fixed(lengthscale=1.2, noise_var=0.1)).fit(X, y)
+    nodes = {"x1": [-1.0, 0.0, 1.5], "x2": [0.2, 0.7], "x3": [0.0, 1.0, 2.0]}
+    shares = gs.variance_shares(gp, margins=nodes)
+    grid = BruteForce(
+        lambda rows: gp.predict(rows).mean,
+        [(np.array(each), np.full(len(each), 1 / len(each))) for each in nodes.values()],
+    )
+    parts = grid.part_variances
+    assert_allclose(shares.variance, sum(parts.values()), rtol=1e-5)
+    assert_allclose(shares.pairs[0, 1] * shares.variance, parts[0, 1] + parts[0, 1, 2], rtol=1e-4)
+
+
+def test_kernels_without_products_are_refused():
+    X, y = data(25)
+    gp = gs.GP(gs.SquaredExponential() + gs.Linear(), hyper=gs.Fixed(lengthscale=1.2, noise_var=0.1)).fit(X, y)
+    with pytest.raises(TypeError, match=r"squared exponential \+ linear is no sum of products over features"):
+        gs.variance_shares(gp)
+
+
+def test_inducing_points_have_a_triple_too():
+    """Those at all rows change nothing."""
+    X, y = data()
+    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=len(X), block_rows=None)).fit(X, y)
+    assert_allclose(gs.variance_shares(sparse).total, gs.variance_shares(gs.GP(hyper=FIXED).fit(X, y)).total, rtol=1e-3)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift.arrays import Array, like, namespace
-from gpsift.kernels.products import ProductTerm
+from gpsift.kernels.products import ProductTerm, gamma_mixture, mixed_terms
 from gpsift.kernels.radial import Radial, RadialPairs
 
 # Beyond this many Chebyshev terms, or one for this many rows, the expansion of the moved sums costs more than the
@@ -106,6 +106,9 @@ class Matern32(Radial):
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
     TITLE: ClassVar[str] = "Matérn 3/2"
 
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        return _matern_terms(1.5, self, n_features)
+
     def value(self, s: Array) -> Array:
         b = _root(3.0, s)
         return self.signal_var * (1.0 + b) * namespace(s).exp(-b)
@@ -134,6 +137,9 @@ class Matern52(Radial):
 
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
     TITLE: ClassVar[str] = "Matérn 5/2"
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        return _matern_terms(2.5, self, n_features)
 
     def value(self, s: Array) -> Array:
         b = _root(5.0, s)
@@ -170,6 +176,11 @@ class RationalQuadratic(Radial):
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var", "shape")
     TITLE: ClassVar[str] = "rational quadratic"
 
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        mixture = gamma_mixture(self.shape)
+        lengthscale = np.broadcast_to(self.lengthscale, (n_features,))
+        return mixed_terms(self.signal_var, lengthscale, mixture and (self.shape / mixture[0], mixture[1]))
+
     def value(self, s: Array) -> Array:
         xp = namespace(s)
         return self.signal_var * xp.exp(-self.shape * xp.log1p(s / (2.0 * self.shape)))
@@ -188,6 +199,12 @@ class RationalQuadratic(Radial):
     def shape_log_gradient(self, s: Array, K: Array) -> list[Array]:
         ratio = s / (2.0 * self.shape)
         return [self.shape * K * (ratio / (1.0 + ratio) - namespace(s).log1p(ratio))]
+
+
+def _matern_terms(order: float, kernel: Radial, n_features: int) -> tuple[ProductTerm, ...] | None:
+    mixture = gamma_mixture(order)
+    lengthscale = np.broadcast_to(kernel.lengthscale, (n_features,))
+    return mixed_terms(kernel.signal_var, lengthscale, mixture and (mixture[0] / order, mixture[1]))
 
 
 def _root(factor: float, s: Array) -> Array:

@@ -1,0 +1,47 @@
+"""Kernels as sums of products against their own values."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gpsift as gs
+
+KERNELS = [
+    (gs.SquaredExponential(signal_var=2.0), 1e-14),
+    (gs.SquaredExponential(lengthscale=1.3, shared=True), 1e-14),
+    (gs.Constant(0.7), 1e-14),
+    (gs.Matern32(signal_var=2.0), 2e-7),
+    (gs.Matern52(signal_var=2.0), 2e-8),
+    (gs.RationalQuadratic(shape=1.0), 2e-6),
+    (gs.RationalQuadratic(shape=4.0), 1e-8),
+    (gs.RationalQuadratic(shape=500.0), 1e-8),
+    (gs.SquaredExponential() + gs.Matern52() + gs.Constant(), 2e-8),
+]
+
+
+@pytest.mark.parametrize(("kernel", "tolerance"), KERNELS, ids=lambda value: getattr(value, "title", ""))
+def test_sums_of_products_are_the_kernel(kernel, tolerance):
+    rng = np.random.default_rng(0)
+    X, Z = 2 * rng.normal(size=(60, 3)), 2 * rng.normal(size=(50, 3))
+    Z[:10] = X[:10] + 1e-3 * rng.normal(size=(10, 3))
+    kernel = kernel.for_features(3)
+    terms = kernel.product_terms(3)
+    total = sum(term.variance * (1.0 + term.excess(range(3), X, Z)) for term in terms)
+    assert_allclose(total, kernel.between(X, Z).K, rtol=0, atol=tolerance)
+
+
+def test_factors_multiply():
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
+    (term,) = gs.SquaredExponential(lengthscale=np.array([1.0, np.inf, 0.5])).product_terms(3)
+    factors = [1.0 + term.excess([j], X[:, [j]], Z[:, [j]]) for j in range(3)]
+    assert_allclose(1.0 + term.excess([0, 1, 2], X, Z), np.prod(factors, axis=0), rtol=1e-14)
+    assert not term.varies_with([1])
+    assert term.varies_with([1, 2])
+
+
+@pytest.mark.parametrize(
+    "kernel", [gs.Linear(), gs.SquaredExponential() + gs.Linear(), gs.RationalQuadratic(shape=0.05)]
+)
+def test_others_have_no_such_form(kernel):
+    assert kernel.for_features(2).product_terms(2) is None
