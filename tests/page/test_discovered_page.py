@@ -58,7 +58,7 @@ def test_it_is_never_said_that_a_column_does_not_matter(p):
 def test_nothing_found_and_everything_found_are_said():
     (none, rest) = sentences(record(p=(0.3, 0.4, 0.5, 1.0)))
     assert none.striptags() == "None of 4 columns is shown to matter for yield, at a rate of 10 %."
-    assert rest.startswith("They are not shown to matter")
+    assert rest.startswith("An effect that is too small for ")
     (one,) = sentences(record(names=("a",), p=(0.01,)))
     assert one.striptags() == "1 of 1 column matters for yield, with at most 10 % of them expected to be false: a."
 

@@ -55,12 +55,9 @@ def sentences(answer: Discovered) -> list[Markup]:
         first = Markup("{} {} for {}, with at most {} of them expected to be false: {}.")
         lines = [first.format(of, verb, target, rate, listed(found.discoveries))]
     if n < found.n_features:
-        who = "The others are" if n else "They are"
-        lines.append(
-            Markup("{} not shown to matter: an effect that is too small for {} may be there.").format(
-                who, count(answer.n_rows, "row")
-            )
-        )
+        small = "an effect that is too small for {} may be there."
+        others = Markup(f"The others are not shown to matter: {small}" if n else small[:1].upper() + small[1:])
+        lines.append(others.format(count(answer.n_rows, "row")))
     copied = Markup("{} carry the same values and cannot be told apart.")
     return [*lines, *(copied.format(listed(names)) for names in found.copies)]
 
@@ -68,6 +65,7 @@ def sentences(answer: Discovered) -> list[Markup]:
 def sheet_lines(answer: Discovered) -> list[Line]:
     """What was tested, and how."""
     found, details = answer.found, answer.found.details
+    seen = "the rows before it" if details.get("in_order") else "the others"
     dependence = "however p-values depend on each other (Benjamini and Yekutieli)"
     usual = "expected share of false ones among the columns named (Benjamini and Hochberg)"
     return [
@@ -76,7 +74,7 @@ def sheet_lines(answer: Discovered) -> list[Line]:
         Line("Columns", f"{found.n_features:,}"),
         Line("Target", tag(answer.target), TASKS[answer.task]),
         Line("Rate", percent(found.rate), usual if found.price == 1.0 else dependence),
-        Line("Parts of the rows", f"{details['folds']}", "each was predicted by a model of the others"),
+        Line("Parts of the rows", f"{details['folds']}", f"each was predicted by a model of {seen}"),
         Line("Divided", "once" if details["repeats"] == 1 else f"{details['repeats']} times"),
     ]
 
