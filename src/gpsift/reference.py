@@ -98,8 +98,8 @@ class Response(ABC):
         """The latent posterior as support points, weights and a matrix, where the model has that form."""
         raise MissingCapability(
             f"{type(self).__name__} does not offer its latent posterior as a triple of support points, weights and a "
-            "matrix, from which shares of variance, pairs and Shapley values are made. `effects` draws curves of what is "
-            "predicted; a sparse model has a triple without blocks, `Sparse(block_rows=0)`."
+            "matrix, from which shares of variance, pairs and Shapley values are made. `effects` draws curves of any "
+            "model; a sparse model has a triple without blocks, `Sparse(block_rows=0)`."
         )
 
     @property

@@ -73,3 +73,17 @@ def test_one_row_is_printed_and_drawn(fitted):
     ax = found.plot()
     assert_allclose(sorted(bar.get_width() for bar in ax.patches), sorted(found.values[0]))
     plt.close("all")
+
+
+def test_linear_terms_add_up_and_have_their_variance(fitted):
+    """Without other terms a value is slope times distance from the average, and so is its standard deviation."""
+    X, y = fitted.inputs.X, fitted.y_train
+    gp = gs.GP(gs.Linear(np.ones(3)) + gs.Constant(), hyper=gs.Fixed(noise_var=0.1)).fit(X, y)
+    found = gs.explain(gp, X[:4])
+    assert_allclose(found.prediction, gp.predict(X[:4]).mean, rtol=1e-9)
+    up = X[:1] + np.eye(3)[:1]
+    slope = gp.predict(up).mean - gp.predict(X[:1]).mean
+    assert_allclose(found.values[:, 0], slope * (X[:4, 0] - X[:, 0].mean()), rtol=1e-8)
+    _, joint = gp.joint(gp.inputs.points(np.concatenate([X[:1], up])))
+    slope_sd = np.sqrt(np.array([-1.0, 1.0]) @ joint @ [-1.0, 1.0])
+    assert_allclose(found.sd[:, 0], slope_sd * np.abs(X[:4, 0] - X[:, 0].mean()), rtol=1e-5)

@@ -41,7 +41,7 @@ def variance_shares(
     Parameters
     ----------
     model : fitted model
-        Such as ``GP().fit(X, y)``, or one of another library, with a kernel of squared exponentials and constants.
+        Such as ``GP().fit(X, y)``, or one of another library whose kernel is a sum of ours.
     X : array or data frame (n, p), optional
         The rows whose values are the margins; by default those of the fit.
     margins : {"data", "uniform", "normal"} or mapping
