@@ -212,9 +212,8 @@ def test_a_feature_of_one_value_has_no_share_and_stays_at_it():
     gp = five()
     margins = {**few_nodes(), "x2": ([0.9], [1.0])}
     shares = gs.variance_shares(gp, margins=margins)
-    parts = BruteForce(
-        lambda rows: gp.predict(rows).mean, [(np.ravel(t), w) for t, w in map(_arrays, margins.values())]
-    )
+    given = [tuple(map(np.ravel, each)) for each in margins.values()]
+    parts = BruteForce(lambda rows: gp.predict(rows).mean, given)
     assert shares.total[1] == pytest.approx(0.0, abs=1e-12)
     assert_allclose(shares.first[0] * shares.variance, parts.part_variances[(0,)], rtol=1e-9)
 
