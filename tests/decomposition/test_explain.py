@@ -81,7 +81,7 @@ def test_linear_terms_add_up_and_have_their_variance(fitted):
     gp = gs.GP(gs.Linear(np.ones(3)) + gs.Constant(), hyper=gs.Fixed(noise_var=0.1)).fit(X, y)
     found = gs.explain(gp, X[:4])
     assert_allclose(found.prediction, gp.predict(X[:4]).mean, rtol=1e-9)
-    elsewhere = gs.explain(gp, X[:4], margins=dict.fromkeys(gp.inputs.names, [6.0, 9.0]))
+    elsewhere = gs.explain(gp, X[:4], margins={name: [6.0, 9.0] for name in gp.inputs.names})
     assert_allclose(elsewhere.prediction, gp.predict(X[:4]).mean, rtol=1e-9)
     up = X[:1] + np.eye(3)[:1]
     slope = gp.predict(up).mean - gp.predict(X[:1]).mean
