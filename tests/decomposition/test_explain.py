@@ -89,3 +89,17 @@ def test_linear_terms_add_up_and_have_their_variance(fitted):
     _, joint = gp.joint(gp.inputs.points(np.concatenate([X[:1], up])))
     slope_sd = np.sqrt(np.array([-1.0, 1.0]) @ joint @ [-1.0, 1.0])
     assert_allclose(found.sd[:, 0], slope_sd * np.abs(X[:4, 0] - X[:, 0].mean()), rtol=1e-5)
+
+
+def test_of_many_features_those_that_are_off_are_not_told(monkeypatch):
+    monkeypatch.setattr("gpsift.decomposition.asked.MOST_UNITS", 5)
+    monkeypatch.setattr("gpsift.gp.fitted.MOST_OPEN", 2)
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(70, 8))
+    gp = gs.GP().fit(X, X[:, 6] + np.sin(2 * X[:, 2]) + 0.1 * rng.normal(size=70))
+    found, shares = gs.explain(gp), gs.variance_shares(gp, margins="uniform")
+    assert found.names == shares.names == tuple(gp.inputs.names[j] for j in gp.used)
+    assert_array_equal(found.points, X[:, list(gp.used)])
+    assert_allclose(found.prediction, gp.predict(X).mean, rtol=1e-8)
+    assert gs.interactions(gp).share.shape == (len(gp.used), len(gp.used))
+    assert set(gs.effects(gp).names) == set(found.names)
