@@ -96,7 +96,11 @@ class Response(ABC):
 
     def placed_posterior(self) -> PlacedPosterior:
         """The latent posterior as support points, weights and a matrix, where the model has that form."""
-        raise MissingCapability(f"{type(self).__name__} does not offer its latent posterior as a triple.")
+        raise MissingCapability(
+            f"{type(self).__name__} does not offer its latent posterior as a triple of support points, weights and a "
+            "matrix, from which shares of variance, pairs and Shapley values are made. `effects` draws curves of any "
+            "model; a sparse model has a triple without blocks, `Sparse(block_rows=0)`."
+        )
 
     @property
     def on_device(self) -> Self:

@@ -4,6 +4,7 @@ import numpy as np
 from effect_cases import five
 from numpy.testing import assert_allclose
 
+import gpsift as gs
 from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.triple import ProductTriple
 
@@ -18,9 +19,9 @@ def moved_rows(Z, j):
     return blocks.reshape(-1, Z.shape[1])
 
 
-def sections(j):
-    gp = five()
-    return Sections(RowsOfCurves(ProductTriple.of(gp.posterior), gp.posterior.Z), [j], GRID[:, None])
+def sections(j, gp=None):
+    gp = gp or five()
+    return Sections(RowsOfCurves(ProductTriple.of(gp.posterior), gp.posterior.Z.copy()), [j], GRID[:, None])
 
 
 def test_means_match_every_row_set_to_every_value():
@@ -50,3 +51,18 @@ def test_surface_matches_every_row_set_to_both_values():
             moved = Z.copy()
             moved[:, 1], moved[:, 3] = first, second
             assert_allclose(ours[row, column], gp.posterior.at(moved).mean.mean(), rtol=0, atol=TOLERANCE)
+
+
+def test_linear_terms_have_their_part_of_means_covariances_and_surfaces():
+    kernel = gs.SquaredExponential() + gs.Linear(np.array([0.5, 2.0, 1.0, 0.3, 0.1])) + gs.Constant()
+    gp = gs.GP(kernel, hyper=gs.Fixed(lengthscale=1.5, noise_var=0.1)).fit(five().inputs.X, five().y_train)
+    Z, n = gp.posterior.Z, len(gp.posterior.Z)
+    rows, W = moved_rows(Z, 1), np.random.default_rng(0).uniform(size=(3, n)) / n
+    assert_allclose(sections(1, gp).means(), gp.posterior.at(rows).mean.reshape(3, n).T, rtol=0, atol=TOLERANCE)
+    joint = gp.posterior.covariance(rows).reshape(3, n, 3, n)
+    assert_allclose(sections(1, gp).covariance(W), np.einsum("tisk,ti,sk->ts", joint, W, W), rtol=0, atol=TOLERANCE)
+    some = Sections(RowsOfCurves(ProductTriple.of(gp.posterior), Z[:7]), [1], GRID[:, None])
+    rows = moved_rows(Z[:7], 1)
+    rows[:, 3] = 0.5
+    theirs = gp.posterior.at(rows).mean.reshape(3, 7).mean(axis=1)
+    assert_allclose(some.surface([3], np.array([[0.5]]))[:, 0], theirs, rtol=0, atol=TOLERANCE)

@@ -148,7 +148,7 @@ def test_values_that_rows_could_not_have_are_told():
     found = gs.effects(gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1)).fit(X, X.sum(axis=1)))
     assert found["x1"].leaves_the_data
     assert not found["x3"].leaves_the_data
-    assert "go where most rows could not be" in found.told
+    assert "Curves of x2, x1 go where nine rows of ten could not be." in found.told
 
 
 def test_many_rows_are_sampled_by_their_seed(monkeypatch, fitted):
@@ -181,3 +181,29 @@ def test_the_frame_has_all_values(curves):
     assert list(frame[frame["feature"] == "x3"]["value"]) == ["0", "1", "2"]
     assert np.all(frame["lower"] <= frame["upper"])
     assert "lowest at" in repr(curves)
+
+
+def test_models_that_only_predict_have_curves_without_bands():
+    class Bowl(gs.NumericReference):
+        def __init__(self, X):
+            self.inputs = gs.Inputs(("a", "b"), names_given=True, X=X)
+
+        def moments(self, X):
+            ones = np.ones(len(X))
+            return X[:, 0] ** 2 + 3 * X[:, 1], 0.1 * ones, 0.25 * ones
+
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    found = gs.effects(Bowl(X))
+    assert found.names == ("b", "a")
+    assert_allclose(found["a"].mean, found["a"].x ** 2 - np.mean(X[:, 0] ** 2), rtol=0, atol=1e-10)
+    assert np.all(np.isnan(found["a"].sd))
+    assert found.band.startswith("none")
+    with pytest.raises(TypeError, match="latent posterior as a triple"):
+        gs.variance_shares(Bowl(X))
+
+
+def test_several_classes_have_no_one_curve():
+    X, y = data(40)
+    gp = gs.GP(likelihood="softmax", hyper=gs.Fixed(lengthscale=1.0)).fit(X, np.digitize(y, [0.0, 10.0]))
+    with pytest.raises(TypeError, match="predicts several numbers at a row"):
+        gs.effects(gp)

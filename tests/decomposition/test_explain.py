@@ -73,3 +73,33 @@ def test_one_row_is_printed_and_drawn(fitted):
     ax = found.plot()
     assert_allclose(sorted(bar.get_width() for bar in ax.patches), sorted(found.values[0]))
     plt.close("all")
+
+
+def test_linear_terms_add_up_and_have_their_variance(fitted):
+    """Without other terms a value is slope times distance from the average, and so is its standard deviation."""
+    X, y = fitted.inputs.X, fitted.y_train
+    gp = gs.GP(gs.Linear(np.ones(3)) + gs.Constant(), hyper=gs.Fixed(noise_var=0.1)).fit(X, y)
+    found = gs.explain(gp, X[:4])
+    assert_allclose(found.prediction, gp.predict(X[:4]).mean, rtol=1e-9)
+    elsewhere = gs.explain(gp, X[:4], margins={name: [6.0, 9.0] for name in gp.inputs.names})
+    assert_allclose(elsewhere.prediction, gp.predict(X[:4]).mean, rtol=1e-9)
+    up = X[:1] + np.eye(3)[:1]
+    slope = gp.predict(up).mean - gp.predict(X[:1]).mean
+    assert_allclose(found.values[:, 0], slope * (X[:4, 0] - X[:, 0].mean()), rtol=1e-8)
+    _, joint = gp.joint(gp.inputs.points(np.concatenate([X[:1], up])))
+    slope_sd = np.sqrt(np.array([-1.0, 1.0]) @ joint @ [-1.0, 1.0])
+    assert_allclose(found.sd[:, 0], slope_sd * np.abs(X[:4, 0] - X[:, 0].mean()), rtol=1e-5)
+
+
+def test_of_many_features_those_that_are_off_are_not_told(monkeypatch):
+    monkeypatch.setattr("gpsift.decomposition.asked.MOST_UNITS", 5)
+    monkeypatch.setattr("gpsift.gp.fitted.MOST_OPEN", 2)
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(70, 8))
+    gp = gs.GP().fit(X, X[:, 6] + np.sin(2 * X[:, 2]) + 0.1 * rng.normal(size=70))
+    found, shares = gs.explain(gp), gs.variance_shares(gp, margins="uniform")
+    assert found.names == shares.names == tuple(gp.inputs.names[j] for j in gp.used)
+    assert_array_equal(found.points, X[:, list(gp.used)])
+    assert_allclose(found.prediction, gp.predict(X).mean, rtol=1e-8)
+    assert gs.interactions(gp).share.shape == (len(gp.used), len(gp.used))
+    assert set(gs.effects(gp).names) == set(found.names)

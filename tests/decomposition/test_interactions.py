@@ -104,6 +104,10 @@ def test_a_category_has_a_surface_of_levels():
     surface = found.surfaces[0]
     assert surface.y_labels == ("0", "1", "2")
     assert surface.mean.shape[1] == 3
+    ax = found.plot(("x1", "x2"))
+    assert [line.get_label() for line in ax.lines] == ["0", "1", "2"]
+    assert_array_equal(ax.lines[1].get_ydata(), surface.mean[:, 1])
+    plt.close("all")
     assert np.all(np.isnan(found.local))
 
 

@@ -187,13 +187,39 @@ def test_mixtures_of_squared_exponentials_match_enumeration(kernel):
 
 def test_kernels_without_products_are_refused():
     X, y = data(25)
-    gp = gs.GP(gs.SquaredExponential() + gs.Linear(), hyper=gs.Fixed(lengthscale=1.2, noise_var=0.1)).fit(X, y)
-    with pytest.raises(TypeError, match=r"squared exponential \+ linear is no sum of products over features"):
+    gp = gs.GP(gs.RationalQuadratic(), hyper=gs.Fixed(lengthscale=1.2, shape=0.05, noise_var=0.1)).fit(X, y)
+    with pytest.raises(TypeError, match="rational quadratic is no sum of products over features"):
         gs.variance_shares(gp)
+
+
+def test_linear_terms_are_in_the_parts_of_single_features():
+    X, y = data(25)
+    kernel = gs.SquaredExponential() + gs.Linear(np.array([0.5, 2.0, 1.0])) + gs.Constant()
+    gp = gs.GP(kernel, hyper=gs.Fixed(lengthscale=1.2, noise_var=0.1)).fit(X, y + 2 * X[:, 1])
+    nodes = {"x1": [-1.0, 0.0, 1.5], "x2": [0.2, 0.7], "x3": [0.0, 1.0, 2.0]}
+    margins = [(np.array(each), np.full(len(each), 1 / len(each))) for each in nodes.values()]
+    shares = gs.variance_shares(gp, margins=nodes)
+    parts = BruteForce(lambda rows: gp.predict(rows).mean, margins).part_variances
+    assert_allclose(shares.variance, sum(parts.values()), rtol=1e-9)
+    assert_allclose(shares.first * shares.variance, [parts[(j,)] for j in range(3)], rtol=1e-9)
+    totals = [sum(v for u, v in parts.items() if j in u) for j in range(3)]
+    assert_allclose(shares.total * shares.variance, totals, rtol=1e-9)
+    halves = [sum(v / len(u) for u, v in parts.items() if j in u) for j in range(3)]
+    assert_allclose(shares.shapley * shares.variance, halves, rtol=1e-9)
+
+
+def test_a_feature_of_one_value_has_no_share_and_stays_at_it():
+    gp = five()
+    margins = {**few_nodes(), "x2": ([0.9], [1.0])}
+    shares = gs.variance_shares(gp, margins=margins)
+    given = [tuple(map(np.ravel, each)) for each in margins.values()]
+    parts = BruteForce(lambda rows: gp.predict(rows).mean, given)
+    assert shares.total[1] == pytest.approx(0.0, abs=1e-12)
+    assert_allclose(shares.first[0] * shares.variance, parts.part_variances[(0,)], rtol=1e-9)
 
 
 def test_inducing_points_have_a_triple_too():
     """Those at all rows change nothing."""
     X, y = data()
-    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=len(X), block_rows=None)).fit(X, y)
+    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=len(X), block_rows=0)).fit(X, y)
     assert_allclose(gs.variance_shares(sparse).total, gs.variance_shares(gs.GP(hyper=FIXED).fit(X, y)).total, rtol=1e-3)

@@ -11,13 +11,17 @@ import numpy as np
 from gpsift.adapters import as_reference
 from gpsift.decomposition.margins import Margin
 from gpsift.decomposition.products import Products
+from gpsift.drawn import Uncertain
 from gpsift.families import Gaussian
 from gpsift.inputs import Points
 from gpsift.progress import counted
 from gpsift.reference import PlacedPosterior, Reference
 from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import units_on_columns
+from gpsift.relevance.switched import units_on_columns, used_columns
 from gpsift.user_arrays import read_features
+
+# Of more features than this, those that are off are not told of.
+MOST_UNITS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,8 @@ class Asked:
             table, names = read_features(X)
             inputs.check(names, table.shape[1])
         points = inputs.points(table)
-        return cls(reference, points, ScoredUnits.read(groups, categorical, points.inputs))
+        units = ScoredUnits.read(groups, categorical, points.inputs)
+        return cls(reference, points, _told(units, possible_columns(reference)))
 
     @property
     def X(self) -> np.ndarray:
@@ -58,9 +63,29 @@ class Asked:
         members = self.model.draws or (self.model,)
         return counted(members, len(members))
 
+    @property
+    def margined(self) -> set[int]:
+        """Units that the model, or one with other hyperparameters, may depend on."""
+        possible = set(possible_columns(self.model))
+        return {unit for unit, columns in enumerate(self.units.columns) if possible.intersection(columns)}
+
     def on_columns(self, columns: Sequence[int]) -> tuple[list[int], ScoredUnits]:
         """Which units have some of the columns, and these units in a table of those alone."""
         return units_on_columns(self.units, tuple(columns))
+
+
+def possible_columns(model: Reference) -> tuple[int, ...]:
+    """The columns that a model, or one with other hyperparameters, may depend on."""
+    return model.open_columns if isinstance(model, Uncertain) else used_columns(model)
+
+
+def _told(units: ScoredUnits, possible: Sequence[int]) -> ScoredUnits:
+    """All units, or of many those that the model may depend on: what is told of pairs grows with their square."""
+    if len(units.names) <= MOST_UNITS:
+        return units
+    kept = [unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)]
+    levels = {place: units.levels[unit] for place, unit in enumerate(kept) if unit in units.levels}
+    return ScoredUnits(tuple(units.names[u] for u in kept), tuple(units.columns[u] for u in kept), levels)
 
 
 def placed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior:

@@ -20,7 +20,7 @@ from gpsift.decomposition.margins import Margin, read_margins
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.families import Gaussian
 from gpsift.input_moments import InputMoments
-from gpsift.reference import PlacedPosterior, Reference
+from gpsift.reference import MissingCapability, PlacedPosterior, Reference, Response
 from gpsift.relevance import KL
 from gpsift.relevance.conditionals import fit_conditionals
 from gpsift.relevance.rank import versions
@@ -57,15 +57,22 @@ class Member:
     """A model, or a draw of it, and the rows as it sees them."""
 
     model: Reference
-    placed: PlacedPosterior
-    rows: RowsOfCurves
     predicted: np.ndarray  # the mean of an observation at each row, (n,)
+    closed: tuple[PlacedPosterior, RowsOfCurves] | None  # None where there are predictions only
 
     @classmethod
     def of(cls, model: Reference, X: np.ndarray) -> Self:
-        placed = placed_posterior(model, X)
-        rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(X))
-        return cls(model, placed, rows, model.at(model.inputs.points(X)).distribution(latent=False).mean)
+        predicted = model.at(model.inputs.points(X)).distribution(latent=False).mean
+        if predicted.ndim > 1:
+            raise MissingCapability(
+                f"{type(model).__name__} predicts several numbers at a row, which have no one curve."
+            )
+        try:
+            placed = placed_posterior(model, X)
+            rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(X))
+        except MissingCapability:
+            return cls(model, predicted, None)
+        return cls(model, predicted, (placed, rows))
 
 
 def effects(
@@ -82,7 +89,7 @@ def effects(
     Parameters
     ----------
     model : fitted model
-        As in `variance_shares`.
+        As in `variance_shares`. Of any other model curves are averages of its own predictions, without a band.
     X : array or data frame (n, p), optional
         The rows to average over; by default those of the fit. Of more than 2000 a sample is taken, and of more than 200
         for likelihoods other than normal noise.
@@ -119,9 +126,15 @@ def effects(
         curves=curves,
         average=float(np.mean(predicted)),
         mean_of=asked.model.mean_of if rows.is_normal else "the mean of an observation",
-        band="closed form" if rows.is_normal else "delta method",
+        band=_band(members[0], rows),
         details={"n_rows": len(rows.X), "seed": seed, "versions": versions()},
     )
+
+
+def _band(member: Member, rows: AveragedRows) -> str:
+    if member.closed is None:
+        return "none: curves are averages of the model's own predictions"
+    return "closed form" if rows.is_normal else "delta method"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +150,8 @@ class AveragedRows:
     def drawn(cls, asked: Asked, seed: int) -> Self:
         rng = np.random.default_rng(seed)
         first = next(iter(asked.members))
-        observed = first.at(asked.points.take(slice(0, 1))).distribution(latent=False)
-        is_normal = isinstance(observed, Gaussian)
+        response = first.at(first.inputs.points(asked.X[:1]))
+        is_normal = isinstance(response.distribution(latent=False), Gaussian)
         X = asked.X[_some(len(asked.X), MOST_ROWS if is_normal else MOST_PREDICTED_ROWS, rng)]
         is_shown = np.zeros(len(X), dtype=bool)
         is_shown[_some(len(X), N_INDIVIDUAL, rng)] = True
@@ -231,23 +244,34 @@ def _pooled(draws: Sequence[Along]) -> Along:
 
 def _along(member: Member, unit: Sequence[int], axis: Axis, margin: Margin, rows: AveragedRows) -> Along:
     """At the values of the axis, less the average over the margin, in the units of what is observed."""
-    placed = member.placed
     values = np.concatenate([axis.values, margin.nodes])
-    sections = Sections(member.rows, *placed.inputs_of(unit, values))
+    if member.closed is None:
+        along = Along(_observed(member.model, unit, values, rows.X)[0], np.full((len(values), len(values)), np.nan))
+    else:
+        along = _closed(member.model, *member.closed, unit, values, rows)
+    return along.centred(len(axis.values), margin.weights)
+
+
+def _closed(
+    model: Reference,
+    placed: PlacedPosterior,
+    there: RowsOfCurves,
+    unit: Sequence[int],
+    values: np.ndarray,
+    rows: AveragedRows,
+) -> Along:
+    sections = Sections(there, *placed.inputs_of(unit, values))
     if rows.is_normal:
         means, slopes = placed.y_scale * sections.means(), np.ones((len(values), len(rows.X)))
     else:
-        means, slopes = _observed(member.model, unit, values, rows.X)
-    covariance = placed.y_scale**2 * sections.covariance(slopes / len(rows.X))
-    return Along(means, covariance).centred(len(axis.values), margin.weights)
+        means, response = _observed(model, unit, values, rows.X)
+        slopes = response.mean_slope().reshape(len(values), len(rows.X))
+    return Along(means, placed.y_scale**2 * sections.covariance(slopes / len(rows.X)))
 
 
-def _observed(
-    model: Reference, unit: Sequence[int], values: np.ndarray, X: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of an observation of each row at each value, (n, g), and its slope along the latent mean, (g, n)."""
+def _observed(model: Reference, unit: Sequence[int], values: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, Response]:
+    """The mean of an observation of each row at each value, (n, g), and the response, at all rows of each value."""
     moved = np.tile(X, (len(values), 1))
     moved[:, list(unit)] = np.repeat(values, len(X), axis=0)
     response = model.at(model.inputs.points(moved))
-    shape = len(values), len(X)
-    return response.distribution(latent=False).mean.reshape(shape).T, response.mean_slope().reshape(shape)
+    return response.distribution(latent=False).mean.reshape(len(values), len(X)).T, response

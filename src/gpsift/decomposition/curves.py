@@ -91,7 +91,9 @@ class Sections:
     def means(self) -> np.ndarray:
         """Of each row at each value, (n, g)."""
         triple = self.rows.triple
-        total = np.full((len(self.rows.X), len(self.grid)), triple.level)
+        own = list(self.columns)
+        planes = np.delete(self.rows.X, own, axis=1) @ np.delete(triple.slopes, own)
+        total = triple.level + planes[:, None] + self.grid @ triple.slopes[own]
         for term, across in self._to_support:
             total += across @ (term.variance * triple.weights * self.along(term, triple.Z)).T
         return total
@@ -99,7 +101,10 @@ class Sections:
     def surface(self, columns: Sequence[int], grid: np.ndarray) -> np.ndarray:
         """Of the average row at each value, and with other columns at each of their values, (g, h)."""
         triple = self.rows.triple
-        total = np.full((len(self.grid), len(grid)), triple.level)
+        own, other = list(self.columns), list(columns)
+        planes = np.delete(self.rows.X, [*own, *other], axis=1) @ np.delete(triple.slopes, [*own, *other])
+        lines = np.add.outer(self.grid @ triple.slopes[own], grid @ triple.slopes[other])
+        total = triple.level + planes.mean() + lines
         others = Sections(self.rows, [*self.columns, *columns], np.empty((0, len(self.columns) + len(columns))))
         for term, across in others._to_support:
             weights = term.variance * triple.weights * across.mean(axis=0)
@@ -112,6 +117,10 @@ class Sections:
         triple, totals = self.rows.triple, W.sum(axis=1)
         Q = np.outer(triple.constant_var * totals, np.ones(len(triple.weights)))
         prior = triple.constant_var * np.outer(totals, totals)
+        moved = W @ self.rows.X  # what linear terms see: averages of rows, with the columns set to values
+        moved[:, list(self.columns)] = totals[:, None] * self.grid
+        Q += (moved * triple.slope_var) @ triple.Z.T
+        prior += (moved * triple.slope_var) @ moved.T
         for (term, across), among in zip(self._to_support, self._to_rows, strict=True):
             Q += term.variance * self.along(term, triple.Z) * (W @ across)
             prior += term.variance * self.along(term, self._grid_rows()) * (W @ among @ W.T)

@@ -58,7 +58,7 @@ def explain(
     """
     asked = Asked.read(model, X, groups, categorical)
     known = asked.points.inputs.at_hand
-    there = read_margins(margins, asked.X if known is None else known, asked.units)
+    there = read_margins(margins, asked.X if known is None else known, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [_taken_apart(each, asked.X, asked.units, there) for each in asked.members]
     averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
@@ -67,10 +67,18 @@ def explain(
         values=values.mean(axis=0),
         sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # what draws agree on, and what they do not
         average=float(averages.mean()),
-        points=group_coordinates(asked.points, asked.units.columns),
+        points=_coordinates(asked),
         mean_of=asked.model.mean_of,
         details={"n_rows": len(asked.X), "versions": versions()},
     )
+
+
+def _coordinates(asked: Asked) -> np.ndarray:
+    """One for each unit at each row: a column itself, or the first principal coordinate of several."""
+    columns = asked.units.columns
+    if all(len(own) == 1 for own in columns):
+        return asked.X[:, [own[0] for own in columns]]
+    return group_coordinates(asked.points, columns)
 
 
 def _taken_apart(

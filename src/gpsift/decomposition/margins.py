@@ -8,7 +8,7 @@ the eigenvectors as weights (Golub and Welsch 1969). Averages of smooth function
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,10 @@ class Margin:
     weights: np.ndarray
 
 
-def read_margins(margins: Margins, X: np.ndarray, units: ScoredUnits) -> tuple[Margin, ...]:
-    """The margin of each unit, as users ask for it."""
+def read_margins(
+    margins: Margins, X: np.ndarray, units: ScoredUnits, needed: Collection[int] | None = None
+) -> tuple[Margin, ...]:
+    """The margin of each unit, as users ask for it; of units that are not needed, one row."""
     kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
     if not isinstance(own, Mapping) or kind not in KINDS:
         raise ValueError(
@@ -49,7 +51,9 @@ def read_margins(margins: Margins, X: np.ndarray, units: ScoredUnits) -> tuple[M
     if unknown:
         raise ValueError(f"`margins` names {listed(unknown)}, but the features are {listed(units.names)}.")
     return tuple(
-        given_margin(own[name], name, len(units.columns[number])) if name in own else _margin(kind, X, units, number)
+        given_margin(own[name], name, len(units.columns[number]))
+        if name in own
+        else _margin(kind, X if needed is None or number in needed else X[:1], units, number)
         for number, name in enumerate(units.names)
     )
 

@@ -78,7 +78,7 @@ def interactions(
     """
     asked = Asked.read(model, X, groups, categorical)
     wanted = [_read_pair(pair, asked) for pair in pairs]
-    there = read_margins(margins, asked.X, asked.units)
+    there = read_margins(margins, asked.X, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [variances_of(each, asked.X, asked.units, there, open_pairs=True) for each in asked.members]
         decided = np.mean([each.pairs for each in found], axis=0)

@@ -101,6 +101,8 @@ class Products:
 
     triple: ProductTriple
     varying: tuple[int, ...]
+    columns: tuple[tuple[int, ...], ...]
+    margins: tuple[Margin, ...]  # in the units of the model
     terms: tuple[ProductTermOfUnits, ...]
 
     @classmethod
@@ -108,13 +110,10 @@ class Products:
         """Of units with the given columns of the user's table."""
         triple = ProductTriple.of(placed.posterior)
         seen = [_seen(placed, unit, margin) for unit, margin in zip(columns, margins, strict=True)]
-        varying = tuple(
-            number
-            for number, (own, margin) in enumerate(seen)
-            if any(term.varies_with(own) for term in triple.terms) and np.ptp(margin.nodes, axis=0).any()
-        )
+        varying = tuple(number for number, (own, _) in enumerate(seen) if triple.varies_with(own))
         units, there = tuple(seen[number][0] for number in varying), tuple(seen[number][1] for number in varying)
-        return cls(triple, varying, tuple(_over(term, units, there, triple.Z) for term in triple.terms))
+        terms = tuple(_over(term, units, there, triple.Z) for term in triple.terms)
+        return cls(triple, varying, units, there, terms)
 
     @property
     def weights(self) -> np.ndarray:
@@ -124,7 +123,23 @@ class Products:
     @property
     def average(self) -> float:
         """The mean of the function over all margins."""
-        return self.triple.level + sum(float(term.variance * (self.weights @ term.level)) for term in self.terms)
+        products = sum(float(term.variance * (self.weights @ term.level)) for term in self.terms)
+        planes = sum(
+            float(margin.weights @ margin.nodes @ self.triple.slopes[list(own)])
+            for own, margin in zip(self.columns, self.margins, strict=True)
+        )
+        return self.triple.level + products + planes
+
+    def from_average(self, unit: int, X: np.ndarray) -> np.ndarray:
+        """Rows less the average of the unit's margin, in its columns, (n, k)."""
+        margin = self.margins[unit]
+        return X - margin.weights @ margin.nodes
+
+    def line(self, unit: int) -> np.ndarray:
+        """What linear terms add to the unit's own part at the nodes of its margin, times the roots of their weights."""
+        margin = self.margins[unit]
+        values = self.from_average(unit, margin.nodes) @ self.triple.slopes[list(self.columns[unit])]
+        return values * np.sqrt(margin.weights)
 
 
 def _seen(placed: PlacedPosterior, unit: tuple[int, ...], margin: Margin) -> tuple[tuple[int, ...], Margin]:

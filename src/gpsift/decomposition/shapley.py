@@ -15,8 +15,7 @@ in the function, so that the values of a row add up to its prediction less the a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +39,10 @@ def shapley_values(products: Products, X: np.ndarray) -> ValuesAndVariances:
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
     for rows in _blocks(n, p, len(products.weights)) if p else ():
-        sections = reduce(add, (term.variance * _sections(term, products.triple.Z, X[rows]) for term in products.terms))
-        prior = reduce(add, (term.variance * _prior(term, X[rows]) for term in products.terms))
+        sections, prior = _of_lines(products, X[rows])
+        for term in products.terms:
+            sections += term.variance * _sections(term, products.triple.Z, X[rows])
+            prior += term.variance * _prior(term, X[rows])
         mean[rows] = (sections @ products.weights).T
         explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
@@ -51,6 +52,17 @@ def shapley_values(products: Products, X: np.ndarray) -> ValuesAndVariances:
 def _blocks(n: int, p: int, m: int) -> Iterator[slice]:
     rows = max(1, BLOCK_DOUBLES // (m * p))
     return (slice(start, start + rows) for start in range(0, n, rows))
+
+
+def _of_lines(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What linear terms have of l_kj, (p, n, m), and of the prior's variance, (p, n)."""
+    sections, prior = [], []
+    for unit, columns in enumerate(products.columns):
+        own = list(columns)
+        moved, slope_var = products.from_average(unit, X[:, own]), products.triple.slope_var[own]
+        sections.append((moved * slope_var) @ products.triple.Z[:, own].T)
+        prior.append(moved**2 @ slope_var)
+    return np.stack(sections), np.stack(prior)
 
 
 def _sections(term: ProductTermOfUnits, Z: np.ndarray, X: np.ndarray) -> np.ndarray:

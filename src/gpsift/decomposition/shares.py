@@ -41,7 +41,7 @@ def variance_shares(
     Parameters
     ----------
     model : fitted model
-        Such as ``GP().fit(X, y)``, or one of another library, with a kernel of squared exponentials and constants.
+        Such as ``GP().fit(X, y)``, or one of another library whose kernel is a sum of ours.
     X : array or data frame (n, p), optional
         The rows whose values are the margins; by default those of the fit.
     margins : {"data", "uniform", "normal"} or mapping
@@ -70,7 +70,7 @@ def variance_shares(
     (True, True)
     """
     asked = Asked.read(model, X, groups, categorical)
-    there = read_margins(margins, asked.X, asked.units)
+    there = read_margins(margins, asked.X, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [variances_of(each, asked.X, asked.units, there) for each in asked.members]
         noises = [noise_var(each, asked.X) for each in asked.members]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -26,24 +27,29 @@ class ProductTriple:
         Those that vary.
     constant_var : float
         The sum of the others.
+    slope_var : array (p,)
+        Prior variances of the slopes of linear terms.
     """
 
     posterior: Posterior
     terms: tuple[ProductTerm, ...]
     constant_var: float
+    slope_var: np.ndarray
 
     @classmethod
     def of(cls, posterior: Posterior) -> Self:
         """Of a posterior with such a kernel; others are refused."""
-        terms = posterior.kernel.product_terms(posterior.Z.shape[1])
+        n_features = posterior.Z.shape[1]
+        terms = posterior.kernel.product_terms(n_features)
         if terms is None:
             raise MissingCapability(
-                f"A kernel such as {posterior.kernel.title} is no sum of products over features; squared exponentials "
-                "and constants are."
+                f"A kernel such as {posterior.kernel.title} is no sum of products over features; squared "
+                "exponentials, Matern and rational quadratic kernels, linear terms and constants are."
             )
         varies = [bool(np.isfinite(term.lengthscale).any()) for term in terms]
         moving = tuple(term for term, does in zip(terms, varies, strict=True) if does)
-        return cls(posterior, moving, sum(term.variance for term, does in zip(terms, varies, strict=True) if not does))
+        constant_var = sum(term.variance for term, does in zip(terms, varies, strict=True) if not does)
+        return cls(posterior, moving, constant_var, posterior.kernel.slope_vars(n_features))
 
     @cached_property
     def Z(self) -> np.ndarray:
@@ -59,6 +65,15 @@ class ProductTriple:
     def M(self) -> np.ndarray:
         """The matrix of the triple, (m, m)."""
         return reduce(add, (to_numpy(factor.matrix()) for factor in self.posterior.factors))
+
+    @cached_property
+    def slopes(self) -> np.ndarray:
+        """What linear terms of the kernel make of the mean: a plane with these slopes, (p,)."""
+        return self.slope_var * (self.weights @ self.Z)
+
+    def varies_with(self, columns: Sequence[int]) -> bool:
+        """Whether it depends on any of these features."""
+        return bool(self.slope_var[list(columns)].any()) or any(term.varies_with(columns) for term in self.terms)
 
     @property
     def level(self) -> float:

@@ -20,7 +20,7 @@ quadrature with ceil(p / 2) nodes is exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +74,11 @@ def variances(products: Products, *, open_pairs: bool = False) -> Variances:
             explained += _pair_products(ratio, block.open_weights * whole)
     np.fill_diagonal(pairs, 0.0)
     undecided = _prior_pairs(products) - explained if open_pairs else None
-    return Variances(_first(products), total, shapley, pairs, undecided)
+    of_products = first_order(products)
+    first = [values + products.line(unit) for unit, values in enumerate(of_products)]
+    # Linear terms are in the units' own parts alone, beside what products have there.
+    by_lines = _squares(first) - _squares(of_products)
+    return Variances(_squares(first), total + by_lines, shapley + by_lines, pairs, undecided)
 
 
 def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,19 +88,17 @@ def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def first_order(products: Products) -> list[np.ndarray]:
-    """The part of each unit alone at the nodes of its margin, times the roots of their weights."""
-    found = []
-    for unit in range(len(products.varying)):
-        values = 0.0
+    """What products have of each unit's own part at the nodes of its margin, times the roots of their weights."""
+    found = [np.zeros(len(margin.weights)) for margin in products.margins]
+    for unit, values in enumerate(found):
         for term in products.terms:
             others = np.delete(term.averages, unit, axis=0).prod(axis=0)
-            values = values + (term.variance * products.weights * others) @ term.factors[unit].deviation
-        found.append(np.asarray(values))
+            values += (term.variance * products.weights * others) @ term.factors[unit].deviation
     return found
 
 
-def _first(products: Products) -> np.ndarray:
-    return np.array([values @ values for values in first_order(products)])
+def _squares(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([values @ values for values in parts])
 
 
 def _pair_products(ratio: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -120,9 +122,10 @@ def _shapley(block: Block) -> np.ndarray:
 
 def _prior_pairs(products: Products) -> np.ndarray:
     """What the prior expects of pairs: sets without them add up to 1."""
-    drops = np.array([[-factor.own_excess for factor in term.factors] for term in products.terms])
+    drops = [[-factor.own_excess for factor in term.factors] for term in products.terms]
+    drop = np.array(drops).reshape(len(products.terms), len(products.varying))
     shares = np.array([term.variance for term in products.terms])
-    return (drops.T * shares) @ drops if drops.size else np.zeros((0, 0))
+    return (drop.T * shares) @ drop
 
 
 def _blocks(products: Products, with_open: bool) -> Iterator[Block]:

@@ -107,8 +107,12 @@ class Kernel(ABC):
         return True
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        """Products of functions of one feature each, of which it is the sum; None where it has no such form."""
+        """Products of functions of one feature each, of which it is the sum but for linear terms; None without them."""
         return None
+
+    def slope_vars(self, n_features: int) -> np.ndarray:
+        """Prior variances of the slopes of linear terms, which are beside the products, (p,)."""
+        return np.zeros(n_features)
 
     @abstractmethod
     def between(self, X: Array, Z: Array) -> Pairs:
@@ -276,6 +280,9 @@ class Sum(Kernel):
         parts = [term.product_terms(n_features) for term in self.terms]
         known = [part for part in parts if part is not None]
         return tuple(term for part in known for term in part) if len(known) == len(parts) else None
+
+    def slope_vars(self, n_features: int) -> np.ndarray:
+        return np.sum([term.slope_vars(n_features) for term in self.terms], axis=0)
 
     def between(self, X: Array, Z: Array) -> Pairs:
         return SumPairs([term.between(X, Z) for term in self.terms])

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpsift.arrays import Array, like, namespace, to_numpy
 from gpsift.kernels.base import Pairs, Term
+from gpsift.kernels.products import ProductTerm
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Linear(Term):
     @property
     def switches_features(self) -> bool:
         return np.ndim(self.linear_var) > 0
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...]:
+        return ()
+
+    def slope_vars(self, n_features: int) -> np.ndarray:
+        return np.array(np.broadcast_to(self.linear_var, (n_features,)))
 
     def slope_var(self, X: Array) -> Array:
         """One variance for each feature, as an array where X lives."""

@@ -91,24 +91,38 @@ def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
 
 
 def pair_surface(found: Interactions, surface: Surface, *, ax: Axes | None = None) -> Axes:
-    """The average prediction with two features set, contours, and the rows where they are."""
+    """The average prediction with two features set: contours and the rows, or a line for each level of a category."""
     ax = new_axes(5.6, 4.6) if ax is None else ax
+    if surface.x_labels or surface.y_labels:
+        return _draw_lines_of_levels(ax, found, surface)
     filled = ax.contourf(surface.x, surface.y, surface.mean.T, levels=14, cmap="viridis")
-    lines = ax.contour(
-        surface.x, surface.y, surface.mean.T, levels=np.asarray(filled.levels)[::2], colors="white", linewidths=0.6
-    )
+    levels = np.asarray(filled.levels)[::2]
+    lines = ax.contour(surface.x, surface.y, surface.mean.T, levels=levels, colors="white", linewidths=0.6)
     ax.clabel(lines, fontsize="x-small")
     if surface.x_rows is not None and surface.y_rows is not None:
         ax.scatter(surface.x_rows, surface.y_rows, s=6, color="black", alpha=0.45, linewidths=0)
     ax.set_xlim(surface.x[0], surface.x[-1])
     ax.set_ylim(surface.y[0], surface.y[-1])
-    if surface.x_labels:
-        ax.set_xticks(surface.x, surface.x_labels)
-    if surface.y_labels:
-        ax.set_yticks(surface.y, surface.y_labels)
     ax.set_xlabel(short(surface.names[0]))
     ax.set_ylabel(short(surface.names[1]))
     ax.figure.colorbar(filled, ax=ax, label=f"{found.mean_of}, average over rows")
+    return ax
+
+
+def _draw_lines_of_levels(ax: Axes, found: Interactions, surface: Surface) -> Axes:
+    """Along the number, or the other category, a line for each level."""
+    by_y = bool(surface.y_labels)
+    labels, lines = (surface.y_labels, surface.mean.T) if by_y else (surface.x_labels, surface.mean)
+    along, ticks = (surface.x, surface.x_labels) if by_y else (surface.y, ())
+    for label, line in zip(labels, lines, strict=True):
+        ax.plot(along, line, "o-" if ticks else "-", label=short(label))
+    if ticks:
+        ax.set_xticks(along, [short(tick) for tick in ticks])
+    name, other = surface.names if by_y else surface.names[::-1]
+    ax.set_xlabel(short(name))
+    ax.set_ylabel(f"{found.mean_of}, average over rows")
+    ax.legend(title=short(other), frameon=False, fontsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -137,7 +151,7 @@ def _draw_curve(ax: Axes, curve: Curve) -> None:
     ax.plot(curve.x, curve.individual.T, color="0.6", linewidth=0.5, alpha=0.5)
     ax.fill_between(curve.x, *curve.band.T, color=BLUE, alpha=0.25, linewidth=0)
     ax.plot(curve.x, curve.mean, ":", color=BLUE, linewidth=1.2)
-    ax.plot(curve.x, np.where(curve.support >= 0.5, curve.mean, np.nan), color=BLUE, linewidth=1.8)
+    ax.plot(curve.x, np.where(curve.is_supported, curve.mean, np.nan), color=BLUE, linewidth=1.8)
     low, high = curve.x[0], curve.x[-1]
     inside = curve.rug[(curve.rug >= low) & (curve.rug <= high)]
     ax.plot(inside, np.zeros(len(inside)), "|", color=INK, markersize=5, alpha=0.3, transform=ax.get_xaxis_transform())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # A value that fewer of the rows than this share could have is beyond the data.
-LEAST_SUPPORT = 0.5
+LEAST_SUPPORT = 0.1
 # Of a normal distribution, for 95 %.
 QUANTILE = 1.96
 
@@ -65,9 +65,14 @@ class Curve:
         return self.mean[:, None] + QUANTILE * self.sd[:, None] * np.array([-1.0, 1.0])
 
     @property
+    def is_supported(self) -> np.ndarray:
+        """Which values enough of the rows could have, (g,)."""
+        return self.support >= LEAST_SUPPORT
+
+    @property
     def leaves_the_data(self) -> bool:
-        """Whether some of its values are such as most rows could not have."""
-        return bool((self.support < LEAST_SUPPORT).any())
+        """Whether some of its values are such as nine rows of ten could not have."""
+        return not self.is_supported.all()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +144,7 @@ class Effects(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         beyond = [curve.name for curve in self.curves if curve.leaves_the_data]
-        caution = f" Curves of {listed(beyond)} go where most rows could not be." if beyond else ""
+        caution = f" Curves of {listed(beyond)} go where nine rows of ten could not be." if beyond else ""
         what = "curve" if len(self) == 1 else "curves"
         return f"{len(self)} {what} of {self.mean_of} around an average of {self.average:.4g}.{caution}"
 
