@@ -419,12 +419,6 @@ def test_advice_says_what_to_do():
         assert word in messages
 
 
-def test_one_fit_has_no_interval(regression):
-    X, y = regression
-    with pytest.raises(ValueError, match="draw the hyperparameters"):
-        gs.rank(gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y)).interval()
-
-
 @pytest.mark.parametrize("choice", [{"draws": 0}, {"chains": 1.5}, {"keep": True}, {"cores": 0}])
 def test_nuts_rejects_bad_numbers(choice):
     with pytest.raises(ValueError, match="must be a whole number"):
