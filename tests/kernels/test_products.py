@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 import gpsift as gs
 
 KERNELS = [
-    (gs.SquaredExponential(signal_var=2.0), 1e-14),
-    (gs.SquaredExponential(lengthscale=1.3, shared=True), 1e-14),
-    (gs.Constant(0.7), 1e-14),
+    (gs.SquaredExponential(signal_var=2.0), 1e-12),
+    (gs.SquaredExponential(lengthscale=1.3, shared=True), 1e-12),
+    (gs.Constant(0.7), 1e-12),
     (gs.Matern32(signal_var=2.0), 2e-7),
     (gs.Matern52(signal_var=2.0), 2e-8),
     (gs.RationalQuadratic(shape=1.0), 2e-6),
@@ -37,7 +37,7 @@ def test_factors_multiply():
     X, Z = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
     (term,) = gs.SquaredExponential(lengthscale=np.array([1.0, np.inf, 0.5])).product_terms(3)
     factors = [1.0 + term.excess([j], X[:, [j]], Z[:, [j]]) for j in range(3)]
-    assert_allclose(1.0 + term.excess([0, 1, 2], X, Z), np.prod(factors, axis=0), rtol=1e-14)
+    assert_allclose(1.0 + term.excess([0, 1, 2], X, Z), np.prod(factors, axis=0), rtol=1e-12)
     assert not term.varies_with([1])
     assert term.varies_with([1, 2])
 
