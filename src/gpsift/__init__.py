@@ -14,11 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpsift import kernels, likelihoods
 from gpsift.adapters import as_reference
-from gpsift.decomposition.average import effects
-from gpsift.decomposition.explain import explain
-from gpsift.decomposition.pairs import interactions
-from gpsift.decomposition.shares import variance_shares
-from gpsift.discovery.discover import discover
 from gpsift.discovery.division import InOrder
 from gpsift.gp import GP, MAP, ML2, NUTS, DrawnGP, FittedGP, Fixed, GammaPrior, HalfT, InverseGamma
 from gpsift.hyper import SAAS, OnLogScale, Sift
@@ -26,7 +21,6 @@ from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.notices import GPSiftWarning
 from gpsift.numeric import NumericReference
-from gpsift.planning.power import power
 from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.results import (
@@ -60,8 +54,14 @@ from gpsift.work import Work
 if TYPE_CHECKING:
     from gpsift import datasets
     from gpsift.analysis import Analysis, Reading, Selection, analyse
+    from gpsift.decomposition.average import effects
+    from gpsift.decomposition.explain import explain
+    from gpsift.decomposition.pairs import interactions
+    from gpsift.decomposition.shares import variance_shares
+    from gpsift.discovery.discover import discover
     from gpsift.estimators import GPClassifier, GPRegressor
     from gpsift.page import report
+    from gpsift.planning.power import power
     from gpsift.selector import GPSelector, importance
 
 __all__ = [
@@ -151,7 +151,8 @@ __all__ = [
 ]
 
 
-# What loads scikit-learn, pandas or a plotting library is loaded when it is asked for, not with the package.
+# Loaded when it is asked for, not with the package: what brings scikit-learn, pandas or a plotting library, and the
+# verbs that follow a ranking, each with a room of its own.
 LAZY = {
     "Analysis": "gpsift.analysis",
     "Reading": "gpsift.analysis",
@@ -160,8 +161,14 @@ LAZY = {
     "GPRegressor": "gpsift.estimators",
     "GPSelector": "gpsift.selector",
     "analyse": "gpsift.analysis",
+    "discover": "gpsift.discovery.discover",
+    "effects": "gpsift.decomposition.average",
+    "explain": "gpsift.decomposition.explain",
     "importance": "gpsift.selector",
+    "interactions": "gpsift.decomposition.pairs",
+    "power": "gpsift.planning.power",
     "report": "gpsift.page",
+    "variance_shares": "gpsift.decomposition.shares",
 }
 
 
