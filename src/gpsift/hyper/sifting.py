@@ -17,6 +17,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import gammaln
 
+from gpsift.hyper.nearness import Surroundings, nearness
 from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
@@ -141,8 +142,8 @@ class Sifting:
                 break
             new = tuple(self.units[0][unit] for unit in there.active[len(here.active) :])
             steps = (*steps, SwitchedOn(new, there.evidence - here.evidence, self.owed(there) - self.owed(here)))
+            idle = 0 if self.worth(there) > self.worth(here) else idle + 1
             here = there
-            idle = 0 if self.worth(here) > self.worth(best) else idle + 1
             best = max(best, here, key=self.worth)
         return Path(best, steps)
 
@@ -173,6 +174,15 @@ class Sifting:
     def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
         """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
         scores = unit_scores(entering_scores(slope.G, K0, self.features), self.units[1])
+        scores[list(here.active)] = -np.inf
+        return scores
+
+    def steepest_slopes(self, here: Place) -> np.ndarray:
+        """The same over all ways in which a unit may enter, for those that stay off."""
+        K0, slope = self.slope(here)
+        on = self.columns(here.active)
+        around = Surroundings(slope, K0, self.problem.X, self.features, on, self.pairs_are_tried)
+        scores = unit_scores(nearness(around), self.units[1])
         scores[list(here.active)] = -np.inf
         return scores
 
@@ -247,7 +257,7 @@ class Sifting:
         return np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
 
     def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
-        slopes = self.slopes(place, *self.slope(place))
+        slopes = self.steepest_slopes(place)
         by_feature = np.empty(len(self.problem.names))
         for slope, columns in zip(slopes, self.units[1], strict=True):
             by_feature[list(columns)] = slope
