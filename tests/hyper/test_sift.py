@@ -149,7 +149,7 @@ def test_many_small_effects_are_found():
 
 
 def test_a_lower_toll_lets_more_in_and_a_limit_fewer():
-    X, y = wide(60, 20)
+    X, y = wide(100, 20)
     free, limited = (gs.GP(hyper=gs.Sift(**choice)).fit(X, y) for choice in ({"toll": 0.0}, {"max_active": 2}))
     assert len(free.report.sift.active) > 5
     assert len(limited.report.sift.active) == 2

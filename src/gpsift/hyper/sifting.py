@@ -35,6 +35,8 @@ LEAST_GAIN = 0.06
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 3
 N_LEAVING = 2
+# Nats that others are not expected to make up for when a feature leaves.
+MOST_MISSED = 40.0
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
 
@@ -70,6 +72,22 @@ class Entry:
     new: tuple[int, ...]
     problem: Problem[DenseEngine]
     log_params: np.ndarray
+    entering: np.ndarray  # which parameters are length-scales of the new ones
+
+    def at(self, length: float) -> Entry:
+        """The same with the new units at another length-scale."""
+        entering = np.log(length) + self.problem.log_units
+        return replace(self, log_params=np.where(self.entering, entering, self.log_params))
+
+    def at_best(self) -> Entry:
+        """At the best length-scale: one in the middle, or the one beyond the better of these."""
+        shortest, short, long, longest = map(self.at, ENTERING_LENGTHSCALES)
+        better = (short, shortest) if short.evidence > long.evidence else (long, longest)
+        return max(better, key=lambda entry: entry.evidence)
+
+    def as_place(self) -> Place:
+        values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
+        return Place(self.active, values, self.evidence, self.new)
 
     @cached_property
     def evidence(self) -> float:
@@ -166,10 +184,15 @@ class Sifting:
         return there
 
     def entered(self, here: Place, candidates: Sequence[tuple[int, ...]]) -> Place | None:
-        """The place that the best of some further units leads to, by the evidence where they would enter."""
-        entries = [self.entry(here, new, length) for new in candidates for length in ENTERING_LENGTHSCALES]
+        """The place that the best of some further units leads to, by the evidence where they would enter.
+
+        Where every length-scale costs, a search would only lengthen it, and there is none.
+        """
+        entries = [self.entry(here, new).at_best() for new in candidates]
         best = max(entries, key=lambda entry: entry.evidence, default=None)
-        return None if best is None else self.searched(best)
+        if best is None:
+            return None
+        return best.as_place() if here.active and best.evidence < here.evidence else self.searched(best)
 
     def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
         """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
@@ -220,21 +243,19 @@ class Sifting:
         rests = [tuple(unit for unit in place.active if unit != left) for left in leaving]
         entries = [self.entry(replace(place, active=rest)) for rest in rests]
         for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]:
-            yield self.searched(entry, leaving=True)
+            if entry.evidence > place.evidence - MOST_MISSED:
+                yield self.searched(entry, leaving=True)
 
-    def entry(self, here: Place, new: tuple[int, ...] = (), length: float = ENTERING_LENGTHSCALES[0]) -> Entry:
-        """Where a search begins that further units enter at a length-scale, from the hyperparameters here."""
+    def entry(self, here: Place, new: tuple[int, ...] = ()) -> Entry:
+        """Where a search begins that further units enter, from the hyperparameters here."""
         active = (*here.active, *new)
         problem = self.rough.on_columns(self.columns(active))
         known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
+        names = parameter_names(problem.labels)
+        own = problem.log_params + problem.log_units
+        log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])
         entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
-        log_params = problem.log_params + problem.log_units
-        for i, name in enumerate(parameter_names(problem.labels)):
-            if name in known:
-                log_params[i] = np.log(known[name])
-            elif name in entering:
-                log_params[i] = np.log(length) + problem.log_units[i]
-        return Entry(active, new, problem, log_params)
+        return Entry(active, new, problem, log_params, np.array([name in entering for name in names]))
 
     def searched(self, entry: Entry, *, leaving: bool = False) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
