@@ -56,7 +56,7 @@ class Sift(Hyper):
     pairs : bool
         Whether pairs of features without effects of their own are tried.
     patience : int
-        Steps that do not pay before the path ends.
+        Steps in a row that do not pay before the path ends.
     prior : MAP
         The prior of the hyperparameters of what is switched on: one start,
         ``lengthscale=OnLogScale(InverseGamma(0.1, 10))`` and ``noise=HalfT(4, 1)`` by default.

@@ -3,7 +3,7 @@
 It begins with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log
 evidence (`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and
 the hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs.
-The path goes on for a few steps that do not pay, and the place on it with the largest log evidence less a toll for each
+The path goes on for a few steps in a row that do not pay, and the place on it with the largest log evidence less a toll for each
 feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one toll.
 """
 
@@ -113,7 +113,7 @@ class Sifting:
     units: tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]  # their names, and the columns of each
     toll: float | None  # nats that each of them owes; None: the price of as many among all
     max_active: int
-    patience: int  # steps that do not pay before the path ends
+    patience: int  # steps in a row that do not pay before the path ends
     tries_pairs: bool
     log_prior: LogPrior  # of the hyperparameters of what is on
 
