@@ -3,8 +3,9 @@
 It begins with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log
 evidence (`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and
 the hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs.
-The path goes on for a few steps in a row that do not pay, and the place on it with the largest log evidence less a toll for each
-feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one toll.
+The path goes on for a few steps in a row that do not pay, and the place with the largest log evidence less a toll for
+each feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one
+toll.
 """
 
 from __future__ import annotations
@@ -80,10 +81,8 @@ class Entry:
         return replace(self, log_params=np.where(self.entering, entering, self.log_params))
 
     def at_best(self) -> Entry:
-        """At the best length-scale: one in the middle, or the one beyond the better of these."""
-        shortest, short, long, longest = map(self.at, ENTERING_LENGTHSCALES)
-        better = (short, shortest) if short.evidence > long.evidence else (long, longest)
-        return max(better, key=lambda entry: entry.evidence)
+        """With the new units at the best length-scale."""
+        return max(map(self.at, ENTERING_LENGTHSCALES), key=lambda entry: entry.evidence)
 
     def as_place(self) -> Place:
         values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
