@@ -92,9 +92,10 @@ class SiftReport:
     active : tuple of str
         The features that are switched on in the end.
     close : tuple of (str, float)
-        The features that would be next, with the slope of the log evidence in standard deviations under noise.
+        The features that came nearest, with the steepest slope of the log evidence over the ways in which they may
+        enter, in standard deviations under noise.
     slopes : tuple of float
-        The slope of each feature; minus infinity where it is switched on.
+        This slope of each feature; minus infinity where it is switched on.
     """
 
     steps: tuple[SwitchedOn, ...]

@@ -18,7 +18,7 @@ import numpy as np
 from gpsift.grouping import read_groups
 from gpsift.hyper.choices import MAP, Fixed, Hyper
 from gpsift.hyper.optimise import Draws, Estimate, SwitchedOn
-from gpsift.hyper.priors import HalfT, InverseGamma
+from gpsift.hyper.priors import HalfT, InverseGamma, OnLogScale
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.sifting import Place, Sifting
 from gpsift.inference import DenseEngine
@@ -34,8 +34,12 @@ PATH_SHARE = 0.9
 
 
 def default_prior() -> MAP:
-    """The prior of what is on: of the parameters themselves, since no tail has to leave room for what is off."""
-    return MAP(lengthscale=InverseGamma(1.0, 10.0), noise=HalfT(4.0, 1.0), starts=1)
+    """The prior of what is on.
+
+    Its tail is level: what is on has paid, and may be a line, which bends that the prior asks for would hide among many
+    others.
+    """
+    return MAP(lengthscale=OnLogScale(InverseGamma(0.1, 10.0)), noise=HalfT(4.0, 1.0), starts=1)
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,10 @@ class Sift(Hyper):
     pairs : bool
         Whether pairs of features without effects of their own are tried.
     patience : int
-        Steps that do not pay before the path ends.
+        Steps in a row that do not pay before the path ends.
     prior : MAP
-        The prior of the hyperparameters of what is switched on: one start, ``lengthscale=InverseGamma(1, 10)`` and
-        ``noise=HalfT(4, 1)`` by default.
+        The prior of the hyperparameters of what is switched on: one start,
+        ``lengthscale=OnLogScale(InverseGamma(0.1, 10))`` and ``noise=HalfT(4, 1)`` by default.
     then : Hyper, optional
         How the hyperparameters of what is on are found in the end, from where the sift has left them: by a search under
         `prior` by default. `NUTS()` draws them, under its own prior; what is off stays off in every draw.

@@ -3,8 +3,9 @@
 It begins with every feature switched off, at an infinite length-scale. The features with the steepest slope of the log
 evidence (`gpsift.hyper.screening`) are compared by the evidence where they would enter; the best is switched on, and
 the hyperparameters of all that are on are searched again. Features without an effect of their own are tried in pairs.
-The path goes on for a few steps that do not pay, and the place on it with the largest log evidence less a toll for each
-feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one toll.
+The path goes on for a few steps in a row that do not pay, and the place with the largest log evidence less a toll for
+each feature is taken, which features that no longer pay then leave. Features of a group come and go together, at one
+toll.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import gammaln
 
+from gpsift.hyper.nearness import Surroundings, nearness
 from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
@@ -34,6 +36,8 @@ LEAST_GAIN = 0.06
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 3
 N_LEAVING = 2
+# Nats that others are not expected to make up for when a feature leaves.
+MOST_MISSED = 40.0
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
 
@@ -69,6 +73,20 @@ class Entry:
     new: tuple[int, ...]
     problem: Problem[DenseEngine]
     log_params: np.ndarray
+    entering: np.ndarray  # which parameters are length-scales of the new ones
+
+    def at(self, length: float) -> Entry:
+        """The same with the new units at another length-scale."""
+        entering = np.log(length) + self.problem.log_units
+        return replace(self, log_params=np.where(self.entering, entering, self.log_params))
+
+    def at_best(self) -> Entry:
+        """With the new units at the best length-scale."""
+        return max(map(self.at, ENTERING_LENGTHSCALES), key=lambda entry: entry.evidence)
+
+    def as_place(self) -> Place:
+        values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
+        return Place(self.active, values, self.evidence, self.new)
 
     @cached_property
     def evidence(self) -> float:
@@ -94,7 +112,7 @@ class Sifting:
     units: tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]  # their names, and the columns of each
     toll: float | None  # nats that each of them owes; None: the price of as many among all
     max_active: int
-    patience: int  # steps that do not pay before the path ends
+    patience: int  # steps in a row that do not pay before the path ends
     tries_pairs: bool
     log_prior: LogPrior  # of the hyperparameters of what is on
 
@@ -141,8 +159,8 @@ class Sifting:
                 break
             new = tuple(self.units[0][unit] for unit in there.active[len(here.active) :])
             steps = (*steps, SwitchedOn(new, there.evidence - here.evidence, self.owed(there) - self.owed(here)))
+            idle = 0 if self.worth(there) > self.worth(here) else idle + 1
             here = there
-            idle = 0 if self.worth(here) > self.worth(best) else idle + 1
             best = max(best, here, key=self.worth)
         return Path(best, steps)
 
@@ -165,14 +183,28 @@ class Sifting:
         return there
 
     def entered(self, here: Place, candidates: Sequence[tuple[int, ...]]) -> Place | None:
-        """The place that the best of some further units leads to, by the evidence where they would enter."""
-        entries = [self.entry(here, new, length) for new in candidates for length in ENTERING_LENGTHSCALES]
+        """The place that the best of some further units leads to, by the evidence where they would enter.
+
+        Where every length-scale costs, a search would only lengthen it, and there is none.
+        """
+        entries = [self.entry(here, new).at_best() for new in candidates]
         best = max(entries, key=lambda entry: entry.evidence, default=None)
-        return None if best is None else self.searched(best)
+        if best is None:
+            return None
+        return best.as_place() if here.active and best.evidence < here.evidence else self.searched(best)
 
     def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
         """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
         scores = unit_scores(entering_scores(slope.G, K0, self.features), self.units[1])
+        scores[list(here.active)] = -np.inf
+        return scores
+
+    def steepest_slopes(self, here: Place) -> np.ndarray:
+        """The same over all ways in which a unit may enter, for those that stay off."""
+        K0, slope = self.slope(here)
+        on = self.columns(here.active)
+        around = Surroundings(slope, K0, self.problem.X, self.features, on, self.pairs_are_tried)
+        scores = unit_scores(nearness(around), self.units[1])
         scores[list(here.active)] = -np.inf
         return scores
 
@@ -210,21 +242,19 @@ class Sifting:
         rests = [tuple(unit for unit in place.active if unit != left) for left in leaving]
         entries = [self.entry(replace(place, active=rest)) for rest in rests]
         for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]:
-            yield self.searched(entry, leaving=True)
+            if entry.evidence > place.evidence - MOST_MISSED:
+                yield self.searched(entry, leaving=True)
 
-    def entry(self, here: Place, new: tuple[int, ...] = (), length: float = ENTERING_LENGTHSCALES[0]) -> Entry:
-        """Where a search begins that further units enter at a length-scale, from the hyperparameters here."""
+    def entry(self, here: Place, new: tuple[int, ...] = ()) -> Entry:
+        """Where a search begins that further units enter, from the hyperparameters here."""
         active = (*here.active, *new)
         problem = self.rough.on_columns(self.columns(active))
         known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
+        names = parameter_names(problem.labels)
+        own = problem.log_params + problem.log_units
+        log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])
         entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
-        log_params = problem.log_params + problem.log_units
-        for i, name in enumerate(parameter_names(problem.labels)):
-            if name in known:
-                log_params[i] = np.log(known[name])
-            elif name in entering:
-                log_params[i] = np.log(length) + problem.log_units[i]
-        return Entry(active, new, problem, log_params)
+        return Entry(active, new, problem, log_params, np.array([name in entering for name in names]))
 
     def searched(self, entry: Entry, *, leaving: bool = False) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
@@ -247,7 +277,7 @@ class Sifting:
         return np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
 
     def report(self, place: Place, steps: tuple[SwitchedOn, ...]) -> SiftReport:
-        slopes = self.slopes(place, *self.slope(place))
+        slopes = self.steepest_slopes(place)
         by_feature = np.empty(len(self.problem.names))
         for slope, columns in zip(slopes, self.units[1], strict=True):
             by_feature[list(columns)] = slope

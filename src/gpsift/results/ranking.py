@@ -68,8 +68,8 @@ class Ranking(Savable):
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
     slopes : array (p,) or None
-        Of features that are not used the slope of the log evidence as they enter, in standard deviations under noise;
-        minus infinity where it is not known. It decides the order of those without a score.
+        Of features that are not used the steepest slope of the log evidence as they enter, in standard deviations under
+        noise; minus infinity where it is not known. It decides the order of those without a score.
     around : callable or None
         Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is lost on the way through a
         file or to another process.
