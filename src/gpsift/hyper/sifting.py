@@ -33,6 +33,8 @@ ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
 LEAST_GAIN = 0.06
+# The same of the search without features, on whose way to a level of 0 each gain is small.
+LEAST_GAIN_OF_NONE = 1e-4
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 3
 N_LEAVING = 2
@@ -59,6 +61,10 @@ class Place:
     values: dict[str, float]
     evidence: float
     newest: tuple[int, ...] = ()
+
+    def without(self, name: str) -> Place:
+        """The same where nothing is known of one hyperparameter."""
+        return replace(self, values={known: value for known, value in self.values.items() if known != name})
 
     def log_params(self, problem: Problem) -> np.ndarray:
         """As the problem of its units has them."""
@@ -148,7 +154,8 @@ class Sifting:
         return tuple(j for unit in units for j in self.units[1][unit])
 
     def without_features(self) -> Place:
-        return self.searched(self.entry(Place((), {}, -np.inf)))
+        """All that enters is compared with this: of many rows, a level that need not be there costs more than a toll."""
+        return self.searched(self.entry(Place((), {}, -np.inf)), least_gain=LEAST_GAIN_OF_NONE)
 
     def walked(self, here: Place, steps: tuple[SwitchedOn, ...] = ()) -> Path:
         """The path from here on."""
@@ -178,16 +185,21 @@ class Sifting:
         single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
         there = self.entered(here, single)
         if with_pairs and (there is None or self.worth(there) < self.worth(here)):
-            by_pair = self.entered(here, [pair for pair in self.pairs(here, slope) if pair not in single])
+            pairs = [pair for pair in self.pairs(here, slope) if pair not in single]
+            by_pair = self.entered(here, pairs, afresh=True)
             there = max((place for place in (there, by_pair) if place is not None), key=self.worth, default=None)
         return there
 
-    def entered(self, here: Place, candidates: Sequence[tuple[int, ...]]) -> Place | None:
+    def entered(self, here: Place, candidates: Sequence[tuple[int, ...]], *, afresh: bool = False) -> Place | None:
         """The place that the best of some further units leads to, by the evidence where they would enter.
+
+        They enter beside the hyperparameters here, and `afresh` also with the signal that searches begin with: where a
+        unit is on by chance, with a weak one, a pair that brings much would be as weak.
 
         Where every length-scale costs, a search would only lengthen it, and there is none.
         """
-        entries = [self.entry(here, new).at_best() for new in candidates]
+        places = [here, here.without("signal_var")] if afresh and here.active else [here]
+        entries = [self.entry(place, new).at_best() for new in candidates for place in places]
         best = max(entries, key=lambda entry: entry.evidence, default=None)
         if best is None:
             return None
@@ -256,11 +268,11 @@ class Sifting:
         entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
         return Entry(active, new, problem, log_params, np.array([name in entering for name in names]))
 
-    def searched(self, entry: Entry, *, leaving: bool = False) -> Place:
+    def searched(self, entry: Entry, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.new:
             say(f"trying {' and '.join(self.units[0][unit] for unit in entry.new)}")
-        tolerance = LEAST_GAIN / max(1.0, abs(entry.evidence))
+        tolerance = least_gain / max(1.0, abs(entry.evidence))
         problem = replace(entry.problem, tolerance=tolerance)
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         tell = partial(self.tell, self.most_active if leaving else len(entry.active))
