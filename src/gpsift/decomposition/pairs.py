@@ -80,10 +80,12 @@ def interactions(
     wanted = [_read_pair(pair, asked) for pair in pairs]
     there = read_margins(margins, asked.X, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
-        found = [variances_of(each, asked.X, asked.units, there, open_pairs=True) for each in asked.members]
+        found = [
+            variances_of(each, asked.X, asked.units, there, shapley=False, open_pairs=True) for each in asked.members
+        ]
         decided = np.mean([each.pairs for each in found], axis=0)
         undecided = np.mean([each.open_pairs for each in found if each.open_pairs is not None], axis=0)
-        variance = float(np.mean([each.shapley.sum() for each in found]))
+        variance = float(np.mean([each.whole for each in found]))
         strongest = _strongest(decided)
         rows = _looked_at(asked)
         local = np.mean([_local(each, rows, strongest, asked) for each in asked.members], axis=0)

@@ -77,7 +77,7 @@ def variance_shares(
         draws, k_hat = found if asked.model.draws else [], None
         if intervals and not asked.model.draws:
             draws, k_hat = _variances_around(asked, there, seed)
-    variance = float(np.mean([each.shapley.sum() for each in found]))
+    variance = float(np.mean([each.whole for each in found]))
     means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
     return VarianceShares(
         names=asked.units.names,
@@ -93,12 +93,12 @@ def variance_shares(
 
 
 def variances_of(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], *, open_pairs: bool = False
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
     """Of all units, in squared units of the target: those that the model does not depend on have 0."""
     placed = placed_posterior(model, X)
     products = Products.of(placed, units.columns, margins)
-    found = variances(products, open_pairs=open_pairs)
+    found = variances(products, **parts)
     return _among_all(found, products.varying, len(units.columns), placed.y_scale**2)
 
 
@@ -140,4 +140,4 @@ def _on_columns(margin: Margin, unit: Sequence[int], columns: Sequence[int]) -> 
 
 def _shares_of_draws(draws: Sequence[Variances], name: str) -> np.ndarray:
     """Of each draw, (s, p)."""
-    return np.array([getattr(each, name) / (each.shapley.sum() or 1.0) for each in draws])
+    return np.array([getattr(each, name) / (float(each.whole) or 1.0) for each in draws])
