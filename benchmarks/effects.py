@@ -182,18 +182,28 @@ def judged(name: str, hyper: object, seed: int) -> tuple[float, ...]:
 
 def bands(seeds: int) -> None:
     """Friedman's function, n = 150, p = 6: how often 90 % intervals of curves hold the true average effect."""
-    covered: list[np.ndarray] = []
-    idle: list[np.ndarray] = []
+    print("\n| bands | sets | active inputs | an idle one | width, active |\n|---|---|---|---|---|", flush=True)
+    held: dict[bool, list[tuple[float, float, float]]] = {False: [], True: []}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         X = rng.uniform(size=(150, 6))
         gp = gs.GP().fit(X, friedman(X) + rng.standard_normal(150))
-        for curve in gs.effects(gp, features=range(6)):
-            j = int(curve.name[1:]) - 1
-            inside = np.abs(curve.mean - true_curve(X, j, curve.x)) <= 1.645 * curve.sd + 1e-12
-            (idle if j == 5 else covered).append(inside)
-    print(f"\n{seeds} sets: 90 % bands hold the true effect of active inputs at {np.mean(covered):.1%} of the values,")
-    print(f"and that of an idle one, which is none, at {np.mean(idle):.1%}.")
+        for intervals, found in held.items():
+            found.append(held_by_bands(gs.effects(gp, features=range(6), intervals=intervals), X))
+    for intervals, label in ((False, "at the fitted hyperparameters"), (True, "pooled, `intervals=True`")):
+        active, idle, width = np.mean(held[intervals], axis=0)
+        print(f"| {label} | {seeds} | {active:.1%} | {idle:.1%} | {width:.3f} |", flush=True)
+
+
+def held_by_bands(curves: gs.Effects, X: np.ndarray) -> tuple[float, float, float]:
+    """The share of values at which 90 % bands hold the truth, of active inputs and of the idle one, and their width."""
+    inside: dict[str, np.ndarray] = {}
+    for curve in curves:
+        truth = true_curve(X, int(curve.name[1:]) - 1, curve.x)
+        inside[curve.name] = np.abs(curve.mean - truth) <= 1.645 * curve.sd + 1e-12
+    active = [name for name in inside if name != "x6"]
+    width = np.mean([2 * 1.645 * curves[name].sd.mean() for name in active])
+    return float(np.mean([inside[name] for name in active])), float(inside["x6"].mean()), float(width)
 
 
 def true_curve(X: np.ndarray, j: int, values: np.ndarray) -> np.ndarray:

@@ -152,7 +152,7 @@ def test_values_that_rows_could_not_have_are_told():
 
 
 def test_many_rows_are_sampled_by_their_seed(monkeypatch, fitted):
-    monkeypatch.setattr("gpsift.decomposition.average.MOST_ROWS", 20)
+    monkeypatch.setattr("gpsift.decomposition.averaged_rows.MOST_ROWS", 20)
     first, again, other = (gs.effects(fitted, seed=seed)["x1"].mean for seed in (1, 1, 2))
     assert_array_equal(first, again)
     assert np.any(first != other)
@@ -198,12 +198,4 @@ def test_models_that_only_predict_have_curves_without_bands():
     assert_allclose(found["a"].mean, found["a"].x ** 2 - np.mean(X[:, 0] ** 2), rtol=0, atol=1e-10)
     assert np.all(np.isnan(found["a"].sd))
     assert found.band.startswith("none")
-    with pytest.raises(TypeError, match="latent posterior as a triple"):
-        gs.variance_shares(Bowl(X))
-
-
-def test_several_classes_have_no_one_curve():
-    X, y = data(40)
-    gp = gs.GP(likelihood="softmax", hyper=gs.Fixed(lengthscale=1.0)).fit(X, np.digitize(y, [0.0, 10.0]))
-    with pytest.raises(TypeError, match="predicts several numbers at a row"):
-        gs.effects(gp)
+    assert found.how == "averages of the model's own predictions"

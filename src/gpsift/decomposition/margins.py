@@ -8,7 +8,7 @@ the eigenvectors as weights (Golub and Welsch 1969). Averages of smooth function
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,10 @@ class Margin:
 
     nodes: np.ndarray
     weights: np.ndarray
+
+    def on(self, places: Sequence[int]) -> Margin:
+        """That of some of the columns, by their places among those of the unit."""
+        return Margin(self.nodes[:, list(places)], self.weights)
 
 
 def read_margins(
