@@ -14,6 +14,7 @@ from gpsift.decomposition.sampled import HOW
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.drawn import Drawn, Uncertain
 from gpsift.families import Gaussian
+from gpsift.grouping import number_of
 from gpsift.inputs import Points
 from gpsift.progress import counted
 from gpsift.reference import MissingCapability, PlacedPosterior, Reference, Several
@@ -97,9 +98,7 @@ def _told(units: ScoredUnits, possible: Sequence[int]) -> ScoredUnits:
     """All units, or of many those that the model may depend on: what is told of pairs grows with their square."""
     if len(units.names) <= MOST_UNITS:
         return units
-    kept = [unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)]
-    levels = {place: units.levels[unit] for place, unit in enumerate(kept) if unit in units.levels}
-    return ScoredUnits(tuple(units.names[u] for u in kept), tuple(units.columns[u] for u in kept), levels)
+    return units.only(*(unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)))
 
 
 def placed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior:
@@ -129,13 +128,13 @@ def function_of(model: Reference, of: str | int | None) -> tuple[Reference, str 
         raise MissingCapability(
             f"{type(model).__name__} has a function for each of {listed(names)}; say of which, such as of={names[0]!r}."
         )
-    name = names[of] if isinstance(of, int | np.integer) and 0 <= of < len(names) else of
-    if name not in names:
+    number = number_of(of, names)
+    if number is None:
         raise ValueError(
             f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
         )
-    chosen = [each.functions[name] for each in model.draws or (model,)]  # type: ignore[attr-defined]
-    return (Drawn(tuple(chosen)) if model.draws else chosen[0]), str(name)
+    chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
+    return (Drawn(tuple(chosen)) if model.draws else chosen[0]), names[number]
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:

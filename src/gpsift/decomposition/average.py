@@ -12,6 +12,7 @@ from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.averaged_rows import AveragedRows
 from gpsift.decomposition.axes import N_VALUES, Axis, axis_of
 from gpsift.decomposition.margins import read_margins
+from gpsift.grouping import number_of
 from gpsift.reference import Reference
 from gpsift.relevance import KL
 from gpsift.relevance.intervals import tell_if_unsure, uncertain
@@ -157,12 +158,12 @@ def _chosen(features: Iterable[str | int] | None, asked: Asked) -> list[int]:
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
     chosen = []
     for feature in features:
-        unit = names.index(feature) if feature in names else feature
-        if not isinstance(unit, int | np.integer) or not 0 <= unit < len(names):
+        unit = number_of(feature, names)
+        if unit is None:
             raise ValueError(f"There is no feature {feature!r}; the features are {listed(names)}.")
         if not has_curve[unit]:
             raise ValueError(f"{names[unit]!r} is a group of columns, along which there is no one curve.")
-        chosen.append(int(unit))
+        chosen.append(unit)
     return chosen
 
 

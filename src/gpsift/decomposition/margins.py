@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from gpsift.relevance.nodes import gauss_hermite
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.words import listed
 
@@ -89,7 +90,7 @@ def uniform_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
 
 def normal_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
     """Normal with the mean and the standard deviation of a column."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    nodes, weights = gauss_hermite(n_nodes)
     return Margin((x.mean() + x.std() * nodes)[:, None], weights / weights.sum())
 
 

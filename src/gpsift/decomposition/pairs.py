@@ -23,6 +23,7 @@ from gpsift.decomposition.margins import Margins, read_margins
 from gpsift.decomposition.sampled import mixed_differences, sampled_surface
 from gpsift.decomposition.shares import variances_of
 from gpsift.decomposition.triple import ProductTriple
+from gpsift.grouping import number_of
 from gpsift.inputs import Points
 from gpsift.reference import MissingCapability, Reference, Response, Switched
 from gpsift.relevance.rank import versions
@@ -119,8 +120,8 @@ def _read_pair(pair: Any, asked: Asked) -> tuple[int, int]:
     names = asked.units.names
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
-    numbers = [names.index(each) if each in names else each for each in pair]
-    known = [int(each) for each in numbers if isinstance(each, int | np.integer) and 0 <= each < len(names)]
+    numbers = [number_of(each, names) for each in pair]
+    known = [number for number in numbers if number is not None]
     if len(set(known)) < 2:
         raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
     return min(known), max(known)
