@@ -93,7 +93,9 @@ def borehole(U: np.ndarray) -> np.ndarray:
 
 def shares(_: int) -> None:
     """Closed forms beside sampling of the same fitted mean, and beside the function itself."""
-    print("\n| function | n | index | from sampling of the mean | in its standard errors | from sampling the function |")
+    print(
+        "\n| function | n | index | from sampling of the mean | in its standard errors | from sampling the function |"
+    )
     print("|---|---|---|---|---|---|")
     tasks: list[tuple[str, Function, float, float, int, int, float]] = [
         ("Ishigami's", ishigami, -np.pi, np.pi, 3, 300, 0.0),
@@ -113,7 +115,9 @@ def shares(_: int) -> None:
             (mean, se), (truth, _) = of_mean[index], of_function[index]
             apart = np.abs(ours - mean)
             in_errors = (apart / np.maximum(se, 1e-6)).max()
-            print(f"| {name} | {n} | {index} | {apart.max():.4f} | {in_errors:.1f} | {np.abs(ours - truth).max():.4f} |")
+            print(
+                f"| {name} | {n} | {index} | {apart.max():.4f} | {in_errors:.1f} | {np.abs(ours - truth).max():.4f} |"
+            )
 
 
 def sampled(function: Function, low: float, high: float, p: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -9,7 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 import gpsift as gs
+from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import data_margin
+from gpsift.decomposition.triple import ProductTriple
 
 CLASS = 1
 CONTRAST = np.eye(3)[CLASS] - 1 / 3
@@ -153,6 +155,16 @@ def test_bands_of_probabilities_are_nearly_those_of_draws():
     averages = draws[:, :, CLASS].reshape(2000, len(values), 8).mean(axis=2)
     centred = averages[:, :3] - averages[:, 3:].mean(axis=1, keepdims=True)
     assert_allclose(curve.sd[chosen], centred.std(axis=0), rtol=0.1, atol=0.003)
+
+
+def test_the_covariance_of_a_sum_over_classes_matches_the_joint_posterior():
+    gp, grid = fitted(), np.array([-0.7, 0.4])
+    X, W = gp.posterior.Z[:6], np.random.default_rng(0).normal(size=(3, 2, 6))
+    sections = Sections(RowsOfCurves(ProductTriple.of(gp.posterior.combination(CONTRAST)), X), [1], grid[:, None])
+    moved = np.concatenate([set_to(X, 1, value) for value in grid])
+    joint = gp.posterior.covariance(moved).reshape(2, 6, 3, 2, 6, 3)
+    theirs = np.einsum("gichkd,cgi,dhk->gh", joint, W, W, optimize=True)
+    assert_allclose(sections.covariance_of_sum(W, gp.posterior), theirs, rtol=1e-8)
 
 
 def test_features_that_are_off_have_no_part():

@@ -139,7 +139,9 @@ class Asked:
         if features is None or isinstance(features, Features):
             numbers = np.flatnonzero(used).tolist()
         else:
-            numbers = [read_feature(feature, units) for feature in ([features] if isinstance(features, str) else features)]
+            numbers = [
+                read_feature(feature, units) for feature in ([features] if isinstance(features, str) else features)
+            ]
         if not numbers:
             raise ValueError("The model uses no feature, so there is no effect that a study could find.")
         return cls([units.names[j] for j in numbers], numbers, used[numbers], taken)
