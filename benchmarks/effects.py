@@ -1,7 +1,7 @@
 """The shape of effects: what it costs, how near shares are to the truth, which pairs are found, what bands cover.
 
 python benchmarks/effects.py costs                # processor time on one core
-python benchmarks/effects.py shares               # Ishigami's function, Sobol's g, Friedman's and borehole, and sampling
+python benchmarks/effects.py shares               # Ishigami's, Sobol's g, Friedman's and borehole, and sampling
 python benchmarks/effects.py pairs --seeds 50     # which pairs are found, and what is found where there are none
 python benchmarks/effects.py bands --seeds 200    # how often the band of a curve holds the true average effect
 python benchmarks/effects.py shap                 # beside shap's KernelExplainer, if it is installed

@@ -21,7 +21,6 @@ from itertools import combinations
 from typing import Self
 
 import numpy as np
-from scipy.stats import qmc
 
 from gpsift.chunks import row_chunks
 from gpsift.decomposition.margins import Margin
@@ -76,6 +75,8 @@ class TwoPoints:
 
 def drawn_points(columns: Sequence[tuple[int, ...]], margins: Sequence[Margin], row: np.ndarray, n: int) -> np.ndarray:
     """Sobol points, the values of each unit among the nodes of its margin, (n, p)."""
+    from scipy.stats import qmc  # takes a while to load
+
     uniform, points = qmc.Sobol(len(columns), seed=0).random(n), np.tile(row, (n, 1))
     for u, own, margin in zip(uniform.T, columns, margins, strict=True):
         points[:, list(own)] = margin.nodes[np.searchsorted(np.cumsum(margin.weights)[:-1], u)]
