@@ -1,13 +1,13 @@
 """The shape of effects: what it costs, how near shares are to the truth, which pairs are found, what bands cover.
 
 python benchmarks/effects.py costs                # processor time on one core
-python benchmarks/effects.py shares               # Ishigami's function, Sobol's g and Friedman's, and sampling by SALib
+python benchmarks/effects.py shares               # Ishigami's, Sobol's g, Friedman's and borehole, and sampling
 python benchmarks/effects.py pairs --seeds 50     # which pairs are found, and what is found where there are none
 python benchmarks/effects.py bands --seeds 200    # how often the band of a curve holds the true average effect
 python benchmarks/effects.py shap                 # beside shap's KernelExplainer, if it is installed
 python benchmarks/effects.py all
 
-SALib is asked if it is installed; otherwise sampling is by Saltelli's and Jansen's estimates, written here.
+Sampling is by Saltelli's and Jansen's estimates, written here, over several independent sequences of points.
 """
 
 from __future__ import annotations
@@ -28,6 +28,18 @@ import gpsift as gs
 Function = Callable[[np.ndarray], np.ndarray]
 G_WEIGHTS = np.array([0.0, 1.0, 4.5, 9.0, 99.0, 99.0])
 N_SAMPLED = 2**12
+N_SEQUENCES = 8
+# Ranges of the inputs of the borehole.
+BOREHOLE = {
+    "rw": (0.05, 0.15),
+    "r": (100.0, 50000.0),
+    "Tu": (63070.0, 115600.0),
+    "Hu": (990.0, 1110.0),
+    "Tl": (63.1, 116.0),
+    "Hl": (700.0, 820.0),
+    "L": (1120.0, 1680.0),
+    "Kw": (9855.0, 12045.0),
+}
 
 
 def ishigami(X: np.ndarray) -> np.ndarray:
@@ -71,14 +83,25 @@ def all_on(n: int, p: int) -> gs.FittedGP:
     return gs.GP(hyper=hyper).fit(X, friedman(X) + rng.normal(size=n))
 
 
+def borehole(U: np.ndarray) -> np.ndarray:
+    """Flow of water through a borehole (Harper and Gupta 1983), of inputs scaled to [0, 1]."""
+    low, high = np.array(list(BOREHOLE.values())).T
+    rw, r, Tu, Hu, Tl, Hl, L, Kw = (low + (high - low) * U).T
+    log_ratio = np.log(r / rw)
+    return 2 * np.pi * Tu * (Hu - Hl) / (log_ratio * (1 + 2 * L * Tu / (log_ratio * rw**2 * Kw) + Tu / Tl))
+
+
 def shares(_: int) -> None:
     """Closed forms beside sampling of the same fitted mean, and beside the function itself."""
-    print("\n| function | n | index | closed, from sampling of the mean | closed, from sampling of the function |")
-    print("|---|---|---|---|---|")
+    print(
+        "\n| function | n | index | from sampling of the mean | in its standard errors | from sampling the function |"
+    )
+    print("|---|---|---|---|---|---|")
     tasks: list[tuple[str, Function, float, float, int, int, float]] = [
         ("Ishigami's", ishigami, -np.pi, np.pi, 3, 300, 0.0),
         ("Sobol's g", sobol_g, 0.0, 1.0, 6, 400, 0.0),
         ("Friedman's", friedman, 0.0, 1.0, 8, 200, 1.0),
+        ("borehole", borehole, 0.0, 1.0, 8, 200, 0.0),
     ]
     for name, function, low, high, p, n, noise in tasks:
         X = low + (high - low) * qmc.Sobol(p, rng=np.random.default_rng(1)).random(n)
@@ -89,24 +112,27 @@ def shares(_: int) -> None:
         of_mean = sampled(lambda rows, gp=gp: gp.predict(rows).mean, low, high, p)
         of_function = sampled(function, low, high, p)
         for index, ours in (("first", closed.first), ("total", closed.total)):
-            apart = [np.abs(ours - each[index]).max() for each in (of_mean, of_function)]
-            print(f"| {name} | {n} | {index} | {apart[0]:.4f} | {apart[1]:.4f} |")
+            (mean, se), (truth, _) = of_mean[index], of_function[index]
+            apart = np.abs(ours - mean)
+            in_errors = (apart / np.maximum(se, 1e-6)).max()
+            print(
+                f"| {name} | {n} | {index} | {apart.max():.4f} | {in_errors:.1f} | {np.abs(ours - truth).max():.4f} |"
+            )
 
 
-def sampled(function: Function, low: float, high: float, p: int) -> dict[str, np.ndarray]:
-    """First-order and total indices by sampling: SALib's, or Saltelli et al. (2010), table 2, (b) and (f)."""
-    try:
-        from SALib.analyze import sobol as analyze
-        from SALib.sample import sobol as sample
-    except ImportError:
-        return pick_and_freeze(function, low, high, p)
-    problem = {"num_vars": p, "names": [f"x{j}" for j in range(p)], "bounds": [[low, high]] * p}
-    found = analyze.analyze(problem, function(sample.sample(problem, N_SAMPLED, seed=0)), seed=0)
-    return {"first": found["S1"], "total": found["ST"]}
+def sampled(function: Function, low: float, high: float, p: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """First-order and total indices by sampling, with standard errors over independent sequences of points."""
+    found = [pick_and_freeze(function, low, high, p, seed) for seed in range(N_SEQUENCES)]
+    indices = {index: np.array([each[index] for each in found]) for index in ("first", "total")}
+    return {
+        index: (values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(N_SEQUENCES))
+        for index, values in indices.items()
+    }
 
 
-def pick_and_freeze(function: Function, low: float, high: float, p: int) -> dict[str, np.ndarray]:
-    both = low + (high - low) * qmc.Sobol(2 * p, rng=np.random.default_rng(0)).random(N_SAMPLED)
+def pick_and_freeze(function: Function, low: float, high: float, p: int, seed: int) -> dict[str, np.ndarray]:
+    """Saltelli et al. (2010), table 2, (b) and (f)."""
+    both = low + (high - low) * qmc.Sobol(2 * p, rng=np.random.default_rng(seed)).random(N_SAMPLED)
     A, B = both[:, :p], both[:, p:]
     of_A, of_B = function(A), function(B)
     variance, first, total = np.concatenate([of_A, of_B]).var(), np.empty(p), np.empty(p)
@@ -182,18 +208,28 @@ def judged(name: str, hyper: object, seed: int) -> tuple[float, ...]:
 
 def bands(seeds: int) -> None:
     """Friedman's function, n = 150, p = 6: how often 90 % intervals of curves hold the true average effect."""
-    covered: list[np.ndarray] = []
-    idle: list[np.ndarray] = []
+    print("\n| bands | sets | active inputs | an idle one | width, active |\n|---|---|---|---|---|", flush=True)
+    held: dict[bool, list[tuple[float, float, float]]] = {False: [], True: []}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         X = rng.uniform(size=(150, 6))
         gp = gs.GP().fit(X, friedman(X) + rng.standard_normal(150))
-        for curve in gs.effects(gp, features=range(6)):
-            j = int(curve.name[1:]) - 1
-            inside = np.abs(curve.mean - true_curve(X, j, curve.x)) <= 1.645 * curve.sd + 1e-12
-            (idle if j == 5 else covered).append(inside)
-    print(f"\n{seeds} sets: 90 % bands hold the true effect of active inputs at {np.mean(covered):.1%} of the values,")
-    print(f"and that of an idle one, which is none, at {np.mean(idle):.1%}.")
+        for intervals, found in held.items():
+            found.append(held_by_bands(gs.effects(gp, features=range(6), intervals=intervals), X))
+    for intervals, label in ((False, "at the fitted hyperparameters"), (True, "pooled, `intervals=True`")):
+        active, idle, width = np.mean(held[intervals], axis=0)
+        print(f"| {label} | {seeds} | {active:.1%} | {idle:.1%} | {width:.3f} |", flush=True)
+
+
+def held_by_bands(curves: gs.Effects, X: np.ndarray) -> tuple[float, float, float]:
+    """The share of values at which 90 % bands hold the truth, of active inputs and of the idle one, and their width."""
+    inside: dict[str, np.ndarray] = {}
+    for curve in curves:
+        truth = true_curve(X, int(curve.name[1:]) - 1, curve.x)
+        inside[curve.name] = np.abs(curve.mean - truth) <= 1.645 * curve.sd + 1e-12
+    active = [name for name in inside if name != "x6"]
+    width = np.mean([2 * 1.645 * curves[name].sd.mean() for name in active])
+    return float(np.mean([inside[name] for name in active])), float(inside["x6"].mean()), float(width)
 
 
 def true_curve(X: np.ndarray, j: int, values: np.ndarray) -> np.ndarray:

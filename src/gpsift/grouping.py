@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,18 @@ def read_groups(
     units += [((j,), name) for j, name in enumerate(feature_names) if j not in owner]
     units.sort()
     return tuple(name for _, name in units), tuple(columns for columns, _ in units)
+
+
+def number_of(feature: Any, names: Sequence[str]) -> int | None:
+    """The number of a feature that is named, or numbered from 0; None where there is no such feature.
+
+    >>> number_of("age", ["dose", "age"]), number_of(0, ["dose", "age"]), number_of(2, ["dose", "age"])
+    (1, 0, None)
+    """
+    if feature in names:
+        return list(names).index(feature)
+    is_number = isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_)
+    return int(feature) if is_number and 0 <= feature < len(names) else None
 
 
 def _read_members(name: Any, members: Any, feature_names: Sequence[str], places: Mapping[str, int]) -> tuple[int, ...]:

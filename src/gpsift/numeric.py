@@ -43,6 +43,10 @@ class NumericResponse(Response):
     def distribution(self, *, latent: bool) -> Family:
         return self._model.family(self._X, self.parameters, latent=latent)
 
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self._model.first(self._X)
+
     def gradients(self) -> tuple[np.ndarray, ...]:
         gradients = [np.zeros((*parameter.shape, self._scale.size)) for parameter in self.parameters]
         for j in map(int, np.flatnonzero(self._scale)):

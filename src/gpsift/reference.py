@@ -9,7 +9,7 @@ differences; our own Gaussian process answers in closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,6 +22,14 @@ from gpsift.posterior import Posterior
 
 class MissingCapability(TypeError):
     """A measure needs something that this model does not offer."""
+
+
+class Coupled(ABC):
+    """Latent functions with the same prior, independent of each other until they were observed together."""
+
+    @abstractmethod
+    def explained_between(self, Q: np.ndarray) -> np.ndarray:
+        """sum_cd Q_c M_cd Q_d^T: what observations explain of sums over the functions, Q (C, g, m), (g, g)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +46,8 @@ class PlacedPosterior:
         Which of the user's columns each of the posterior's is.
     x_center, x_scale : arrays (k,)
     y_center, y_scale : float
+    coupled : Coupled or None
+        All functions on which an observation depends, where this is one of several.
     """
 
     posterior: Posterior
@@ -46,6 +56,7 @@ class PlacedPosterior:
     x_scale: np.ndarray
     y_center: float
     y_scale: float
+    coupled: Coupled | None = None
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """What the posterior sees of rows in the user's units."""
@@ -91,15 +102,15 @@ class Response(ABC):
         return self.hessians()[0]
 
     def mean_slope(self) -> np.ndarray:
-        """How fast the mean of an observation grows with the latent mean, (n,), where the model has one."""
+        """How fast the mean of an observation grows with the latent mean, (n,), or with each of several, (n, C)."""
         raise MissingCapability(f"{type(self).__name__} does not offer the slope of its mean along a latent one.")
 
     def placed_posterior(self) -> PlacedPosterior:
         """The latent posterior as support points, weights and a matrix, where the model has that form."""
         raise MissingCapability(
             f"{type(self).__name__} does not offer its latent posterior as a triple of support points, weights and a "
-            "matrix, from which shares of variance, pairs and Shapley values are made. `effects` draws curves of any "
-            "model; a sparse model has a triple without blocks, `Sparse(block_rows=0)`."
+            "matrix, from which closed forms of shares, pairs, Shapley values and bands are made. A sparse model has "
+            "one without blocks, `Sparse(block_rows=0)`."
         )
 
     @property
@@ -176,6 +187,15 @@ class Reference(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self.inputs.n_features} features ({self.how})"
+
+
+class Several(ABC):
+    """What a reference offers besides if it is one of several functions, such as one for each class or output."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> Mapping[str, Reference]:
+        """The model of each function, by its name; none where there is one function only."""
 
 
 class Switched(ABC):

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.families import Family, Gaussian
+from gpsift.families import Bernoulli, Family, Gaussian
 from gpsift.posterior import LatentAt, LatentAtSupport, Posterior
 from gpsift.reference import PlacedPosterior, Response
 
@@ -114,6 +114,50 @@ class GPResponse(Response):
         x_center, x_scale = self.x_center[j], self.x_scale[j]
         base, offset = (like(self.latent.X, values) for values in ((base - x_center) / x_scale, offset / x_scale))
         return self.y_scale * to_numpy(self.latent.section(j, base, offset))
+
+
+class OneClassResponse(Response):
+    """One of several classes: its own latent function, and its probability among all of them.
+
+    Parameters
+    ----------
+    own : Response
+        Of the latent function.
+    whole : Response
+        Of the model of all classes at the same points.
+    number : int
+        Of the class.
+    """
+
+    def __init__(self, own: Response, whole: Response, number: int):
+        self._own, self._whole, self._number = own, whole, number
+
+    def distribution(self, *, latent: bool) -> Family:
+        if latent:
+            return self._own.distribution(latent=True)
+        return Bernoulli(self._whole.distribution(latent=False).mean[:, self._number])
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        return self._own.gradients()
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
+        return self._own.step(j, delta)
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return self._own.section(j, base, offset)
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self._own.latent_mean
+
+    def hessians(self) -> tuple[np.ndarray, ...]:
+        return self._own.hessians()
+
+    def mean_hessian(self) -> np.ndarray:
+        return self._own.mean_hessian()
+
+    def placed_posterior(self) -> PlacedPosterior:
+        return self._own.placed_posterior()
 
 
 def _as_it_is(array: Array) -> Array:

@@ -152,7 +152,7 @@ def test_values_that_rows_could_not_have_are_told():
 
 
 def test_many_rows_are_sampled_by_their_seed(monkeypatch, fitted):
-    monkeypatch.setattr("gpsift.decomposition.average.MOST_ROWS", 20)
+    monkeypatch.setattr("gpsift.decomposition.averaged_rows.MOST_ROWS", 20)
     first, again, other = (gs.effects(fitted, seed=seed)["x1"].mean for seed in (1, 1, 2))
     assert_array_equal(first, again)
     assert np.any(first != other)
@@ -198,12 +198,43 @@ def test_models_that_only_predict_have_curves_without_bands():
     assert_allclose(found["a"].mean, found["a"].x ** 2 - np.mean(X[:, 0] ** 2), rtol=0, atol=1e-10)
     assert np.all(np.isnan(found["a"].sd))
     assert found.band.startswith("none")
-    with pytest.raises(TypeError, match="latent posterior as a triple"):
-        gs.variance_shares(Bowl(X))
+    assert found.how == "averages of the model's own predictions"
 
 
-def test_several_classes_have_no_one_curve():
-    X, y = data(40)
-    gp = gs.GP(likelihood="softmax", hyper=gs.Fixed(lengthscale=1.0)).fit(X, np.digitize(y, [0.0, 10.0]))
-    with pytest.raises(TypeError, match="predicts several numbers at a row"):
-        gs.effects(gp)
+@pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")  # eight draws are few
+def test_intervals_pool_draws_of_hyperparameters(monkeypatch):
+    """As each model that the data allow draws its curve; columns that were left off have a part in some of them."""
+    monkeypatch.setattr("gpsift.decomposition.average.N_DRAWS", 8)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(50, 3))
+    gp = gs.GP().fit(X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=50))
+    found = gs.effects(gp, intervals=True, seed=3)
+    assert found.band == "closed form, over 8 draws of the hyperparameters"
+    assert found.k_hat is not None
+    (each, _) = gp.over_draws(lambda model: gs.effects(model, features=["x1"])["x1"], 8, 3)
+    means = np.array([curve.mean for curve in each])
+    assert_allclose(found["x1"].mean, means.mean(axis=0), rtol=0, atol=1e-10)
+    within = np.mean([curve.sd**2 for curve in each], axis=0)
+    assert_allclose(found["x1"].sd ** 2, within + means.var(axis=0), rtol=1e-8)
+    off = next(name for j, name in enumerate(gp.inputs.names) if j not in gp.used)
+    assert np.all(gs.effects(gp, features=[off], intervals=True)[off].sd > 0)
+    assert_allclose(gs.effects(gp, features=[off])[off].sd, 0.0, atol=1e-6)
+
+
+def test_latent_curves_of_two_classes_are_closed_forms():
+    X, y = data(60)
+    gp = gs.GP(likelihood="bernoulli", hyper=gs.Fixed(lengthscale=1.0, signal_var=2.0)).fit(X, (y > y.mean()) * 1)
+    found = gs.effects(gp, latent=True)
+    assert (found.band, found.how, found.mean_of) == ("closed form", "closed form", "the latent function")
+    curve = found["x2"]
+    moved = [gp.predict(set_to(X, 1, value)).latent_mean.mean() for value in curve.x[[5, 30]]]
+    assert_allclose(curve.mean[30] - curve.mean[5], moved[1] - moved[0], rtol=1e-8)
+
+
+def test_models_without_draws_have_no_intervals():
+    def predict(X):
+        return X[:, 0], np.ones(len(X))
+
+    model = gs.as_reference(predict, family="gaussian", X_train=data()[0])
+    with pytest.raises(TypeError, match="does not say how far the data leave its hyperparameters open"):
+        gs.effects(model, intervals=True)

@@ -64,7 +64,7 @@ def test_blocks_of_rows_do_not_matter(monkeypatch):
     gp = five()
     products = products_of(gp, "data")
     whole = shapley_values(products, gp.posterior.Z)
-    monkeypatch.setattr("gpsift.decomposition.shapley.BLOCK_DOUBLES", 7 * 40 * 5)
+    monkeypatch.setattr("gpsift.decomposition.shapley.BLOCK_BYTES", 8 * 7 * 40 * 5)
     parts = shapley_values(products, gp.posterior.Z)
     assert_allclose(parts.mean, whole.mean, rtol=1e-10)
     assert_allclose(parts.var, whole.var, rtol=1e-8)

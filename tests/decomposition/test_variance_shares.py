@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 
 import gpsift as gs
+from gpsift.decomposition.triple import ProductTriple
 from gpsift.gp import DrawnGP
 
 FIXED = gs.Fixed(lengthscale=np.array([0.9, 1.3, 2.0]), signal_var=1.3, noise_var=0.1, constant_var=0.5)
@@ -185,11 +186,14 @@ def test_mixtures_of_squared_exponentials_match_enumeration(kernel):
     assert_allclose(shares.pairs[0, 1] * shares.variance, parts[0, 1] + parts[0, 1, 2], rtol=1e-4)
 
 
-def test_kernels_without_products_are_refused():
+def test_kernels_without_products_are_asked_for_predictions():
     X, y = data(25)
     gp = gs.GP(gs.RationalQuadratic(), hyper=gs.Fixed(lengthscale=1.2, shape=0.05, noise_var=0.1)).fit(X, y)
     with pytest.raises(TypeError, match="rational quadratic is no sum of products over features"):
-        gs.variance_shares(gp)
+        ProductTriple.of(gp.posterior)
+    found = gs.variance_shares(gp)
+    assert found.how.startswith("the model's own predictions")
+    assert_allclose(found.shapley.sum(), 1.0)
 
 
 def test_linear_terms_are_in_the_parts_of_single_features():

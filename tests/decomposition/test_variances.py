@@ -35,6 +35,7 @@ def close(ours, theirs):
 
 def test_parts_of_all_orders_add_up_to_the_whole():
     close(closed().shapley.sum(), sum(enumerated().values()))
+    close(closed().whole, sum(enumerated().values()))
 
 
 def test_first_order_totals_and_pairs_match_enumeration():
@@ -83,7 +84,9 @@ def test_long_lengthscales_keep_their_digits():
     products = products_of(gp, "data")
     products.triple.__dict__["weights"] = weights  # those of a fit have lost their digits already
     bends = ((X[:, 0][:, None] - X[:, 0]) ** 2 * weights).sum(axis=1) / (2 * lengthscale**2)
-    assert_allclose(variances(products).first[0], bends.var(), rtol=1e-9)
+    found = variances(products)
+    assert_allclose(found.first[0], bends.var(), rtol=1e-9)
+    assert_allclose(found.whole, found.shapley.sum(), rtol=1e-9)
 
 
 def test_short_lengthscales_do_not_divide_by_zero():

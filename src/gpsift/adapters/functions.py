@@ -13,6 +13,7 @@ from gpsift.adapters.known_inputs import known_inputs
 from gpsift.families import Family
 from gpsift.inputs import Inputs
 from gpsift.numeric import Numeric
+from gpsift.reference import Several
 from gpsift.user_arrays import read_features
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
@@ -116,7 +117,7 @@ def reference_of(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionReference(Numeric):
+class FunctionReference(Numeric, Several):
     """A function and the family of distributions that it predicts."""
 
     function: Callable[[Any], Any]
@@ -130,6 +131,13 @@ class FunctionReference(Numeric):
     @property
     def mean_of(self) -> str:
         return KINDS[self.family_name].mean_of
+
+    @property
+    def functions(self) -> Mapping[str, ProbabilityOfClass]:
+        if self.family_name != "categorical" or self.inputs.X is None:
+            return {}
+        n_classes = self.parameters(self.inputs.X[:1])[0].shape[1]
+        return {f"class {number}": ProbabilityOfClass(self, number) for number in range(n_classes)}
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         returned = self.function(self._as_given(X))
@@ -167,6 +175,32 @@ class FunctionReference(Numeric):
                 f'A "{self.family_name}" function must return {kind.returns}, with positive '
                 f"{'variances or scales' if len(found) > 1 else 'means'}; some are not."
             )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProbabilityOfClass(Numeric):
+    """What a function of several classes says of one of them."""
+
+    whole: FunctionReference
+    number: int
+
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.whole.inputs
+
+    @property
+    def how(self) -> str:
+        return self.whole.how
+
+    @property
+    def mean_of(self) -> str:
+        return f"the probability of class {self.number}"
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        return (self.whole.parameters(X)[0][:, self.number],)
+
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+        return families.Bernoulli(*parameters)
 
 
 def refuse_no_probabilities(p: np.ndarray, sum_to_one: bool) -> None:

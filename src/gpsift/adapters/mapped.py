@@ -7,7 +7,7 @@ rule is a division, and what is closed stays closed (`ColumnMapped`). Any other 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from gpsift.drawn import MadeWhenAsked
 from gpsift.families import Family
 from gpsift.inputs import Inputs, Points
 from gpsift.numeric import Numeric
-from gpsift.reference import PlacedPosterior, Reference, Response
+from gpsift.reference import PlacedPosterior, Reference, Response, Several
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -63,7 +63,7 @@ class ColumnMap:
         return int(found[0]) if found.size else None
 
 
-class Wrapped(Reference):
+class Wrapped(Reference, Several):
     """A reference around another: everything is passed on, but for what a subclass changes."""
 
     inner: Reference
@@ -92,6 +92,11 @@ class Wrapped(Reference):
     def draws(self) -> Sequence[Reference]:
         inner = self.inner.draws
         return MadeWhenAsked(lambda draw: replace(self, inner=inner[draw]), len(inner))  # type: ignore[type-var]
+
+    @property
+    def functions(self) -> Mapping[str, Reference]:
+        inner = self.inner.functions if isinstance(self.inner, Several) else {}
+        return {name: replace(self, inner=function) for name, function in inner.items()}  # type: ignore[type-var]
 
     def at(self, points: Points) -> Response:
         return self.inner.at(points)

@@ -8,7 +8,7 @@ d log pi_c = d log s_c - (sum_d d s_d) / (sum_d s_d), and r^2 = sum_c pi_c (d lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -19,7 +19,8 @@ from scipy.special import expit
 from gpsift.families import Family, MultivariateNormal, log1p_excess
 from gpsift.families.categorical import SeveralClasses
 from gpsift.inputs import Inputs, Points
-from gpsift.reference import Reference, Response
+from gpsift.reference import Reference, Response, Several
+from gpsift.response import OneClassResponse
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations. The logistic function has poles
 # at a distance of pi, so a step of LOGIT_STEP in f errs by exp(-2 pi^2 / LOGIT_STEP); one of COARSEST_STEP standard
@@ -96,7 +97,7 @@ class OneVsRestLogit(SeveralClasses):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OneVsRest(Reference):
+class OneVsRest(Reference, Several):
     """One model of two classes for each of several classes.
 
     Parameters
@@ -105,10 +106,13 @@ class OneVsRest(Reference):
         The model of each class against the rest; they see the same inputs.
     white_var : array (C,)
         Variance of white noise that is added to each latent function before it is observed.
+    classes : tuple of str
+        What the classes are called; by default by their numbers.
     """
 
     members: tuple[Reference, ...]
     white_var: np.ndarray
+    classes: tuple[str, ...] = ()
 
     mean_of = "the latent functions"
 
@@ -122,6 +126,40 @@ class OneVsRest(Reference):
 
     def at(self, points: Points) -> OneVsRestResponse:
         return OneVsRestResponse([member.at(points.asked_of(member.inputs)) for member in self.members], self.white_var)
+
+    @property
+    def functions(self) -> Mapping[str, OneOfRest]:
+        names = self.classes or tuple(map(str, range(len(self.members))))
+        return {f"class {name}": OneOfRest(self, number, name) for number, name in enumerate(names)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OneOfRest(Reference):
+    """The latent function of one class against the rest, and its probability among all."""
+
+    whole: OneVsRest
+    number: int
+    name: str
+
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.whole.inputs
+
+    @property
+    def how(self) -> str:
+        return self.whole.members[self.number].how
+
+    @property
+    def mean_of(self) -> str:
+        return f"the latent function of class {self.name} against the rest"
+
+    def at(self, points: Points) -> OneClassResponse:
+        member = self.whole.members[self.number]
+        return OneClassResponse(member.at(points.asked_of(member.inputs)), self.whole.at(points), self.number)
+
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        member = self.whole.members[self.number]
+        return member.joint(points.asked_of(member.inputs))
 
 
 class StackedResponse(Response):

@@ -12,11 +12,11 @@ from gpsift.adapters.onevsrest import StackedResponse
 from gpsift.drawn import MadeWhenAsked
 from gpsift.families import Gaussian
 from gpsift.inputs import Inputs, Points, same_rows
-from gpsift.reference import Reference, Response
+from gpsift.reference import Reference, Response, Several
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outputs(Reference):
+class Outputs(Reference, Several):
     """A model for each of several outputs of the same inputs.
 
     The outputs are independent given the input, so their joint distribution is the product of theirs, and their KL
@@ -54,6 +54,10 @@ class Outputs(Reference):
     def how(self) -> str:
         ways = dict.fromkeys(output.how for output in self.outputs.values())
         return f"{'; '.join(ways)}, for each of {len(self.outputs)} outputs"
+
+    @property
+    def functions(self) -> Mapping[str, Reference]:
+        return self.outputs
 
     @property
     def notices(self) -> tuple[str, ...]:

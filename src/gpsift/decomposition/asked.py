@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from gpsift.adapters import as_reference
-from gpsift.decomposition.margins import Margin
-from gpsift.decomposition.products import Products
-from gpsift.drawn import Uncertain
+from gpsift.decomposition.sampled import HOW
+from gpsift.decomposition.triple import ProductTriple
+from gpsift.drawn import Drawn, Uncertain
 from gpsift.families import Gaussian
+from gpsift.grouping import number_of
 from gpsift.inputs import Points
 from gpsift.progress import counted
-from gpsift.reference import PlacedPosterior, Reference
+from gpsift.reference import MissingCapability, PlacedPosterior, Reference, Several
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import units_on_columns, used_columns
 from gpsift.user_arrays import read_features
+from gpsift.words import listed
 
 # Of more features than this, those that are off are not told of.
 MOST_UNITS = 300
@@ -31,6 +34,7 @@ class Asked:
     model: Reference
     points: Points
     units: ScoredUnits
+    of: str | None = None  # which of several functions it is
 
     @classmethod
     def read(
@@ -39,9 +43,10 @@ class Asked:
         X: Any,
         groups: Mapping[str, Sequence[str | int]] | None = None,
         categorical: Iterable[str | int] | None = None,
+        of: str | int | None = None,
     ) -> Self:
         """From the arguments of a verb; by default the rows are those of the fit, or a sample of those elsewhere."""
-        reference = as_reference(model)
+        reference, name = function_of(as_reference(model), of)
         inputs = reference.inputs
         if X is None:
             table = inputs.training_points.table if inputs.at_hand is None else inputs.at_hand
@@ -50,7 +55,7 @@ class Asked:
             inputs.check(names, table.shape[1])
         points = inputs.points(table)
         units = ScoredUnits.read(groups, categorical, points.inputs)
-        return cls(reference, points, _told(units, possible_columns(reference)))
+        return cls(reference, points, _told(units, possible_columns(reference)), name)
 
     @property
     def X(self) -> np.ndarray:
@@ -62,6 +67,16 @@ class Asked:
         """The draws of the model, or itself if it has none."""
         members = self.model.draws or (self.model,)
         return counted(members, len(members))
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether there are closed forms."""
+        return closed_posterior(next(iter(self.members)), self.X) is not None
+
+    @property
+    def how(self) -> str:
+        """How averages over margins are made."""
+        return "closed form" if self.is_closed else HOW
 
     @property
     def margined(self) -> set[int]:
@@ -83,9 +98,7 @@ def _told(units: ScoredUnits, possible: Sequence[int]) -> ScoredUnits:
     """All units, or of many those that the model may depend on: what is told of pairs grows with their square."""
     if len(units.names) <= MOST_UNITS:
         return units
-    kept = [unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)]
-    levels = {place: units.levels[unit] for place, unit in enumerate(kept) if unit in units.levels}
-    return ScoredUnits(tuple(units.names[u] for u in kept), tuple(units.columns[u] for u in kept), levels)
+    return units.only(*(unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)))
 
 
 def placed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior:
@@ -93,9 +106,35 @@ def placed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior:
     return model.at(model.inputs.points(X[:1])).placed_posterior()
 
 
-def products_of(model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]) -> Products:
-    """The latent posterior of a model over units with these margins."""
-    return Products.of(placed_posterior(model, X), units.columns, margins)
+def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:
+    """The same if its kernel is a sum of products; None where there are the model's own predictions only."""
+    try:
+        placed = placed_posterior(model, X)
+        ProductTriple.of(placed.posterior)
+    except MissingCapability:
+        return None
+    return placed
+
+
+def function_of(model: Reference, of: str | int | None) -> tuple[Reference, str | None]:
+    """The model of one of several functions, by its name or number, and its name; the model itself where it has one."""
+    first = next(iter(model.draws), model)
+    names = list(first.functions) if isinstance(first, Several) else []
+    if not names:
+        if of is not None:
+            raise ValueError(f"{type(model).__name__} has one function only; `of` must be None, got {of!r}.")
+        return model, None
+    if of is None:
+        raise MissingCapability(
+            f"{type(model).__name__} has a function for each of {listed(names)}; say of which, such as of={names[0]!r}."
+        )
+    number = number_of(of, names)
+    if number is None:
+        raise ValueError(
+            f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
+        )
+    chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
+    return (Drawn(tuple(chosen)) if model.draws else chosen[0]), names[number]
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:

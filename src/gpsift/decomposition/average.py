@@ -1,78 +1,31 @@
-r"""The verb: how the prediction changes along each feature, on average over the rows as they are.
-
-Curves are those of `gpsift.decomposition.curves`, each less its own average over the values that the feature has in the
-rows. Where an observation is not normal, curves are averages of the mean of an observation, h(m_i(t), v_i(t)); by the
-delta method their covariance is that of the latent curves with the weights dh / dm / n.
-"""
+"""The verb: how the prediction changes along each feature, on average over the rows as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from gpsift.decomposition.asked import Asked, placed_posterior
+from gpsift.decomposition.along import Along, Member, Way, pooled
+from gpsift.decomposition.asked import Asked
+from gpsift.decomposition.averaged_rows import AveragedRows
 from gpsift.decomposition.axes import N_VALUES, Axis, axis_of
-from gpsift.decomposition.curves import RowsOfCurves, Sections
-from gpsift.decomposition.margins import Margin, read_margins
-from gpsift.decomposition.triple import ProductTriple
-from gpsift.families import Gaussian
-from gpsift.input_moments import InputMoments
-from gpsift.reference import MissingCapability, PlacedPosterior, Reference, Response
+from gpsift.decomposition.margins import read_margins
+from gpsift.grouping import number_of
+from gpsift.reference import Reference
 from gpsift.relevance import KL
-from gpsift.relevance.conditionals import fit_conditionals
+from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
 from gpsift.relevance.switched import relevance_of_used, used_columns
 from gpsift.results import Curve, Effects
 from gpsift.threads import blas_threads_for
 from gpsift.words import listed
 
-# Rows that curves are averages over, at most; and where every row has to be predicted at every value.
-MOST_ROWS = 2000
-MOST_PREDICTED_ROWS = 200
-# Rows with a curve of their own, and in the rug.
-N_INDIVIDUAL = 30
+# Rows in the rug.
 N_RUG = 200
-# A row could have a value that is within this many standard deviations of what a regression on the others expects.
-WITHIN = 3.0
-
-
-@dataclass(frozen=True, eq=False)
-class Along:
-    """The function along one unit at all rows: means (n, g) and the covariance (g, g) of their average."""
-
-    means: np.ndarray
-    covariance: np.ndarray
-
-    def centred(self, n_values: int, weights: np.ndarray) -> Along:
-        """At the first values, less the average over the others, which have weights."""
-        centring = np.hstack([np.eye(n_values), np.tile(-weights, (n_values, 1))])
-        return Along(self.means @ centring.T, centring @ self.covariance @ centring.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """A model, or a draw of it, and the rows as it sees them."""
-
-    model: Reference
-    predicted: np.ndarray  # the mean of an observation at each row, (n,)
-    closed: tuple[PlacedPosterior, RowsOfCurves] | None  # None where there are predictions only
-
-    @classmethod
-    def of(cls, model: Reference, X: np.ndarray) -> Self:
-        predicted = model.at(model.inputs.points(X)).distribution(latent=False).mean
-        if predicted.ndim > 1:
-            raise MissingCapability(
-                f"{type(model).__name__} predicts several numbers at a row, which have no one curve."
-            )
-        try:
-            placed = placed_posterior(model, X)
-            rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(X))
-        except MissingCapability:
-            return cls(model, predicted, None)
-        return cls(model, predicted, (placed, rows))
+# Draws of the hyperparameters that a band is pooled over: a mean and a variance need fewer than quantiles.
+N_DRAWS = 50
 
 
 def effects(
@@ -82,6 +35,9 @@ def effects(
     *,
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
+    of: str | int | None = None,
+    latent: bool = False,
+    intervals: bool = False,
     seed: int = 0,
 ) -> Effects:
     """Draw the curve of each feature: the average prediction as it moves, over the rows as they are, with its band.
@@ -92,13 +48,19 @@ def effects(
         As in `variance_shares`. Of any other model curves are averages of its own predictions, without a band.
     X : array or data frame (n, p), optional
         The rows to average over; by default those of the fit. Of more than 2000 a sample is taken, and of more than 200
-        for likelihoods other than normal noise.
+        for likelihoods other than normal noise and for models that only predict.
     features : iterable of names or numbers, optional
         Of the features, or categories, with a curve; by default those that the model depends on.
     groups, categorical : optional
         As in `rank`. A category has a value for each level; a group that is none has no curve.
+    of : str or int, optional
+        As in `variance_shares`. Curves of a class are those of its probability.
+    latent : bool
+        Whether curves are those of the latent function where an observation is not normal.
+    intervals : bool
+        Whether bands, and curves, are pooled over other hyperparameters that explain the data as well.
     seed : int
-        For the choice of rows, and of those with curves of their own.
+        For the choice of rows, of those with curves of their own, and of the draws of `intervals`.
 
     Returns
     -------
@@ -115,77 +77,74 @@ def effects(
     >>> bool(np.all(np.diff(curve.mean) > 0))
     True
     """
-    asked = Asked.read(model, X, groups, categorical)
-    chosen = _chosen(features, asked)
-    rows = AveragedRows.drawn(asked, seed)
+    asked = Asked.read(model, X, groups, categorical, of)
+    chosen = _by_relevance(_chosen(features, asked), asked)
+    rows = AveragedRows.drawn(asked, latent, seed)
+    axes = [_axis(unit, asked) for unit in chosen]
+    ways = [_way(unit, axis, asked) for unit, axis in zip(chosen, axes, strict=True)]
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
-        members = [Member.of(each, rows.X) for each in asked.members]
-        curves = tuple(_curve(unit, asked, members, rows) for unit in _by_relevance(chosen, asked))
-        predicted = [member.predicted for member in members]
+        members = [Member.of(each, rows.X, rows.is_latent) for each in asked.members]
+        average = float(np.mean([member.predicted(rows.X)[0] for member in members]))
+        if intervals and not asked.model.draws:
+            found, k_hat = _around(asked, ways, rows, seed)
+        else:
+            found, k_hat = [[member.along(way) for way in ways] for member in members], None
+    curves = [pooled(each) for each in zip(*found, strict=True)]
     return Effects(
-        curves=curves,
-        average=float(np.mean(predicted)),
-        mean_of=asked.model.mean_of if rows.is_normal else "the mean of an observation",
-        band=_band(members[0], rows),
+        curves=tuple(map(_curve, chosen, axes, curves, [asked] * len(curves), [rows] * len(curves))),
+        average=average,
+        mean_of=_mean_of(asked, rows),
+        band=_band(curves, rows, len(found)),
+        of=asked.of,
+        how="closed form" if asked.is_closed and rows.is_latent else "averages of the model's own predictions",
+        k_hat=k_hat,
         details={"n_rows": len(rows.X), "seed": seed, "versions": versions()},
     )
 
 
-def _band(member: Member, rows: AveragedRows) -> str:
-    if member.closed is None:
+def _mean_of(asked: Asked, rows: AveragedRows) -> str:
+    if rows.is_latent:
+        return asked.model.mean_of
+    return "the mean of an observation" if asked.of is None else f"the probability of {asked.of}"
+
+
+def _band(curves: Sequence[Along], rows: AveragedRows, n_draws: int) -> str:
+    if any(np.isnan(curve.covariance).any() for curve in curves):
         return "none: curves are averages of the model's own predictions"
-    return "closed form" if rows.is_normal else "delta method"
+    over = f", over {n_draws} draws of the hyperparameters" if n_draws > 1 else ""
+    return f"{'closed form' if rows.is_latent else 'delta method'}{over}"
 
 
-@dataclass(frozen=True, eq=False)
-class AveragedRows:
-    """The rows that curves are averages over, and what is told of some of them."""
-
-    X: np.ndarray  # (n, p) in the user's units
-    is_shown: np.ndarray  # (n,), those with a curve of their own
-    is_normal: bool  # whether the mean of an observation is the latent mean
-    regression: Regression
-
-    @classmethod
-    def drawn(cls, asked: Asked, seed: int) -> Self:
-        rng = np.random.default_rng(seed)
-        first = next(iter(asked.members))
-        response = first.at(first.inputs.points(asked.X[:1]))
-        is_normal = isinstance(response.distribution(latent=False), Gaussian)
-        X = asked.X[_some(len(asked.X), MOST_ROWS if is_normal else MOST_PREDICTED_ROWS, rng)]
-        is_shown = np.zeros(len(X), dtype=bool)
-        is_shown[_some(len(X), N_INDIVIDUAL, rng)] = True
-        return cls(X, is_shown, is_normal, Regression.of(X, used_columns(asked.model)))
+def _axis(unit: int, asked: Asked) -> Axis:
+    axis = axis_of(unit, asked.units, asked.X, asked.points.inputs.names, N_VALUES)
+    assert axis is not None
+    return axis
 
 
-@dataclass(frozen=True, eq=False)
-class Regression:
-    """What each column is expected to be given the others that a model uses, and how far it is from that."""
-
-    columns: tuple[int, ...]
-    mean: np.ndarray  # (n, k)
-    sd: np.ndarray  # (k,)
-
-    @classmethod
-    def of(cls, X: np.ndarray, columns: Sequence[int]) -> Self:
-        varying = tuple(column for column in columns if np.ptp(X[:, column]) > 0)
-        if not varying or len(X) < 3:
-            return cls((), np.empty((len(X), 0)), np.empty(0))
-        there = X[:, list(varying)]
-        conditionals = fit_conditionals(InputMoments.of(there), "auto")
-        return cls(varying, conditionals.mean(there), conditionals.sd)
-
-    def support(self, unit: Sequence[int], axis: Axis) -> np.ndarray:
-        """The share of rows that could have each value; 1 for categories, of which it does not know."""
-        if axis.labels is not None or unit[0] not in self.columns:
-            return np.ones(len(axis.values))
-        k = self.columns.index(unit[0])
-        return np.mean(np.abs(axis.values[:, 0] - self.mean[:, [k]]) <= WITHIN * self.sd[k], axis=0)
+def _way(unit: int, axis: Axis, asked: Asked) -> Way:
+    (margin,) = read_margins("data", asked.X, asked.units.only(unit))
+    return Way(asked.units.columns[unit], axis.values, margin)
 
 
-def _some(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
-    """At most this many of n numbers, ascending."""
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+def _around(asked: Asked, ways: Sequence[Way], rows: AveragedRows, seed: int) -> tuple[list[list[Along]], float]:
+    """Curves with hyperparameters drawn from an approximation of their posterior, and the k-hat of these draws."""
+    model = uncertain(asked.model)
+    columns = model.open_columns
+    seen, X = [way.on_columns(columns) for way in ways], rows.X[:, list(columns)]
+
+    def of(each: Reference) -> list[Along]:
+        member = Member.of(each, X, rows.is_latent)
+        return [member.along(way) if way.columns else _flat(way, len(X)) for way in seen]
+
+    found, k_hat = model.over_draws(of, N_DRAWS, seed)
+    tell_if_unsure(k_hat)
+    return found, k_hat
+
+
+def _flat(way: Way, n: int) -> Along:
+    """Along a unit that no draw depends on."""
+    g = len(way.values)
+    return Along(np.zeros((n, g)), np.zeros((g, g)))
 
 
 def _chosen(features: Iterable[str | int] | None, asked: Asked) -> list[int]:
@@ -199,28 +158,25 @@ def _chosen(features: Iterable[str | int] | None, asked: Asked) -> list[int]:
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
     chosen = []
     for feature in features:
-        unit = names.index(feature) if feature in names else feature
-        if not isinstance(unit, int | np.integer) or not 0 <= unit < len(names):
+        unit = number_of(feature, names)
+        if unit is None:
             raise ValueError(f"There is no feature {feature!r}; the features are {listed(names)}.")
         if not has_curve[unit]:
             raise ValueError(f"{names[unit]!r} is a group of columns, along which there is no one curve.")
-        chosen.append(int(unit))
+        chosen.append(unit)
     return chosen
 
 
 def _by_relevance(chosen: Sequence[int], asked: Asked) -> list[int]:
     """The most relevant first, by KL."""
     first = next(iter(asked.members))
-    relevance = relevance_of_used(KL(), first, asked.points, asked.units).values.mean(axis=0)
+    measure = KL(latent=asked.of is not None)  # one of several functions has no observation of its own
+    relevance = relevance_of_used(measure, first, asked.points, asked.units).values.mean(axis=0)
     return sorted(dict.fromkeys(chosen), key=lambda unit: -relevance[unit])
 
 
-def _curve(unit: int, asked: Asked, members: Sequence[Member], rows: AveragedRows) -> Curve:
+def _curve(unit: int, axis: Axis, along: Along, asked: Asked, rows: AveragedRows) -> Curve:
     columns = asked.units.columns[unit]
-    axis = axis_of(unit, asked.units, asked.X, asked.points.inputs.names, N_VALUES)
-    assert axis is not None
-    (margin,) = read_margins("data", asked.X, asked.units.only(unit))
-    along = _pooled([_along(member, columns, axis, margin, rows) for member in members])
     return Curve(
         name=asked.units.names[unit],
         x=axis.coordinates,
@@ -232,46 +188,3 @@ def _curve(unit: int, asked: Asked, members: Sequence[Member], rows: AveragedRow
         rug=np.empty(0) if axis.labels is not None else rows.X[:N_RUG, columns[0]],
         labels=axis.labels or (),
     )
-
-
-def _pooled(draws: Sequence[Along]) -> Along:
-    """Over draws of the hyperparameters: what they agree on, and what they do not."""
-    averages = np.array([each.means.mean(axis=0) for each in draws])
-    between = (averages - averages.mean(axis=0)).T @ (averages - averages.mean(axis=0)) / len(draws)
-    means = np.mean([each.means for each in draws], axis=0)
-    return Along(means, np.mean([each.covariance for each in draws], axis=0) + between)
-
-
-def _along(member: Member, unit: Sequence[int], axis: Axis, margin: Margin, rows: AveragedRows) -> Along:
-    """At the values of the axis, less the average over the margin, in the units of what is observed."""
-    values = np.concatenate([axis.values, margin.nodes])
-    if member.closed is None:
-        along = Along(_observed(member.model, unit, values, rows.X)[0], np.full((len(values), len(values)), np.nan))
-    else:
-        along = _closed(member.model, *member.closed, unit, values, rows)
-    return along.centred(len(axis.values), margin.weights)
-
-
-def _closed(
-    model: Reference,
-    placed: PlacedPosterior,
-    there: RowsOfCurves,
-    unit: Sequence[int],
-    values: np.ndarray,
-    rows: AveragedRows,
-) -> Along:
-    sections = Sections(there, *placed.inputs_of(unit, values))
-    if rows.is_normal:
-        means, slopes = placed.y_scale * sections.means(), np.ones((len(values), len(rows.X)))
-    else:
-        means, response = _observed(model, unit, values, rows.X)
-        slopes = response.mean_slope().reshape(len(values), len(rows.X))
-    return Along(means, placed.y_scale**2 * sections.covariance(slopes / len(rows.X)))
-
-
-def _observed(model: Reference, unit: Sequence[int], values: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, Response]:
-    """The mean of an observation of each row at each value, (n, g), and the response, at all rows of each value."""
-    moved = np.tile(X, (len(values), 1))
-    moved[:, list(unit)] = np.repeat(values, len(X), axis=0)
-    response = model.at(model.inputs.points(moved))
-    return response.distribution(latent=False).mean.reshape(len(values), len(X)).T, response

@@ -21,6 +21,7 @@ import numpy as np
 
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.kernels.products import ProductTerm
+from gpsift.reference import Coupled
 
 
 class RowsOfCurves:
@@ -114,6 +115,16 @@ class Sections:
 
     def covariance(self, W: np.ndarray) -> np.ndarray:
         """Of the curves sum_i W_ti f(x_i with the columns at t), (g, g)."""
+        Q, prior = self._to_support_and_prior(W)
+        return prior - self.rows.triple.explained_between(Q)
+
+    def covariance_of_sum(self, W: np.ndarray, coupled: Coupled) -> np.ndarray:
+        """Of the sum of such curves of several functions, one for each weights in W (C, g, n)."""
+        Q, priors = zip(*map(self._to_support_and_prior, W), strict=True)
+        return np.sum(priors, axis=0) - coupled.explained_between(np.array(Q))
+
+    def _to_support_and_prior(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Prior covariances of the curves with the function at support points, (g, m), and with one another."""
         triple, totals = self.rows.triple, W.sum(axis=1)
         Q = np.outer(triple.constant_var * totals, np.ones(len(triple.weights)))
         prior = triple.constant_var * np.outer(totals, totals)
@@ -124,7 +135,7 @@ class Sections:
         for (term, across), among in zip(self._to_support, self._to_rows, strict=True):
             Q += term.variance * self.along(term, triple.Z) * (W @ across)
             prior += term.variance * self.along(term, self._grid_rows()) * (W @ among @ W.T)
-        return prior - triple.explained_between(Q)
+        return Q, prior
 
     def _grid_rows(self) -> np.ndarray:
         """The values of the grid in rows of their own, (g, p)."""

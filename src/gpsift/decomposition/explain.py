@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.decomposition.asked import Asked, placed_posterior
+from gpsift.decomposition.asked import Asked, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.products import Products
+from gpsift.decomposition.sampled import sampled_shapley_values
 from gpsift.decomposition.shapley import shapley_values
 from gpsift.reference import Reference
 from gpsift.relevance.groups import group_coordinates
@@ -27,11 +28,13 @@ def explain(
     margins: Margins = "data",
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
+    of: str | int | None = None,
 ) -> Attribution:
-    """Take predictions apart: Shapley values of the latent mean at rows, in closed form, with their posterior sd.
+    """Take predictions apart: Shapley values of the latent mean at rows, with their posterior sd.
 
     What is not known of a row is drawn from the margins of the training rows, each feature for itself: these are
-    interventional SHAP values for independent features. They add up to the prediction less the average.
+    interventional SHAP values for independent features. They add up to the prediction less the average. They are in
+    closed form where the model has one, and otherwise averages of its own predictions, without a posterior sd.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ def explain(
         As in `variance_shares`.
     X : array or data frame (n, p), optional
         The rows to take apart; by default those of the fit.
-    margins, groups, categorical : optional
+    margins, groups, categorical, of : optional
         As in `variance_shares`.
 
     Returns
@@ -56,7 +59,7 @@ def explain(
     >>> bool(np.allclose(found.average + found.values.sum(axis=1), gp.predict(X[:5]).mean))
     True
     """
-    asked = Asked.read(model, X, groups, categorical)
+    asked = Asked.read(model, X, groups, categorical, of)
     known = asked.points.inputs.at_hand
     there = read_margins(margins, asked.X if known is None else known, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
@@ -69,6 +72,8 @@ def explain(
         average=float(averages.mean()),
         points=_coordinates(asked),
         mean_of=asked.model.mean_of,
+        of=asked.of,
+        how=asked.how,
         details={"n_rows": len(asked.X), "versions": versions()},
     )
 
@@ -85,7 +90,10 @@ def _taken_apart(
     model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The average, and values and variances of all units, (n, p) each, in the units of the target."""
-    placed = placed_posterior(model, X)
+    placed = closed_posterior(model, X)
+    if placed is None:
+        mean, values = sampled_shapley_values(model, X, units.columns, margins)
+        return mean, values, np.full_like(values, np.nan)
     products = Products.of(placed, units.columns, margins)
     found = shapley_values(products, placed.inputs(X))
     values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)

@@ -8,13 +8,14 @@ the eigenvectors as weights (Golub and Welsch 1969). Averages of smooth function
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from gpsift.relevance.nodes import gauss_hermite
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.words import listed
 
@@ -35,6 +36,10 @@ class Margin:
 
     nodes: np.ndarray
     weights: np.ndarray
+
+    def on(self, places: Sequence[int]) -> Margin:
+        """That of some of the columns, by their places among those of the unit."""
+        return Margin(self.nodes[:, list(places)], self.weights)
 
 
 def read_margins(
@@ -85,7 +90,7 @@ def uniform_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
 
 def normal_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
     """Normal with the mean and the standard deviation of a column."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    nodes, weights = gauss_hermite(n_nodes)
     return Margin((x.mean() + x.std() * nodes)[:, None], weights / weights.sum())
 
 

@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.decomposition.asked import Asked, placed_posterior
+from gpsift.decomposition.asked import Asked, closed_posterior
 from gpsift.decomposition.axes import axis_of
 from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import Margins, read_margins
+from gpsift.decomposition.sampled import mixed_differences, sampled_surface
 from gpsift.decomposition.shares import variances_of
 from gpsift.decomposition.triple import ProductTriple
+from gpsift.grouping import number_of
 from gpsift.inputs import Points
-from gpsift.reference import Reference, Switched
+from gpsift.reference import MissingCapability, Reference, Response, Switched
 from gpsift.relevance.rank import versions
 from gpsift.results import Interactions, Surface
 from gpsift.threads import blas_threads_for
@@ -37,6 +39,10 @@ ROUNDING = 1e-10
 MOST_PAIRS = 10
 MOST_SURFACES = 3
 SURFACE_VALUES = 25
+# Rows that a surface averages over where it is made of predictions, and steps of second derivatives then, in standard
+# deviations of a feature.
+MOST_SURFACE_ROWS = 100
+STEP = 0.01
 # Second derivatives at all rows hold at most this many doubles.
 HESSIAN_DOUBLES = 2**25
 
@@ -49,6 +55,7 @@ def interactions(
     margins: Margins = "data",
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
+    of: str | int | None = None,
 ) -> Interactions:
     """Find the pairs of features that act together: the effect of one depends on the value of the other.
 
@@ -60,7 +67,7 @@ def interactions(
         The rows that the function is looked at; by default those of the fit.
     pairs : iterable of pairs of features, optional
         Of which a surface is kept, besides the strongest ones.
-    margins, groups, categorical : optional
+    margins, groups, categorical, of : optional
         As in `variance_shares`.
 
     Returns
@@ -76,14 +83,16 @@ def interactions(
     >>> gs.interactions(gs.GP().fit(X, y)).found
     (('x1', 'x3'),)
     """
-    asked = Asked.read(model, X, groups, categorical)
+    asked = Asked.read(model, X, groups, categorical, of)
     wanted = [_read_pair(pair, asked) for pair in pairs]
     there = read_margins(margins, asked.X, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
-        found = [variances_of(each, asked.X, asked.units, there, open_pairs=True) for each in asked.members]
+        found = [
+            variances_of(each, asked.X, asked.units, there, shapley=False, open_pairs=True) for each in asked.members
+        ]
         decided = np.mean([each.pairs for each in found], axis=0)
         undecided = np.mean([each.open_pairs for each in found if each.open_pairs is not None], axis=0)
-        variance = float(np.mean([each.shapley.sum() for each in found]))
+        variance = float(np.mean([each.whole for each in found]))
         strongest = _strongest(decided)
         rows = _looked_at(asked)
         local = np.mean([_local(each, rows, strongest, asked) for each in asked.members], axis=0)
@@ -101,6 +110,8 @@ def interactions(
         features=asked.points.inputs.names,
         surfaces=tuple(surface for surface in surfaces if surface is not None),
         mean_of=asked.model.mean_of,
+        of=asked.of,
+        how=asked.how,
         details={"n_rows": len(asked.X), "versions": versions()},
     )
 
@@ -109,8 +120,8 @@ def _read_pair(pair: Any, asked: Asked) -> tuple[int, int]:
     names = asked.units.names
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
-    numbers = [names.index(each) if each in names else each for each in pair]
-    known = [int(each) for each in numbers if isinstance(each, int | np.integer) and 0 <= each < len(names)]
+    numbers = [number_of(each, names) for each in pair]
+    known = [number for number in numbers if number is not None]
     if len(set(known)) < 2:
         raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
     return min(known), max(known)
@@ -138,14 +149,24 @@ def _local(model: Reference, points: Points, pairs: Sequence[tuple[int, int]], a
     known = [number for number, pair in enumerate(pairs) if set(pair) <= set(moving)]
     if not known:
         return own
-    smaller, used = _of_used(model)
-    response = smaller.at(points if smaller is model else points.on_columns(used))
-    hessian, sd = response.mean_hessian(), points.inputs.sd
+    response = model.at(points)
     unit = np.sqrt(response.distribution(latent=asked.model.mean_of != "the target").var)
-    for number in known:
-        i, j = (moving[each] for each in pairs[number])
-        own[:, number] = np.abs(hessian[:, used.index(i), used.index(j)]) * sd[i] * sd[j] / unit
+    bends = _bends(model, points, response, [(moving[pairs[number][0]], moving[pairs[number][1]]) for number in known])
+    own[:, known] = np.abs(bends) / unit[:, None]
     return own
+
+
+def _bends(model: Reference, points: Points, response: Response, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Second derivatives of the mean along pairs of columns, per standard deviation of each, (n, pairs)."""
+    smaller, used = _of_used(model)
+    sd = points.inputs.sd
+    try:
+        there = response if smaller is model else smaller.at(points.on_columns(used))
+        hessian = there.mean_hessian()
+    except MissingCapability:
+        return np.stack([mixed_differences(model, points, i, j, STEP) for i, j in pairs], axis=1)
+    places = [(used.index(i), used.index(j)) for i, j in pairs]
+    return np.stack([hessian[:, a, b] * sd[i] * sd[j] for (a, b), (i, j) in zip(places, pairs, strict=True)], axis=1)
 
 
 def _of_used(model: Reference) -> tuple[Reference, tuple[int, ...]]:
@@ -183,7 +204,9 @@ def _surface(pair: tuple[int, int], asked: Asked) -> Surface | None:
 def _mean_surface(
     model: Reference, asked: Asked, columns: Sequence[tuple[int, ...]], grids: Sequence[np.ndarray]
 ) -> np.ndarray:
-    placed = placed_posterior(model, asked.X)
+    placed = closed_posterior(model, asked.X)
+    if placed is None:
+        return sampled_surface(model, asked.X[:: -(-len(asked.X) // MOST_SURFACE_ROWS)], columns, grids)
     (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
     rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(asked.X))
     return placed.y_center + placed.y_scale * Sections(rows, first, x).surface(second, y)

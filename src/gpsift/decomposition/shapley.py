@@ -14,17 +14,18 @@ in the function, so that the values of a row add up to its prediction less the a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from gpsift.chunks import row_chunks
 from gpsift.decomposition.products import Products, ProductTermOfUnits
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 
-# Doubles that the factors of all units hold for one block of rows.
-BLOCK_DOUBLES = 2**20
+# What the factors of all units take for one block of rows.
+BLOCK_BYTES = 2**23
 
 
 class ValuesAndVariances(NamedTuple):
@@ -38,7 +39,7 @@ def shapley_values(products: Products, X: np.ndarray) -> ValuesAndVariances:
     """Of the units at the rows of X, which holds all columns as the model sees them."""
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
-    for rows in _blocks(n, p, len(products.weights)) if p else ():
+    for rows in row_chunks(n, p * len(products.weights), BLOCK_BYTES) if p else ():
         sections, prior = _of_lines(products, X[rows])
         for term in products.terms:
             sections += term.variance * _sections(term, products.triple.Z, X[rows])
@@ -47,11 +48,6 @@ def shapley_values(products: Products, X: np.ndarray) -> ValuesAndVariances:
         explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
     return ValuesAndVariances(mean, np.maximum(var, 0.0))
-
-
-def _blocks(n: int, p: int, m: int) -> Iterator[slice]:
-    rows = max(1, BLOCK_DOUBLES // (m * p))
-    return (slice(start, start + rows) for start in range(0, n, rows))
 
 
 def _of_lines(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

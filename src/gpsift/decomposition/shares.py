@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.decomposition.asked import Asked, noise_var, placed_posterior
+from gpsift.decomposition.asked import Asked, closed_posterior, noise_var
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.products import Products
+from gpsift.decomposition.sampled import sampled_variances
 from gpsift.decomposition.variances import Variances, variances
-from gpsift.drawn import Uncertain
-from gpsift.hyper.pareto import LARGEST_K_HAT
-from gpsift.notices import notice
-from gpsift.reference import MissingCapability, Reference
-from gpsift.relevance.intervals import N_DRAWS, UNSURE
+from gpsift.reference import Reference
+from gpsift.relevance.intervals import N_DRAWS, tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.switched import used_columns
 from gpsift.results import VarianceShares
 from gpsift.threads import blas_threads_for
 
@@ -30,18 +29,21 @@ def variance_shares(
     *,
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
+    of: str | int | None = None,
     intervals: bool = False,
     seed: int = 0,
 ) -> VarianceShares:
     """Take the variance of a fitted function apart: what each feature does alone, in all, and with each of the others.
 
     Features are taken as independent of each other, each with its own margin: of features that go along with each other
-    the shares answer what the function would do if they did not. Everything is in closed form.
+    the shares answer what the function would do if they did not. Everything is in closed form where the model has one,
+    and otherwise averages of its own predictions; the record says which.
 
     Parameters
     ----------
     model : fitted model
-        Such as ``GP().fit(X, y)``, or one of another library whose kernel is a sum of ours.
+        Such as ``GP().fit(X, y)``, or one of another library. Closed forms are there for latent posteriors that are a
+        triple and whose kernel is a sum of ours.
     X : array or data frame (n, p), optional
         The rows whose values are the margins; by default those of the fit.
     margins : {"data", "uniform", "normal"} or mapping
@@ -50,6 +52,9 @@ def variance_shares(
         the rows' own margins for all others. Categories and groups are distributed as in the rows.
     groups, categorical : optional
         As in `rank`: columns that are one unit, and units whose values are levels.
+    of : str or int, optional
+        Which function, of a model of several: "class 0", or 0, of classes, whose functions are the latent ones less
+        the average of all classes; the name or the number of an output.
     intervals : bool
         Whether to say how far the data leave the shares open, with other hyperparameters that explain them as well.
     seed : int
@@ -69,7 +74,7 @@ def variance_shares(
     >>> bool(shares.pairs[0, 1] > 0.03), bool(shares.total[2] < 0.01)
     (True, True)
     """
-    asked = Asked.read(model, X, groups, categorical)
+    asked = Asked.read(model, X, groups, categorical, of)
     there = read_margins(margins, asked.X, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [variances_of(each, asked.X, asked.units, there) for each in asked.members]
@@ -77,7 +82,7 @@ def variance_shares(
         draws, k_hat = found if asked.model.draws else [], None
         if intervals and not asked.model.draws:
             draws, k_hat = _variances_around(asked, there, seed)
-    variance = float(np.mean([each.shapley.sum() for each in found]))
+    variance = float(np.mean([each.whole for each in found]))
     means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
     return VarianceShares(
         names=asked.units.names,
@@ -88,18 +93,31 @@ def variance_shares(
         mean_of=asked.model.mean_of,
         draws={name: _shares_of_draws(draws, name) for name in VarianceShares.SHARES if name != "pairs" and draws},
         k_hat=k_hat,
+        of=asked.of,
+        how=asked.how,
         details={"n_rows": len(asked.X), "seed": seed if k_hat is not None else None, "versions": versions()},
     )
 
 
 def variances_of(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], *, open_pairs: bool = False
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
     """Of all units, in squared units of the target: those that the model does not depend on have 0."""
-    placed = placed_posterior(model, X)
+    placed = closed_posterior(model, X)
+    if placed is None:
+        return _sampled(model, X, units, margins, **parts)
     products = Products.of(placed, units.columns, margins)
-    found = variances(products, open_pairs=open_pairs)
+    found = variances(products, **parts)
     return _among_all(found, products.varying, len(units.columns), placed.y_scale**2)
+
+
+def _sampled(
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
+) -> Variances:
+    used = set(used_columns(model))
+    kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
+    columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
+    return _among_all(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns), 1.0)
 
 
 def _among_all(found: Variances, kept: Sequence[int], n_units: int, times: float) -> Variances:
@@ -117,27 +135,21 @@ def _among_all(found: Variances, kept: Sequence[int], n_units: int, times: float
 
 def _variances_around(asked: Asked, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
     """With hyperparameters drawn from an approximation of their posterior, and the k-hat of these draws."""
-    model = asked.model
-    if not isinstance(model, Uncertain):
-        raise MissingCapability(
-            f"{type(model).__name__} does not say how far the data leave its hyperparameters open, which intervals "
-            "need. Fit a `GP` of this package, or give the draws of your own sampler to `as_reference`."
-        )
+    model = uncertain(asked.model)
     columns = model.open_columns
     kept, fewer = asked.on_columns(columns)
     seen = [_on_columns(margins[unit], asked.units.columns[unit], columns) for unit in kept]
     X = asked.X[:, list(columns)]
     found, k_hat = model.over_draws(lambda each: variances_of(each, X, fewer, seen), N_DRAWS, seed)
-    if k_hat > LARGEST_K_HAT:
-        notice(UNSURE.format(k_hat=k_hat))
+    tell_if_unsure(k_hat)
     return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in found], k_hat
 
 
 def _on_columns(margin: Margin, unit: Sequence[int], columns: Sequence[int]) -> Margin:
     """The margin of what a unit has among some columns."""
-    return Margin(margin.nodes[:, [place for place, column in enumerate(unit) if column in columns]], margin.weights)
+    return margin.on([place for place, column in enumerate(unit) if column in columns])
 
 
 def _shares_of_draws(draws: Sequence[Variances], name: str) -> np.ndarray:
     """Of each draw, (s, p)."""
-    return np.array([getattr(each, name) / (each.shapley.sum() or 1.0) for each in draws])
+    return np.array([getattr(each, name) / (float(each.whole) or 1.0) for each in draws])

@@ -37,14 +37,15 @@ SMALLEST_FACTOR = 1e-100
 class Variances:
     """Variances of parts of the mean, in squared units of the model.
 
-    `pairs` has, for two units, all sets with both of them; `open_pairs`, where asked for, by how much their posterior
-    expectation is larger: what the data have not decided.
+    `pairs` has, for two units, all sets with both of them; `open_pairs` by how much their posterior expectation is
+    larger: what the data have not decided. That and Shapley's shares are there where they were asked for.
     """
 
     first: np.ndarray  # (p,)
     total: np.ndarray  # (p,)
-    shapley: np.ndarray  # (p,), which add up to the whole variance
+    whole: np.ndarray  # (), the sum over all sets
     pairs: np.ndarray  # (p, p), 0 on the diagonal
+    shapley: np.ndarray | None = None  # (p,), which add up to the whole
     open_pairs: np.ndarray | None = None  # (p, p)
 
 
@@ -59,26 +60,35 @@ class Block:
     open_weights: np.ndarray | None  # the same for M
 
 
-def variances(products: Products, *, open_pairs: bool = False) -> Variances:
+def variances(products: Products, *, shapley: bool = True, open_pairs: bool = False) -> Variances:
     """Of first order, total and Shapley's for all units, and of all pairs."""
     p = len(products.varying)
-    total, shapley, pairs, explained = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
+    total, shares, pairs, explained, whole = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.zeros((p, p)), 0.0
     for block in _blocks(products, open_pairs) if p else ():
-        whole = np.multiply.reduce(block.B)
+        product = np.multiply.reduce(block.B)
         ratio = block.D / block.B
-        weighted = block.mean_weights * whole
+        weighted = block.mean_weights * product
         total += ratio.reshape(p, -1) @ weighted.ravel()
         pairs += _pair_products(ratio, weighted)
-        shapley += _shapley(block)
+        whole += _whole(block)
+        if shapley:
+            shares += _shapley(block)
         if block.open_weights is not None:
-            explained += _pair_products(ratio, block.open_weights * whole)
+            explained += _pair_products(ratio, block.open_weights * product)
     np.fill_diagonal(pairs, 0.0)
     undecided = _prior_pairs(products) - explained if open_pairs else None
     of_products = first_order(products)
     first = [values + products.line(unit) for unit, values in enumerate(of_products)]
     # Linear terms are in the units' own parts alone, beside what products have there.
     by_lines = _squares(first) - _squares(of_products)
-    return Variances(_squares(first), total + by_lines, shapley + by_lines, pairs, undecided)
+    return Variances(
+        first=_squares(first),
+        total=total + by_lines,
+        whole=np.asarray(whole + by_lines.sum()),
+        pairs=pairs,
+        shapley=shares + by_lines if shapley else None,
+        open_pairs=undecided,
+    )
 
 
 def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,6 +116,16 @@ def _pair_products(ratio: np.ndarray, weights: np.ndarray) -> np.ndarray:
     flat = ratio.reshape(len(ratio), -1)
     found = (flat * weights.ravel()) @ flat.T
     return 0.5 * (found + found.T)  # equal but for the last digit
+
+
+def _whole(block: Block) -> float:
+    """The product of all B less that of all A, unit by unit: the difference of both would lose digits."""
+    before, found = block.mean_weights.copy(), np.zeros_like(block.mean_weights)
+    for D, A, B in zip(block.D, block.A, block.B, strict=True):
+        found *= B
+        found += before * D
+        before *= A
+    return float(found.sum())
 
 
 def _shapley(block: Block) -> np.ndarray:

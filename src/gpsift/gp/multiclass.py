@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import helmert
 
-from gpsift.families import Family, MultivariateNormal
+from gpsift.drawn import T, Uncertain
+from gpsift.families import Family, Gaussian, MultivariateNormal
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.scaling import Scaling
 from gpsift.inference import CoupledAt, CoupledPosterior
-from gpsift.inputs import Points
+from gpsift.inputs import Inputs, Points
 from gpsift.likelihoods import Softmax, read_size
-from gpsift.reference import Reference, Response
+from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.posterior import Posterior
+from gpsift.reference import PlacedPosterior, Reference, Response, Several, Switched
+from gpsift.response import GPResponse, OneClassResponse
 from gpsift.results import Prediction
 from gpsift.threads import blas_threads_for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedMulticlass(FittedGP):
+class FittedMulticlass(FittedGP, Several):
     """What `GP(likelihood="softmax").fit` returns: a `FittedGP` with a latent function for each class.
 
     Latent means are (n, C), covariances (n, C, C) and draws of the latent functions (n_draws, n, C). The `mean` of a
@@ -38,6 +44,11 @@ class FittedMulticlass(FittedGP):
     def mean_of(self) -> str:
         return "the latent functions"
 
+    @property
+    def functions(self) -> Mapping[str, ClassFunction]:
+        """The latent function of each class, less the average of all: "class 0", "class 1" and so on."""
+        return {f"class {c}": ClassFunction(self, c) for c in range(self.n_classes)}
+
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Probabilities of the classes at new points, averaged over the latent functions; classes have no sizes."""
         points = self._read(X_new)
@@ -53,6 +64,81 @@ class FittedMulticlass(FittedGP):
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         return Reference.joint(self, points)  # several functions have no joint posterior of one
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassFunction(Switched, Uncertain, Reference):
+    """The latent function of one class less the average of all classes, which is all that probabilities depend on.
+
+    An observation of it is whether a row is of the class.
+    """
+
+    model: FittedMulticlass
+    number: int
+
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.model.inputs
+
+    @property
+    def mean_of(self) -> str:
+        return f"the latent function of class {self.number}"
+
+    @property
+    def explains(self) -> bool:
+        return self.model.explains
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        return self.model.used
+
+    @property
+    def slopes(self) -> np.ndarray:
+        return self.model.slopes
+
+    def on_columns(self, columns: Sequence[int]) -> ClassFunction | None:
+        smaller = self.model.on_columns(columns)
+        return None if smaller is None else replace(self, model=smaller)  # type: ignore[arg-type]  # of the same class
+
+    @property
+    def open_columns(self) -> tuple[int, ...]:
+        return self.model.open_columns
+
+    def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+        return self.model.over_draws(lambda each: of(replace(self, model=each)), n_draws, seed)  # type: ignore[arg-type]
+
+    def at(self, points: Points) -> ClassResponse:
+        scaling = self.model.scaling
+        latent = self.posterior.at(scaling.inputs(points.X))
+        own = GPResponse(latent, Gaussian, scaling.x_center, scaling.x_scale, 0.0, self.length)
+        return ClassResponse(own, self.model.at(points), self.number)
+
+    @property
+    def length(self) -> float:
+        """Of the vector of shares that the functions of all classes have in this one."""
+        return float(np.linalg.norm(self._shares))
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Of the function, divided by `length`: its prior is then that of each class."""
+        return self.model.posterior.combination(self._shares / self.length)
+
+    @property
+    def _shares(self) -> np.ndarray:
+        n_classes = self.model.n_classes
+        return np.eye(n_classes)[self.number] - 1.0 / n_classes
+
+
+class ClassResponse(OneClassResponse):
+    """The response of the function of one class, in closed form."""
+
+    _whole: MulticlassResponse
+
+    def mean_slope(self) -> np.ndarray:
+        return self._whole.probability_slopes(self._number)
+
+    def placed_posterior(self) -> PlacedPosterior:
+        return replace(super().placed_posterior(), coupled=self._whole.posterior)
 
 
 class LatentClasses(MultivariateNormal):
@@ -86,9 +172,22 @@ class MulticlassResponse(Response):
         mean = self._latent.mean
         return mean - mean.mean(axis=1, keepdims=True)
 
+    @property
+    def posterior(self) -> CoupledPosterior:
+        """Of all latent functions."""
+        return self._latent.posterior
+
     def distribution(self, *, latent: bool) -> Family:
+        return LatentClasses(self._latent.mean, self._latent.cov) if latent else self._probabilities
+
+    def probability_slopes(self, number: int) -> np.ndarray:
+        """How fast the probability of a class grows with each latent mean, (n, C)."""
+        return self._probabilities.mean_slopes(number)
+
+    @cached_property
+    def _probabilities(self) -> SoftmaxMixture:
         mean, cov = self._latent.mean, self._latent.cov
-        return LatentClasses(mean, cov) if latent else self._likelihood.predictive(mean, cov, np.ones(len(mean)))
+        return self._likelihood.predictive(mean, cov, np.ones(len(mean)))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""

@@ -29,12 +29,13 @@ from functools import cached_property
 import numpy as np
 
 from gpsift.kernels import Kernel, Pairs
-from gpsift.linalg import solve_lower
-from gpsift.posterior import PickledByFields
+from gpsift.linalg import cholesky, invert_lower, solve_lower
+from gpsift.posterior import DenseFactor, PickledByFields, Posterior
+from gpsift.reference import Coupled
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledPosterior(PickledByFields):
+class CoupledPosterior(PickledByFields, Coupled):
     """Support points, weights and what M consists of."""
 
     kernel: Kernel
@@ -69,6 +70,22 @@ class CoupledPosterior(PickledByFields):
         for c in range(self.n_classes):
             covariance[:, c, :, c] += prior - latent.q.T @ latent.P_q[c]
         return covariance
+
+    def combination(self, shares: np.ndarray) -> Posterior:
+        r"""The posterior of sum_c shares_c f_c, for shares of length 1 none of which is 0, as that of one function.
+
+        .. math:: M = L^{-T} \Big( \sum_c s_c^2 P_c - P_s Q^{-1} P_s \Big) L^{-1} , \qquad P_s = \sum_c s_c P_c
+        """
+        L_inverse = invert_lower(self.L)
+        own = cholesky(np.tensordot(shares**2, self.P, axes=1)).T @ L_inverse
+        shared = solve_lower(self.N, np.tensordot(shares, self.P, axes=1)) @ L_inverse
+        return Posterior(self.kernel, self.Z, self.weights @ shares, (DenseFactor(own), DenseFactor(shared, sign=-1.0)))
+
+    def explained_between(self, Q: np.ndarray) -> np.ndarray:
+        q = [solve_lower(self.L, rows.T) for rows in Q]
+        P_q = [P @ columns for P, columns in zip(self.P, q, strict=True)]
+        shared = solve_lower(self.N, np.sum(P_q, axis=0))
+        return np.sum([a.T @ b for a, b in zip(q, P_q, strict=True)], axis=0) - shared.T @ shared
 
 
 class CoupledAt:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift.arrays import Array, like, namespace
-from gpsift.kernels.products import ProductTerm, gamma_mixture, mixed_terms
+from gpsift.kernels.products import ProductTerm, matern_mixture, mixed_terms, rational_quadratic_mixture
 from gpsift.kernels.radial import Radial, RadialPairs
 
 # Beyond this many Chebyshev terms, or one for this many rows, the expansion of the moved sums costs more than the
@@ -177,9 +177,8 @@ class RationalQuadratic(Radial):
     TITLE: ClassVar[str] = "rational quadratic"
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        mixture = gamma_mixture(self.shape)
         lengthscale = np.broadcast_to(self.lengthscale, (n_features,))
-        return mixed_terms(self.signal_var, lengthscale, mixture and (self.shape / mixture[0], mixture[1]))
+        return mixed_terms(self.signal_var, lengthscale, rational_quadratic_mixture(self.shape))
 
     def value(self, s: Array) -> Array:
         xp = namespace(s)
@@ -202,9 +201,8 @@ class RationalQuadratic(Radial):
 
 
 def _matern_terms(order: float, kernel: Radial, n_features: int) -> tuple[ProductTerm, ...] | None:
-    mixture = gamma_mixture(order)
     lengthscale = np.broadcast_to(kernel.lengthscale, (n_features,))
-    return mixed_terms(kernel.signal_var, lengthscale, mixture and (mixture[0] / order, mixture[1]))
+    return mixed_terms(kernel.signal_var, lengthscale, matern_mixture(order))
 
 
 def _root(factor: float, s: Array) -> Array:

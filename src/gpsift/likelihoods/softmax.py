@@ -161,6 +161,15 @@ class SoftmaxMixture(SeveralClasses):
     def probabilities(self) -> np.ndarray:
         return np.exp(self.log_probabilities)
 
+    def mean_slopes(self, c: int) -> np.ndarray:
+        """How fast the probability of class c grows with each latent mean, (n, C)."""
+        found = np.empty(self.latent_mean.shape)
+        for at in self._blocks():
+            share = self._shares(at)[:, c, None, :]
+            found[at.rows] = -np.sum(share * at.s, axis=2)
+        found[:, c] += 1.0
+        return self.probabilities[:, [c]] * found
+
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         mean_gradient, cov_gradient = gradients
         n, n_classes, p = mean_gradient.shape

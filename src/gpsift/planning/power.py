@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
+from gpsift.grouping import number_of
 from gpsift.planning.study import Design, found_in_study, known_rows
 from gpsift.relevance.rank import versions
 from gpsift.relevance.switched import used_columns
@@ -138,19 +139,20 @@ class Asked:
         if features is None or isinstance(features, Features):
             numbers = np.flatnonzero(used).tolist()
         else:
-            numbers = [number_of(feature, units) for feature in ([features] if isinstance(features, str) else features)]
+            numbers = [
+                read_feature(feature, units) for feature in ([features] if isinstance(features, str) else features)
+            ]
         if not numbers:
             raise ValueError("The model uses no feature, so there is no effect that a study could find.")
         return cls([units.names[j] for j in numbers], numbers, used[numbers], taken)
 
 
-def number_of(feature: Any, units: Units) -> int:
+def read_feature(feature: Any, units: Units) -> int:
     """The number of a unit that was asked for by name or index."""
-    if feature in units.names:
-        return units.names.index(feature)
-    if is_whole(feature, 0) and feature < len(units):
-        return int(feature)
-    raise ValueError(f"`features` names {feature!r}, which is no feature; the features are {listed(units.names)}.")
+    number = number_of(feature, units.names)
+    if number is None:
+        raise ValueError(f"`features` names {feature!r}, which is no feature; the features are {listed(units.names)}.")
+    return number
 
 
 def read_model(model: Any) -> FittedGP | DrawnGP:

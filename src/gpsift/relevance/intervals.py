@@ -39,12 +39,8 @@ def scores_around(
     seed: int,
 ) -> ScoresAround:
     """With hyperparameters drawn from an approximation of their posterior; of units that are not open they are 0."""
-    if not isinstance(model, Uncertain):
-        raise MissingCapability(
-            f"{type(model).__name__} does not say how far the data leave its hyperparameters open, which intervals "
-            "need. Fit a `GP` of this package, or give the draws of your own sampler to `as_reference`."
-        )
-    columns = model.open_columns
+    open_model = uncertain(model)
+    columns = open_model.open_columns
     kept, fewer = units_on_columns(units, columns)
     there = points if len(columns) == points.inputs.n_features else points.on_columns(columns)
 
@@ -52,7 +48,22 @@ def scores_around(
         values = relevance_of(measure, each, there, fewer).values
         return aggregated(values) if values.ndim == 2 else values
 
-    found, k_hat = model.over_draws(scores, N_DRAWS, seed)
+    found, k_hat = open_model.over_draws(scores, N_DRAWS, seed)
+    tell_if_unsure(k_hat)
+    return ScoresAround(among_all(np.array(found), kept, len(units.columns)), k_hat)
+
+
+def uncertain(model: Reference) -> Uncertain:
+    """The model, if it knows how far the data leave its hyperparameters open; others are refused."""
+    if not isinstance(model, Uncertain):
+        raise MissingCapability(
+            f"{type(model).__name__} does not say how far the data leave its hyperparameters open, which intervals "
+            "need. Fit a `GP` of this package, or give the draws of your own sampler to `as_reference`."
+        )
+    return model
+
+
+def tell_if_unsure(k_hat: float) -> None:
+    """A notice where draws are not to be trusted."""
     if k_hat > LARGEST_K_HAT:
         notice(UNSURE.format(k_hat=k_hat))
-    return ScoresAround(among_all(np.array(found), kept, len(units.columns)), k_hat)

@@ -40,10 +40,10 @@ class ScoredUnits:
             categories = read_categories(categorical, names, columns, inputs.names)
         return cls(names, columns, {k: training_levels(inputs, columns[k], names[k]) for k in categories})
 
-    def only(self, unit: int) -> ScoredUnits:
-        """One of the units alone."""
-        levels = {0: self.levels[unit]} if unit in self.levels else {}
-        return ScoredUnits((self.names[unit],), (self.columns[unit],), levels)
+    def only(self, *units: int) -> ScoredUnits:
+        """Some of the units alone."""
+        levels = {place: self.levels[unit] for place, unit in enumerate(units) if unit in self.levels}
+        return ScoredUnits(tuple(self.names[u] for u in units), tuple(self.columns[u] for u in units), levels)
 
     @property
     def n_levels(self) -> Mapping[str, int]:

@@ -30,13 +30,17 @@ class Attribution(Savable):
     values : array (n, p)
         Shapley values of the latent mean; with the average they add up to the prediction.
     sd : array (n, p)
-        Their posterior standard deviations: what the data leave open.
+        Their posterior standard deviations: what the data leave open. NaN where there are predictions only.
     average : float
         Of the function over the margins of all features.
     points : array (n, p)
         The rows; of a group its first principal coordinate.
     mean_of : str
         What the function is the mean of.
+    of : str or None
+        Which function, where the model has several.
+    how : str
+        Whether averages are closed forms or made of the model's own predictions.
     details : mapping
     """
 
@@ -46,6 +50,8 @@ class Attribution(Savable):
     average: float
     points: np.ndarray
     mean_of: str = "the target"
+    of: str | None = None
+    how: str = "closed form"
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property

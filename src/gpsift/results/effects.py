@@ -89,6 +89,12 @@ class Effects(Savable):
         What is predicted.
     band : str
         How the bands were made.
+    of : str or None
+        Which function, where the model has several.
+    k_hat : float or None
+        How far to trust draws that bands were pooled over: up to 0.7.
+    how : str
+        Whether averages are closed forms or made of the model's own predictions.
     details : mapping
     """
 
@@ -96,6 +102,9 @@ class Effects(Savable):
     average: float
     mean_of: str = "the target"
     band: str = "closed form"
+    of: str | None = None
+    how: str = "closed form"
+    k_hat: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property

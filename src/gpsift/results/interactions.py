@@ -48,7 +48,7 @@ class Interactions(Savable):
     share : array (p, p)
         What share of the variance of the function needs both features of a pair.
     evidence : array (p, p)
-        That variance over what the data have not decided of it.
+        That variance over what the data have not decided of it; NaN where the model does not say what that is.
     least_evidence : float
         Pairs with less are not called interactions.
     pairs : array (k, 2)
@@ -62,6 +62,10 @@ class Interactions(Savable):
         Of the strongest pairs, and of those that were asked for.
     mean_of : str
         What the function is the mean of.
+    of : str or None
+        Which function, where the model has several.
+    how : str
+        Whether averages are closed forms or made of the model's own predictions.
     details : mapping
     """
 
@@ -75,6 +79,8 @@ class Interactions(Savable):
     features: tuple[str, ...]
     surfaces: tuple[Surface, ...] = ()
     mean_of: str = "the target"
+    of: str | None = None
+    how: str = "closed form"
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -130,6 +136,8 @@ class Interactions(Savable):
     @property
     def told(self) -> str:
         """The answer in a sentence."""
+        if np.isnan(self.evidence).any():
+            return "Shares of pairs only: the model does not say what the data have left open of them."
         if not self.found:
             return "No interaction found: no pair of features can be told from one that does not act together."
         pairs = ", ".join(f"{first} with {second}" for first, second in self.found[:MOST_LINES])

@@ -47,6 +47,10 @@ class VarianceShares(Savable):
         `first`, `total` and `shapley` with other hyperparameters, where these were drawn.
     k_hat : float or None
         How far to trust draws that intervals were asked for: up to 0.7.
+    of : str or None
+        Which function, where the model has several.
+    how : str
+        Whether averages are closed forms or made of the model's own predictions.
     details : mapping
     """
 
@@ -63,6 +67,8 @@ class VarianceShares(Savable):
     mean_of: str = "the target"
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     k_hat: float | None = None
+    of: str | None = None
+    how: str = "closed form"
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property

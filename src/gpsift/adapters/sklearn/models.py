@@ -221,7 +221,8 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
     if len(members) == 1 and options.output is None:
         return members[0]
     if options.output is None:
-        return OneVsRest(members, np.array([member.predictive.white_var for member in members]))
+        white_var = np.array([member.predictive.white_var for member in members])
+        return OneVsRest(members, white_var, tuple(map(str, model.classes_)))
     found = np.flatnonzero(np.asarray(model.classes_) == options.output)
     if found.size != 1 or len(members) == 1:
         raise ValueError(
