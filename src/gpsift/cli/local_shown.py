@@ -72,7 +72,8 @@ def _sum_told(analysis: Analysis, local: Explanation) -> str:
     apart = local.apart
     what = analysis.target if apart.mean_of == "the target" else apart.mean_of
     here = float(apart.prediction.mean())
-    return f"On average {what} is {apart.average:.4g}; the columns add {here - apart.average:+.4g}, which makes {here:.4g}."
+    added = f"{here - apart.average:+.4g}"
+    return f"On average {what} is {apart.average:.4g}; the columns add {added}, which makes {here:.4g}."
 
 
 def _told(local: Explanation, kept: Sequence[str]) -> str:

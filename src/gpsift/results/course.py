@@ -75,10 +75,7 @@ def course_of(
     lowest, highest = int(np.argmin(mean)), int(np.argmax(mean))
     sd = _sd_of_differences(covariance)
     is_clear = _is_clear(np.abs(mean[:, None] - mean), sd, float(np.ptp(mean)))
-    if labels:
-        moves, places = ((1,) if is_clear[lowest, highest] else ()), []
-    else:
-        moves, places = _moves(mean, is_clear)
+    moves, places = _moves_of_levels(is_clear[lowest, highest]) if labels else _moves(mean, is_clear)
     span, span_sd = float(mean[highest] - mean[lowest]), float(sd[lowest, highest])
     furthest = max(span, CLEAR * float(np.nan_to_num(span_sd)))
     return Course(
@@ -119,6 +116,11 @@ def _moves(mean: np.ndarray, is_clear: np.ndarray) -> tuple[tuple[int, ...], lis
         elif now <= 0 and place > low and is_clear[low, place]:
             turns, moves, high = [*turns, low], [*moves, 1], place
     return tuple(moves), turns[1:]
+
+
+def _moves_of_levels(is_clear: bool) -> tuple[tuple[int, ...], list[int]]:
+    """From the lowest to the highest, whatever their order."""
+    return ((1,) if is_clear else ()), []
 
 
 def _leaves_its_line(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> bool:
