@@ -24,6 +24,8 @@ from gpsift.work import Work, share_bar
 # a quarter of a minute on one core. Means of what is observed are made at every value where they are not latent means.
 MOST_WORK = {"exact": 4e7, "sparse": 4e7}
 MOST_WORK_OF_OTHERS = 5e6
+# Of a sparse model with blocks curves are averages of predictions, three seconds for each column.
+MOST_PREDICTED_COLUMNS = 5
 
 
 def with_shape(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
@@ -46,9 +48,11 @@ def with_shape(analysis: Analysis, wanted: bool | None = None, work: Work = Work
 def takes_long(model: FittedGP | DrawnGP) -> bool:
     """Whether curves, pairs, shares and rows taken apart may take more than a quarter of a minute."""
     first = model.members[0] if isinstance(model, DrawnGP) else model
+    n_columns = len(used_columns(model)) * (len(model.draws) or 1)
+    if first.report.n_blocks:
+        return n_columns > MOST_PREDICTED_COLUMNS
     n = first.inferred.n_inducing or first.n_rows
-    n_draws = len(model.draws) or 1
-    return n_draws * n**2 * len(used_columns(model)) > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)
+    return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)
 
 
 def unit_options(analysis: Analysis) -> dict[str, Any]:
