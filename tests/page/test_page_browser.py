@@ -277,8 +277,9 @@ def test_narrow_screens_take_shorter_names(show):
 
 def test_every_picture_of_how_columns_act_is_drawn(show):
     tab = show("acting")
-    boxes = tab.locator(".panels .plot canvas, #figure-pairs canvas, #figure-surface canvas")
-    assert boxes.count() == len(page_cases.acting().shape.effects) + 2
+    drawn = tab.locator(".plot:has(canvas)").evaluate_all("all => all.map(e => e.id)")
+    panels = [f"figure-acts-{place}" for place in range(1, 5)]
+    assert set(drawn) == {*panels, "figure-pairs", "figure-surface", "figure-strips"}
     widths = tab.locator(".stack i").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
     assert min(widths) > 0
 
