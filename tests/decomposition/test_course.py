@@ -39,6 +39,12 @@ def test_what_is_open_is_not_told():
     assert course(wiggle, 100 * np.eye(41)).told == "nothing clear"
 
 
+def test_small_wiggles_are_no_turns_however_sure():
+    found = course(X + 0.06 * np.sin(25 * X))
+    assert np.any(np.diff(X + 0.06 * np.sin(25 * X)) < 0)
+    assert (found.told, found.turns) == ("up", ())
+
+
 def test_a_common_shift_makes_nothing_less_sure():
     shift = np.full((41, 41), 1e4)
     found = course(X**2, SURE + shift)

@@ -125,8 +125,6 @@ def _moves_of_levels(is_clear: bool) -> tuple[tuple[int, ...], list[int]]:
 
 def _leaves_its_line(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> bool:
     """Whether somewhere the curve is clearly away from the straight line that is nearest to it."""
-    if len(x) < 3:
-        return False
     line = np.column_stack([np.ones_like(x), x - x.mean()])
     away = np.eye(len(x)) - line @ np.linalg.pinv(line)
     sd = np.sqrt(np.maximum(np.diag(away @ covariance @ away.T), 0.0))
