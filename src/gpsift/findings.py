@@ -47,6 +47,7 @@ class FindingKind(StrEnum):
     NO_INTERVALS = "no-intervals"
     INTERVALS_LEFT_OUT = "intervals-left-out"
     INTERVALS_UNSURE = "intervals-unsure"
+    SHAPE_LEFT_OUT = "shape-left-out"
     VAR_LEFT_OUT = "var-left-out"
     PATH_SHORTENED = "path-shortened"
     NOT_SEARCHED = "not-searched"
@@ -195,6 +196,11 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "Intervals may be off",
         "The posterior of the hyperparameters is not as normal as they take it for (k-hat {k_hat:.2f}, above 0.7). To "
         "be sure draw them, hyper=NUTS().",
+    ),
+    FindingKind.SHAPE_LEFT_OUT: (
+        TABLE,
+        "Curves and pairs were left out: with {n_rows} rows and {n_columns} columns that are used they may take more "
+        "than a quarter of a minute.",
     ),
     FindingKind.VAR_LEFT_OUT: (TABLE, "VAR was left out: there are more than {most} columns."),
     FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns:,}."),

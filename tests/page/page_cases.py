@@ -11,6 +11,7 @@ import pandas as pd
 
 import gpsift as gs
 from gpsift.analysis.record import Analysis
+from gpsift.analysis.shape import with_shape
 from gpsift.findings import Finding, FindingKind
 
 HOSTILE = (
@@ -154,3 +155,34 @@ def drawn() -> Analysis:
         gp = gs.GP(hyper=sampler).fit(base.X[names], base.y)
     found = {"KL": gs.rank(gp, base.X[names]), "ARD": gs.rank(gp, base.X[names], gs.ARD())}
     return replace(base, X=base.X[names], model=gp, rankings=found, path=None, stability=None)
+
+
+@cache
+def acting(n_classes: int = 0) -> Analysis:
+    """Columns that act in several ways, two of them together, one a category; with how they act."""
+    rng = np.random.default_rng(6)
+    colour = rng.integers(3, size=80)
+    rows = pd.DataFrame(rng.uniform(-1, 1, size=(80, 3)), columns=["slope", "bend <b>", "switch"])
+    rows["colour"] = np.array(["blue", "green", "<i>red"])[colour]
+    X = rows[["slope", "bend <b>", "switch"]].assign(
+        **{f"colour={k}": (colour == i) * 1.0 for i, k in enumerate(("blue", "green", "<i>red"))}
+    )
+    level = 2 * X["slope"] * X["switch"] + X["slope"] + 2 * X["bend <b>"] ** 2 + (colour == 1)
+    y = (level > level.median()).astype(int) if n_classes else level + 0.1 * rng.normal(size=80)
+    known = {"likelihood": "bernoulli"} if n_classes else {}
+    noise = {} if n_classes else {"noise_var": 0.02}
+    gp = gs.GP(hyper=gs.Fixed(lengthscale=1.5, signal_var=1.0, **noise), **known).fit(X, y)
+    groups = {"colour": [name for name in X if name.startswith("colour=")]}
+    found = Analysis(
+        source="acting.csv",
+        target="outcome",
+        task="classification" if n_classes else "regression",
+        rows=rows,
+        X=X,
+        y=y.to_numpy(),
+        model=gp,
+        rankings=rankings(gp, X, groups=groups),
+        classes=("no", "yes")[:n_classes],
+        groups=groups,
+    )
+    return with_shape(found, work=gs.Work(progress=False))

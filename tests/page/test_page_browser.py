@@ -77,7 +77,7 @@ def show(browser, pages):
     assert requests == []
 
 
-@pytest.mark.parametrize("name", ["regression", "classes", "noise", "hostile", "wide"])
+@pytest.mark.parametrize("name", ["regression", "classes", "noise", "hostile", "wide", "acting"])
 @pytest.mark.parametrize("width", [375, 1440])
 def test_page_fits_the_screen_and_loads_without_a_word(show, name, width):
     tab = show(name, width)
@@ -273,3 +273,48 @@ def test_narrow_screens_take_shorter_names(show):
     }"""
     assert max(map(len, show("hostile", 375).evaluate(labels))) <= 11
     assert max(map(len, show("hostile", 1440).evaluate(labels))) == 26
+
+
+def test_every_picture_of_how_columns_act_is_drawn(show):
+    tab = show("acting")
+    drawn = tab.locator(".plot:has(canvas)").evaluate_all("all => all.map(e => e.id)")
+    panels = [f"figure-acts-{place}" for place in range(1, 5)]
+    assert set(drawn) == {*panels, "figure-pairs", "figure-surface", "figure-strips"}
+    widths = tab.locator(".stack i").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
+    assert min(widths) > 0
+
+
+def test_pointing_at_a_curve_says_where_it_is(show):
+    tab, curve = show("acting"), page_cases.acting().shape.effects.curves[0]
+    box = tab.locator("#figure-acts-1")
+    box.scroll_into_view_if_needed()
+    tab.wait_for_timeout(300)
+    at = box.bounding_box()
+    tab.mouse.move(at["x"] + 0.5 * at["width"], at["y"] + 0.3 * at["height"])
+    tab.mouse.move(at["x"] + 0.6 * at["width"], at["y"] + 0.4 * at["height"], steps=4)
+    tab.wait_for_selector("#tip:not([hidden])")
+    words = tab.locator("#tip").inner_text()
+    assert words.startswith(f"{curve.name} = ")
+    assert "beside the average" in words
+
+
+def test_a_chosen_row_is_taken_apart(show):
+    apart = page_cases.acting().shape.rows
+    tab = show("acting")
+    tab.select_option("#row", "7")
+    order = (-abs(apart.values[7])).argsort()
+    lines = tab.locator("#row-table tbody tr")
+    assert lines.locator("th").all_inner_texts() == [apart.names[j] for j in order]
+    first = lines.nth(0).locator("td.adds").inner_text().replace("−", "-")
+    assert float(first.split(" ± ")[0]) == pytest.approx(apart.values[7, order[0]], rel=0.01)
+    assert float(first.split(" ± ")[1]) == pytest.approx(apart.sd[7, order[0]], rel=0.06)
+    assert "On average outcome is" in tab.locator("#row-answer").inner_text()
+
+
+def test_curves_print_light_from_a_dark_screen(show):
+    tab = show("acting", scheme="dark")
+    assert tab.pdf(format="A4").startswith(b"%PDF")
+    n_pictures = tab.locator(".plot").count()
+    assert n_pictures >= 6
+    assert tab.locator("canvas.printed").count() == n_pictures
+    assert tab.evaluate(INKS)["dark"] == 0

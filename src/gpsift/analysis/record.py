@@ -13,12 +13,22 @@ from gpsift.analysis.columns import odd_columns
 from gpsift.analysis.switched import Step, switched_on
 from gpsift.findings import Finding, told
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.results import Path, Ranking, Stability
+from gpsift.results import Attribution, Effects, Interactions, Path, Ranking, Stability, VarianceShares
 from gpsift.tabular.prepare import Task
 
 MOST_NAMED = 5
 # Of "among the first k", where no size is suggested.
 MOST_FIRST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """How columns act, as far as the model says it: curves, pairs, shares of variance, and the rows of a page."""
+
+    effects: Effects | None = None
+    interactions: Interactions | None = None
+    variance_shares: VarianceShares | None = None
+    rows: Attribution | None = None  # taken apart, those of `gpsift.analysis.rows`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +61,8 @@ class Analysis:
     unsearched : Finding or None
         Why there is no path although it was asked for.
     stability : Stability or None
+    shape : Shape or None
+        How columns act, where `with_shape` has looked.
     cautions : tuple of Finding
         What a reader should know before acting on the answer, the gravest first.
     command : str or None
@@ -72,6 +84,7 @@ class Analysis:
     path: Path | None = None
     unsearched: Finding | None = None
     stability: Stability | None = None
+    shape: Shape | None = None
     cautions: tuple[Finding, ...] = ()
     command: str | None = None
     seed: int = 0
@@ -142,6 +155,13 @@ class Analysis:
         """The k of "among the first k": the suggested size where there is one, else at most five."""
         p = len(self.leading.names)
         return min(p - 1, len(self.selected)) or 1 if self.selected else max(1, min(MOST_FIRST, p // 2))
+
+    @property
+    def predicted(self) -> str:
+        """What is predicted of an observation, in words: the target itself, its mean, or a probability."""
+        if len(self.classes) == 2:
+            return f"the probability of {self.classes[1]}"
+        return self.target if self.task == "regression" else f"the mean of {self.target}"
 
     @property
     def accuracy(self) -> tuple[float, float]:

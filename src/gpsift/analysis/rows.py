@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,8 @@ class Rows:
     mean_share: np.ndarray | None  # (p, m), of the squared relevance what moves the mean, where it has such parts
     prediction: Prediction
     observed: np.ndarray
+    added: np.ndarray | None = None  # (p, m), what each column adds to the prediction less its average
+    added_sd: np.ndarray | None = None  # (p, m), what the data leave open of that
 
     @property
     def is_thinned(self) -> bool:
@@ -47,31 +50,62 @@ class Rows:
         return float(max(self.relevance.max(initial=0.0), self.average.max(initial=0.0)))
 
 
-def rows_of(analysis: Analysis) -> Rows | None:
+@dataclass(frozen=True, eq=False)
+class ShownRows:
+    """Which rows and columns are shown."""
+
+    order: np.ndarray  # numbers of the columns in the ranking, most relevant first
+    places: np.ndarray  # which of the ranking's points
+    positions: np.ndarray  # which rows of the table
+    inputs: pd.DataFrame | np.ndarray  # these as the model takes them
+
+
+def shown_rows(analysis: Analysis) -> ShownRows | None:
     """The rows of the leading ranking, thinned where there are many; None if it has no pointwise scores."""
     ranking = analysis.leading_told
     if ranking.pointwise is None:
         return None
-    total = len(ranking.pointwise)
     order = np.array([j for j in ranking.order if ranking.is_used(j)] or ranking.order)
-    places = thinned(total, len(order), analysis.seed)
+    places = thinned(len(ranking.pointwise), len(order), analysis.seed)
     positions = ranking.rows[places]
+    inputs = analysis.X.iloc[positions]
+    return ShownRows(order, places, positions, inputs if analysis.model.inputs.names_given else inputs.to_numpy())
+
+
+def rows_of(analysis: Analysis) -> Rows | None:
+    """What there is to see at the rows that are shown; None if the leading ranking has no pointwise scores."""
+    ranking, shown = analysis.leading_told, shown_rows(analysis)
+    if ranking.pointwise is None or shown is None:
+        return None
+    order, places, positions = shown.order, shown.places, shown.positions
     values = [_column(analysis, ranking, int(j), places) for j in order]
     shares = ranking.mean_shares
-    inputs = analysis.X.iloc[positions]
+    names = tuple(ranking.names[j] for j in order)
+    added, added_sd = _added(analysis, names)
     return Rows(
         places=places,
-        total=total,
-        names=tuple(ranking.names[j] for j in order),
+        total=len(ranking.pointwise),
+        names=names,
         labels=analysis.rows.index[positions],
         values=values,
         shades=np.array([shade(each) for each in values]),
         relevance=ranking.pointwise[places][:, order].T,
         average=ranking.pointwise.mean(axis=0)[order],
         mean_share=None if shares is None else shares[places][:, order].T,
-        prediction=analysis.model.predict(inputs if analysis.model.inputs.names_given else inputs.to_numpy()),
+        prediction=analysis.model.predict(shown.inputs),
         observed=analysis.y[positions],
+        added=added,
+        added_sd=added_sd,
     )
+
+
+def _added(analysis: Analysis, names: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """What these columns add to the prediction of each row, and the standard deviations of that, where it is known."""
+    apart = None if analysis.shape is None else analysis.shape.rows
+    if apart is None or not set(names) <= set(apart.names):
+        return None, None
+    columns = [apart.names.index(name) for name in names]
+    return apart.values[:, columns].T, apart.sd[:, columns].T
 
 
 def thinned(n: int, p: int, seed: int) -> np.ndarray:

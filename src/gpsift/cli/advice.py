@@ -12,6 +12,7 @@ ADVICE: Mapping[FindingKind, str] = {
     FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
     FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",
     FindingKind.INTERVALS_LEFT_OUT: "--intervals takes the time.",
+    FindingKind.SHAPE_LEFT_OUT: "--effects takes the time.",
     FindingKind.INTERVALS_UNSURE: "That is --hyper nuts.",
     FindingKind.MANY_COLUMNS: "That is --hyper sift.",
     FindingKind.NOT_SEARCHED: "--hyper sift has no such limit.",

@@ -79,6 +79,7 @@ def answered(
     html: Path | None,
     save: Path | None,
     show: Callable[[Analysis, Console], None],
+    dumped: Callable[[Analysis], str] = as_json,
 ) -> None:
     """Print the answer, write page and model, and end with a code that says whether there was one."""
     if save is not None:
@@ -89,7 +90,7 @@ def answered(
         with waiting_bar("writing the page", shown(quiet)):
             write_page(analysis, html)
     if json:
-        typer.echo(as_json(analysis))
+        typer.echo(dumped(analysis))
     else:
         show(analysis, Output())
     if html is not None and not quiet:

@@ -8,8 +8,10 @@ import typer
 
 from gpsift.cli.demo import demo
 from gpsift.cli.discover import discover
+from gpsift.cli.effects import effects
 from gpsift.cli.errors import heed_termination
 from gpsift.cli.explain import explain
+from gpsift.cli.interactions import interactions
 from gpsift.cli.power import power
 from gpsift.cli.rank import rank
 from gpsift.cli.reproduce import reproduce
@@ -39,7 +41,7 @@ def gpsift(
     """
 
 
-for command in (rank, select, discover, power, explain, stability, reproduce, demo):
+for command in (rank, select, discover, power, effects, interactions, explain, stability, reproduce, demo):
     app.command()(command)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.intervals import with_intervals
+from gpsift.analysis.shape import with_shape
 from gpsift.atomic import written_whole
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, remarks
@@ -22,6 +23,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where to save the picture (PNG, SVG or PDF).")] = Path("gpsift-demo.png"),
     html: o.Html = None,
     intervals: o.Intervals = None,
+    effects: o.Effects = None,
     seed: o.Seed = 0,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -42,6 +44,8 @@ def demo(
         found = analysed(frame, "progression", select=html is not None, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
         analysis = with_intervals(analysis, intervals, work)
+        if html is not None or json:
+            analysis = with_shape(analysis, effects, work)
         _save_picture(analysis, out)
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:

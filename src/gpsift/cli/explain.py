@@ -13,8 +13,8 @@ from gpsift.analysis.explained import explain as explain_rows
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, remarks
 from gpsift.cli.errors import clear_errors
+from gpsift.cli.local_shown import show_local
 from gpsift.cli.machine import local_as_json
-from gpsift.cli.shown import show_local
 from gpsift.cli.terminal import Output
 from gpsift.tabular import Prepared, matching_rows, prepare, read_file
 from gpsift.work import Work
@@ -36,7 +36,7 @@ def explain(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Show what moves the prediction, and what its uncertainty, at one row or at some rows, against the average.
+    """Take the prediction of one row, or of some rows, apart: what each column adds to the average, and how it reacts.
 
     Example: gpsift explain measurements.csv --target yield --row 17
     """

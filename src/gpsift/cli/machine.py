@@ -11,7 +11,9 @@ import numpy as np
 from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.explained import Explanation
+from gpsift.analysis.record import Shape
 from gpsift.cli.advice import ADVICE
+from gpsift.cli.shape_machine import apart_record, shape_record
 from gpsift.findings import Finding, told
 from gpsift.relevance.rank import versions
 from gpsift.results import Path, Power, Ranking
@@ -41,6 +43,8 @@ def as_json(analysis: Analysis) -> str:
     if found is not None:
         columns = found.to_frame().to_dict(orient="records")
         record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
+    if analysis.shape is not None:
+        record |= shape_record(analysis.shape)
     record["odd_columns"] = [_finding(finding) for finding in analysis.odd_columns]
     record["cautions"] = [_finding(finding) for finding in analysis.cautions]
     return _dumped(record)
@@ -62,7 +66,9 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
     }
     if local.moves_mean is not None:
         columns |= {"moves_mean": local.moves_mean, "moves_variance": local.moves_variance}
-    record = {
+    if local.added is not None:
+        columns["adds"] = local.added
+    record: dict[str, Any] = {
         **_head(analysis),
         "classes": list(analysis.classes),
         "rows": what,
@@ -71,7 +77,20 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         "observed": local.observed,
         "relevance": [{name: values[j] for name, values in columns.items()} for j in local.order],
     }
+    if local.apart is not None:
+        record["taken_apart"] = apart_record(local.apart)
     return _dumped(record)
+
+
+def shape_as_json(analysis: Analysis, shape: Shape) -> str:
+    """How columns act, of a model that was fitted here."""
+    cautions = [_finding(finding) for finding in analysis.cautions]
+    return _dumped({**_head(analysis), "classes": list(analysis.classes), **shape_record(shape), "cautions": cautions})
+
+
+def saved_shape_as_json(shape: Shape, source: str) -> str:
+    """The same of a model that was not fitted here."""
+    return _dumped({"schema": SCHEMA, "source": source, **shape_record(shape), "versions": versions()})
 
 
 def discovered_as_json(answer: Discovered) -> str:

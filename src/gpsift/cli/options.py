@@ -65,6 +65,7 @@ Target = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]
 Save = Annotated[Path | None, typer.Option(help="Keep the fitted model in this file.")]
 Model = Annotated[Path | None, typer.Option(help="A saved model to rank, in place of fitting one.")]
+ModelToAsk = Annotated[Path | None, typer.Option(help="A saved model to ask, in place of fitting one.")]
 Drop = Annotated[list[str], typer.Option(help="A column to leave out; may be given several times.")]
 Categorical = Annotated[list[str], typer.Option(help="A column of numbers that are codes; may be given several times.")]
 TaskOption = Annotated[
@@ -107,6 +108,14 @@ Intervals = Annotated[
         "--intervals/--no-intervals",
         help="Give every score an interval, for the time of a fit or two; if not said, where that is less than about "
         "half a minute.",
+    ),
+]
+Effects = Annotated[
+    bool | None,
+    typer.Option(
+        "--effects/--no-effects",
+        help="How columns act, on the page and as JSON: curves, pairs, shares of variance; if not said, where that "
+        "takes less than about a quarter of a minute.",
     ),
 ]
 Rate = Annotated[

@@ -6,6 +6,7 @@ import typer
 
 from gpsift.analysis import Reading
 from gpsift.analysis.intervals import with_intervals
+from gpsift.analysis.shape import with_shape
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.errors import clear_errors
@@ -29,6 +30,7 @@ def rank(
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
     intervals: o.Intervals = None,
+    effects: o.Effects = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -67,4 +69,6 @@ def rank(
             work=Work(progress=o.shown(quiet)),
         )
         analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
+        if html is not None or json:
+            analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
-from gpsift.analysis.explained import Explanation
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
-from gpsift.cli.terminal import new_table, print_first_that_fits
+from gpsift.cli.terminal import new_table, print_first_that_fits, shortened
 from gpsift.findings import FindingKind, told
 from gpsift.results import Path, Power, Ranking, Stability
 from gpsift.results.ranking import LEVEL
@@ -23,7 +21,6 @@ from gpsift.words import NOT_USED, SHARE, meaning
 
 BAR_WIDTH = 8
 MOST_ROWS_SHOWN = 40
-LONGEST_NAME = 40
 MOST_ODDITIES = 10
 INTERVAL = f"{100 * LEVEL:.0f} % interval"
 # What goes first where there is little room.
@@ -43,7 +40,7 @@ def show_one_ranking(ranking: Ranking, what: str, console: Console) -> None:
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """The columns in their order, one measure beside the other; where that was asked, how many are enough."""
-    _say_what(analysis, console)
+    show_model(analysis, console)
     _show_rankings(analysis.told, console, analysis.leading.rest_told)
     _say_oddities(analysis, console)
     if analysis.path is not None:
@@ -51,7 +48,9 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
         suggestion = analysis.path.suggestion
         assert suggestion is not None
         chosen = analysis.selected
-        answer = "No size qualifies" if chosen is None else f"Enough: {', '.join(map(_short, chosen)) or 'no column'}"
+        answer = (
+            "No size qualifies" if chosen is None else f"Enough: {', '.join(map(shortened, chosen)) or 'no column'}"
+        )
         reason = suggestion.reason.replace("+-", "±")
         console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
@@ -61,22 +60,10 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
 
 def show_stability(analysis: Analysis, console: Console) -> None:
     """How often each column is among the first."""
-    _say_what(analysis, console)
+    show_model(analysis, console)
     assert analysis.stability is not None
     _show_stability(analysis.stability, console)
     _say_cautions(analysis, console)
-
-
-def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
-    """What moves the prediction of some rows."""
-    console.print(f"{escape(what)}: {escape(_predicted(analysis, local))}.")
-    print_first_that_fits(
-        console,
-        [
-            _local_table(local, rows, with_parts=with_parts, with_values=with_values)
-            for with_parts, with_values in ((True, True), (True, False), (False, False))
-        ],
-    )
 
 
 def show_discovered(answer: Discovered, console: Console) -> None:
@@ -88,7 +75,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
     for with_z in (True, False):
         table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
         for j in found.order[:MOST_ROWS_SHOWN]:
-            name, z = escape(_short(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:.2f}"
+            name, z = escape(shortened(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:.2f}"
             cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
             table.add_row("*" if found.found[j] else "", name, *cells)
         tables.append(table)
@@ -114,7 +101,7 @@ def show_power(power: Power, source: str, console: Console) -> None:
         table = new_table(["column", *headings[first:], "needed"])
         for j in power.order[:MOST_ROWS_SHOWN]:
             shares = [f"{100 * share:.0f} %" for share in power.shares[first:, j]]
-            table.add_row(escape(_short(power.names[j])), *shares, _needed(power, int(j)))
+            table.add_row(escape(shortened(power.names[j])), *shares, _needed(power, int(j)))
         tables.append(table)
     print_first_that_fits(console, tables)
     console.print(
@@ -132,43 +119,6 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:.0f}"
 
 
-def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, with_values: bool) -> Table:
-    columns: dict[str, Callable[[int], str]] = {
-        "here": lambda j: f"{local.scores[j]:.3g}",
-        "average": lambda j: f"{local.average[j]:.3g}",
-    }
-    if with_parts and local.moves_mean is not None and local.moves_variance is not None:
-        mean, variance = local.moves_mean, local.moves_variance
-        columns |= {
-            "moves mean": lambda j: f"{100 * mean[j]:.0f} %",
-            "moves variance": lambda j: f"{100 * variance[j]:.0f} %",
-        }
-    table = new_table(["column", *(["value"] if with_values else []), *columns], texts=("column", "value"))
-    for j in local.order[:MOST_ROWS_SHOWN]:
-        name = local.names[j]
-        values = [escape(_value(rows[name]))] if with_values else []
-        cells = [cell(int(j)) for cell in columns.values()] if local.used[j] else ["", NOT_USED]
-        table.add_row(escape(_short(name)), *values, *cells)
-    return table
-
-
-def _predicted(analysis: Analysis, local: Explanation) -> str:
-    if analysis.classes:
-        p = analysis.class_probabilities(local.prediction)
-        seen = np.bincount(local.observed.astype(int), minlength=len(analysis.classes)) / local.n_rows
-        predicted = _shares(analysis.classes, p.mean(axis=0))
-        if local.n_rows == 1:
-            return f"predicted {predicted}; observed {analysis.classes[int(local.observed[0])]}"
-        return f"predicted on average {predicted}; observed {_shares(analysis.classes, seen)}"
-    if local.n_rows == 1:
-        return f"predicted {local.prediction[0]:.4g} ± {local.sd[0]:.2g}, observed {local.observed[0]:.4g}"
-    return f"predicted on average {local.prediction.mean():.4g}, observed {local.observed.mean():.4g}"
-
-
-def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
-    return ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares, strict=True))
-
-
 def _say_table(answer: Analysis | Discovered, console: Console) -> None:
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
@@ -177,7 +127,8 @@ def _say_table(answer: Analysis | Discovered, console: Console) -> None:
     )
 
 
-def _say_what(analysis: Analysis, console: Console) -> None:
+def show_model(analysis: Analysis, console: Console) -> None:
+    """Which table it was, and how well the model predicts."""
     quality = analysis.model.quality
     _say_table(analysis, console)
     explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
@@ -207,7 +158,7 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
     console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
     if leading.close:
-        next_ones = ", ".join(f"{_short(column)} ({slope:.1f})" for column, slope in leading.close.items())
+        next_ones = ", ".join(f"{shortened(column)} ({slope:.1f})" for column, slope in leading.close.items())
         console.print(
             f"[dim]Next would be {escape(next_ones)}: in brackets the slope of the log evidence as the column enters, "
             "in standard deviations under noise.[/dim]"
@@ -253,7 +204,7 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
         is_used = leading.is_used(int(j))
         cells = [cell(int(j)) if is_used or heading == INTERVAL else "" for heading, cell in beside]
         score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
-        table.add_row(str(position), escape(_short(leading.names[j])), score, *cells)
+        table.add_row(str(position), escape(shortened(leading.names[j])), score, *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:
         table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")
     return table
@@ -274,7 +225,7 @@ def _show_path(path: Path, console: Console) -> None:
         for place, size in enumerate(path.sizes):
             added = path.names[path.order[size - 1]] if size else "no column"
             cells = [columns[heading](place) for heading in kept]
-            table.add_row(str(size), escape(_short(added)), *cells, style="bold" if size == chosen else None)
+            table.add_row(str(size), escape(shortened(added)), *cells, style="bold" if size == chosen else None)
         tables.append(table)
     print_first_that_fits(console, tables)
 
@@ -293,7 +244,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     shares = [found.in_first(k) for k in firsts]
     for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
         table.add_row(
-            escape(_short(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
+            escape(shortened(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
         )
     return table
 
@@ -301,22 +252,9 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
 def _say_oddities(analysis: Analysis, console: Console) -> None:
     odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
     for finding in odd[:MOST_ODDITIES]:
-        console.print(f"[bold]{escape(_short(finding.data['column']))}[/bold]: {escape(finding.detail)}")
+        console.print(f"[bold]{escape(shortened(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
 def _say_cautions(answer: Analysis | Discovered, console: Console) -> None:
     for title, text in told(answer.cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _value(column: pd.Series) -> str:
-    if len(column) == 1:
-        value = column.iloc[0]
-        return f"{value:.4g}" if isinstance(value, int | float | np.number) else str(value)
-    if pd.api.types.is_numeric_dtype(column):
-        return f"mean {column.mean():.4g}"
-    return f"mostly {column.mode().iloc[0]}"

@@ -13,6 +13,9 @@ from rich.table import Table
 
 PLAIN_SIGNS = {"█": "#", "√": "sqrt ", "±": "+-", "…": "...", "−": "-", "–": "-", "’": "'"}
 
+# Of names that are shown whole.
+LONGEST_NAME = 40
+
 
 class Output(Console):
     """A console that says it when nobody reads any more, instead of ending the program itself."""
@@ -35,6 +38,11 @@ def plain_sign(error: UnicodeError) -> tuple[str, int]:
         raise error
     lacking = error.object[error.start : error.end]
     return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
+
+
+def shortened(name: str, longest: int = LONGEST_NAME) -> str:
+    """A name that leaves room for numbers beside it."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Table:

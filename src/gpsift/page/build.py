@@ -10,8 +10,11 @@ from typing import Any
 
 from gpsift.analysis import Analysis, analyse
 from gpsift.analysis.intervals import with_intervals
+from gpsift.analysis.record import Shape
 from gpsift.analysis.rows import rows_of
+from gpsift.analysis.shape import with_shape
 from gpsift.findings import told
+from gpsift.page import acting
 from gpsift.page.answer import answer
 from gpsift.page.render import rendered, written
 from gpsift.page.rows import payload
@@ -22,7 +25,13 @@ from gpsift.work import Work
 
 
 def report(
-    data: Any, target: str | int, path: str | os.PathLike[str], *, intervals: bool | None = None, **options: Any
+    data: Any,
+    target: str | int,
+    path: str | os.PathLike[str],
+    *,
+    intervals: bool | None = None,
+    effects: bool | None = None,
+    **options: Any,
 ) -> Analysis:
     """Analyse a table and write the page.
 
@@ -35,6 +44,8 @@ def report(
     intervals : bool, optional
         Whether scores have intervals, for the time of a fit or two; by default where that is less than about half a
         minute.
+    effects : bool, optional
+        Whether the page shows how columns act; by default where that takes less than about a quarter of a minute.
     **options
         Of `analyse`.
 
@@ -43,7 +54,9 @@ def report(
     Analysis
         What the page shows.
     """
-    analysis = with_intervals(analyse(data, target, **options), intervals, options.get("work", Work()))
+    work = options.get("work", Work())
+    analysis = with_intervals(analyse(data, target, **options), intervals, work)
+    analysis = with_shape(analysis, effects, work)
     write_page(analysis, path)
     return analysis
 
@@ -65,6 +78,8 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     items = {}
     if rows is not None:
         items["strips"] = figures.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
+    shown = _acting(analysis)
+    items |= shown.pop("items")
     if analysis.path is not None:
         items["curve"] = figures.elpd_curve(analysis.path, "figure-curve")
     if analysis.stability is not None:
@@ -79,16 +94,46 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         data_lines=data_lines(analysis),
         quality_lines=quality_lines(analysis),
         table=relevance_table(analysis),
+        **shown,
         rows=rows,
         strips=min(figures.MOST_STRIPS, 0 if rows is None else len(rows.names)),
         most_strips=figures.MOST_STRIPS,
-        ramp=figures.RAMP,
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
         stability=_stability_lines(analysis),
         first=analysis.n_first,
         cautions=told(analysis.cautions),
         versions=analysis.leading.details.get("versions", {}),
     )
+
+
+def _acting(analysis: Analysis) -> dict[str, Any]:
+    """How columns act, for the templates; its items are pictures by their names."""
+    from gpsift.page import effect_figures as figures
+
+    shape = analysis.shape or Shape()
+    effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
+    surface = None if pairs is None else pairs.strongest_surface
+    panels = [] if effects is None else acting.panels(effects, figures.MOST_PANELS)
+    items = {}
+    if effects is not None:
+        ids = [panel.id for panel in panels]
+        items = dict(zip(ids, figures.curve_panels(effects, ids), strict=True))
+    if pairs is not None and pairs.found:
+        items["pairs"] = figures.pair_matrix(pairs, "figure-pairs")
+    if surface is not None:
+        items["surface"] = figures.pair_surface(surface, "figure-surface")
+    return {
+        "items": items,
+        "effects": effects,
+        "panels": panels,
+        "beyond": [] if effects is None else acting.beyond(effects, len(panels)),
+        "interactions": pairs,
+        "pairs_told": "" if pairs is None else acting.pairs_told(pairs),
+        "surface": surface,
+        "shares": shares,
+        "parts": [] if shares is None else acting.parts(shares),
+        "function_of": acting.function_of(analysis.target, pairs or shares),
+    }
 
 
 def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:

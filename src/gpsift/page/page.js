@@ -84,13 +84,29 @@
     bar.append(line);
     return bar;
   };
+  const signed = (value) => `${value < 0 ? "−" : "+"}${Number(Math.abs(value).toPrecision(3))}`;
+  // What a column adds: a bar from the middle, to the right for more and to the left for less.
+  const addsOf = (value, sd) => {
+    const cell = make("td", "adds");
+    const bar = make("span", "bar sides");
+    bar.setAttribute("aria-hidden", "true");
+    const part = make("i", value < 0 ? "variance" : "mean");
+    const width = (50 * Math.abs(value)) / (rows.largestAdded || 1);
+    part.style.width = `${width}%`;
+    part.style.left = `${value < 0 ? 50 - width : 50}%`;
+    bar.append(part);
+    cell.append(make("span", "figure", `${signed(value)} ± ${Number(sd.toPrecision(2))}`), bar);
+    return cell;
+  };
   const explain = () => {
     const i = shown.row;
     byId("row").value = String(i);
     const text = make("p");
     text.append(make("strong", "", `Row ${rows.labels[i]}`), `: predicted ${rows.predictions[i]}; observed ${rows.observed[i]}.`);
     byId("row-answer").replaceChildren(text);
-    const order = rows.names.map((_, j) => j).sort((a, b) => rows.relevance[b][i] - rows.relevance[a][i]);
+    if (rows.sums) byId("row-answer").append(make("p", "sum", rows.sums[i]));
+    const sizes = rows.added ? rows.added.map((line) => Math.abs(line[i])) : rows.relevance.map((line) => line[i]);
+    const order = rows.names.map((_, j) => j).sort((a, b) => sizes[b] - sizes[a]);
     const lines = (shown.all ? order : order.slice(0, FIRST)).map((j) => {
       const line = make("tr");
       const head = make("th", "text");
@@ -100,7 +116,9 @@
       const share = rows.meanShare === null ? null : rows.meanShare[j][i];
       const bars = make("td", "bars");
       bars.append(make("span", "figure", number(relevance)), barOf(relevance, rows.average[j], share));
-      line.append(head, make("td", "text", rows.values[j][i]), bars, make("td", "number", number(rows.average[j])));
+      line.append(head, make("td", "text", rows.values[j][i]));
+      if (rows.added) line.append(addsOf(rows.added[j][i], rows.addedSd[j][i]));
+      line.append(bars, make("td", "number", number(rows.average[j])));
       if (share !== null) line.append(make("td", "number", percent(share)), make("td", "number", percent(1 - share)));
       return line;
     });
@@ -189,6 +207,7 @@
   };
   const attend = (name, target, models) => {
     const dots = models.find((model) => model.name === "dots");
+    if (!dots) return;
     const source = dots.data_source;
     let pointer = { x: 0, y: 0, isMouse: true };
     for (const kind of ["pointermove", "pointerdown"]) {

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.rows import Rows
-from gpsift.page.words import number, percent, shortened, value_text
+from gpsift.page.acting import function_of
+from gpsift.page.words import number, percent, shortened, signed, value_text
 
 DIGITS = 3
 LEVEL = 0.9
@@ -24,6 +25,10 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
         "relevance": _rounded(rows.relevance),
         "average": _rounded(rows.average[None])[0],
         "meanShare": None if rows.mean_share is None else np.round(rows.mean_share, 2).tolist(),
+        "added": None if rows.added is None else _rounded(rows.added),
+        "addedSd": None if rows.added_sd is None else _rounded(rows.added_sd),
+        "largestAdded": 0.0 if rows.added is None else float(np.abs(rows.added).max(initial=0.0)),
+        "sums": sums(analysis, rows),
         "largest": rows.largest,
         "predictions": predictions(analysis, rows),
         "observed": [_observed(analysis, value) for value in rows.observed],
@@ -41,6 +46,19 @@ def predictions(analysis: Analysis, rows: Rows) -> list[str]:
     return [
         f"{number(mean)} ({percent(LEVEL)} between {number(low)} and {number(high)})"
         for mean, (low, high) in zip(found.mean, limits, strict=True)
+    ]
+
+
+def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
+    """How the average and what columns add make the prediction of each row; None where that is not known."""
+    apart = None if analysis.shape is None else analysis.shape.rows
+    if apart is None or rows.added is None:
+        return None
+    what, average = function_of(shortened(analysis.target), apart), number(apart.average)
+    return [
+        f"On average {what} is {average}; the columns add {signed(f'{here - apart.average:+.3g}')}, which makes "
+        f"{number(here)}."
+        for here in apart.prediction
     ]
 
 

@@ -20,6 +20,8 @@ LEAST_NAMED = 0.06
 NOISE = "0.85"
 # Features in a matrix of pairs, at most.
 MOST_IN_MATRIX = 20
+# The share of a pair that is as dark as can be, at least: less is no news.
+LEAST_DARKEST = 0.02
 # Panels of curves, and bars of a row, at most.
 MOST_PANELS = 12
 MOST_BARS = 12
@@ -63,31 +65,53 @@ def _ink_on(colour: Any) -> str:
 
 def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
     """The shares of all pairs, those that are found with their number; features with the largest shares first."""
-    largest = found.share.max(axis=1)
-    shown = np.argsort(-largest, kind="stable")[:MOST_IN_MATRIX]
+    from matplotlib.ticker import PercentFormatter
+
+    shown = found.by_largest_share[:MOST_IN_MATRIX]
     share, is_found = found.share[np.ix_(shown, shown)], found.is_found[np.ix_(shown, shown)]
     size = 2.0 + 0.42 * len(shown)
     ax = new_axes(size + 0.8, size) if ax is None else ax
     below = np.tril(np.ones_like(share, dtype=bool), -1)
-    image = ax.imshow(np.where(below, share, np.nan), cmap="Blues", vmin=0, vmax=max(float(share.max()), 1e-12))
+    darkest = max(float(share.max(initial=0.0)), LEAST_DARKEST)
+    image = ax.imshow(np.where(below, share, np.nan)[1:, :-1], cmap="Blues", vmin=0, vmax=darkest)
     for row, column in np.argwhere(below & is_found):
-        dark = share[row, column] > 0.6 * share.max()
         ax.text(
             column,
-            row,
+            row - 1,
             f"{share[row, column]:.1%}",
             ha="center",
             va="center",
             fontsize="x-small",
-            color="white" if dark else INK,
+            color="white" if share[row, column] > 0.6 * darkest else INK,
         )
     labels = [short(found.names[j]) for j in shown]
-    ax.set_xticks(np.arange(len(shown)), labels, rotation=90)
-    ax.set_yticks(np.arange(len(shown)), labels)
+    ax.set_xticks(np.arange(len(shown) - 1), labels[:-1], rotation=90)
+    ax.set_yticks(np.arange(len(shown) - 1), labels[1:])
     ax.spines[:].set_visible(False)
-    ax.figure.colorbar(image, ax=ax, shrink=0.7, label="share of variance that needs both")
-    ax.set_title(f"{len(found.found)} {'pair' if len(found.found) == 1 else 'pairs'} found", fontsize="medium")
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.7, label="share of variance that needs both")
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    ax.set_title(_found_told(len(found.found)), fontsize="medium")
     return ax
+
+
+def _found_told(n: int) -> str:
+    return "no pair found" if n == 0 else f"{n} {'pair' if n == 1 else 'pairs'} found"
+
+
+def pairs_with_surface(found: Interactions) -> Figure:
+    """The matrix of all pairs and, where a pair is found, the surface of the strongest beside it."""
+    import matplotlib.pyplot as plt
+
+    surface = found.strongest_surface
+    size = 2.0 + 0.42 * min(len(found.by_largest_share), MOST_IN_MATRIX)
+    widths = [size + 0.8, *([] if surface is None else [5.6])]
+    figure, axes = plt.subplots(
+        1, len(widths), figsize=(sum(widths), max(size, 4.6)), squeeze=False, width_ratios=widths, layout="constrained"
+    )
+    pair_matrix(found, ax=axes[0, 0])
+    if surface is not None:
+        pair_surface(found, surface, ax=axes[0, 1])
+    return figure
 
 
 def pair_surface(found: Interactions, surface: Surface, *, ax: Axes | None = None) -> Axes:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.course import Course, course_of
 from gpsift.savable import Savable
 from gpsift.words import listed
 
@@ -68,6 +70,15 @@ class Curve:
     def is_supported(self) -> np.ndarray:
         """Which values enough of the rows could have, (g,)."""
         return self.support >= LEAST_SUPPORT
+
+    @cached_property
+    def course(self) -> Course:
+        """What it does: up, down, where it turns; ``curve.course.told`` says it in words."""
+        return course_of(self.x, self.mean, self.covariance, self.individual, self.labels)
+
+    def at(self, place: int) -> str:
+        """One of its values as text."""
+        return self.labels[place] if self.labels else f"{self.x[place]:.4g}"
 
     @property
     def leaves_the_data(self) -> bool:

@@ -113,6 +113,18 @@ class Interactions(Savable):
             f"interactions(..., pairs=[({first!r}, {second!r})])."
         )
 
+    @property
+    def by_largest_share(self) -> np.ndarray:
+        """Features by the share of their strongest pair, without those that have no part in any, but two at least."""
+        largest = self.share.max(axis=1, initial=0.0)
+        return np.argsort(-largest, kind="stable")[: max(2, int(np.count_nonzero(largest)))]
+
+    @property
+    def strongest_surface(self) -> Surface | None:
+        """That of the first pair found which has one; None where no pair is found."""
+        of_pair = {frozenset(surface.names): surface for surface in self.surfaces}
+        return next((of_pair[frozenset(pair)] for pair in self.found if frozenset(pair) in of_pair), None)
+
     def to_frame(self) -> pd.DataFrame:
         """A data frame with a row for each pair, the largest share first."""
         import pandas as pd

@@ -1,0 +1,116 @@
+"""What `gpsift effects` and `gpsift interactions` have in common: fit or load a model, ask, draw, print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+
+from gpsift.analysis import Analysis
+from gpsift.analysis.record import Shape
+from gpsift.analysis.shape import unit_options, with_shape
+from gpsift.atomic import written_whole
+from gpsift.cli import options as o
+from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
+from gpsift.cli.errors import clear_errors
+from gpsift.cli.machine import saved_shape_as_json, shape_as_json
+from gpsift.cli.saved import categories_of, inputs_of, load_model
+from gpsift.cli.shown import show_model
+from gpsift.cli.terminal import Output
+from gpsift.tabular import read_file
+from gpsift.work import Work, share_bar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What can be said of a saved model; the rest is about reading a table and fitting.
+BESIDE_A_MODEL = ("file", "model", "plot", "seed", "json", "quiet")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is given to both commands: a table with its target or a saved model, and where the answer goes."""
+
+    file: str | None
+    target: str | None
+    model: Path | None
+    html: Path | None
+    plot: Path | None
+    save: Path | None
+    json: bool
+    quiet: bool
+
+    def check(self, context: typer.Context) -> None:
+        """Refuse what could not be done, before the work begins."""
+        for option, path in (("--html", self.html), ("--plot", self.plot), ("--save", self.save)):
+            check_writable(option, path)
+        if self.model is not None:
+            others = [name for name in context.params if name not in BESIDE_A_MODEL]
+            refuse_typed(context, others, "a saved model", "--model")
+        elif self.file is None or self.target is None:
+            raise typer.BadParameter("a table and its --target are needed, or a saved --model")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a model, how the answer is shown beside what is predicted, and how it is drawn."""
+
+    asked: Callable[..., Shape]
+    show: Callable[[Shape, str, Console], None]
+    drawn: Callable[[Shape], Figure]
+
+    def answer(self, context: typer.Context, given: Given, seed: int, **options: Any) -> None:
+        """Ask, draw, write page and model, and print; options are those of `analyse`."""
+        given.check(context)
+        with clear_errors(), remarks(given.quiet):
+            if given.model is not None:
+                self._of_model(given.model, given, seed)
+            else:
+                self._of_table(given, seed=seed, **options)
+
+    def _of_table(self, given: Given, **options: Any) -> None:
+        work = Work(progress=o.shown(given.quiet))
+        analysis = analysed(given.file, given.target, select=False, work=work, **options)
+        with share_bar("curves and pairs", work.progress):
+            shape = self.asked(analysis.model, seed=analysis.seed, **unit_options(analysis))
+        self._draw(shape, given.plot)
+        if given.html is not None:
+            analysis = with_shape(replace(analysis, shape=shape), True, work)
+
+        def show(analysis: Analysis, console: Console) -> None:
+            show_model(analysis, console)
+            self.show(shape, analysis.predicted, console)
+
+        answered(
+            analysis,
+            json=given.json,
+            quiet=given.quiet,
+            html=given.html,
+            save=given.save,
+            show=show,
+            dumped=lambda analysis: shape_as_json(analysis, shape),
+        )
+
+    def _of_model(self, model: Path, given: Given, seed: int) -> None:
+        loaded = load_model(model)
+        X = None if given.file is None else inputs_of(read_file(given.file), loaded.inputs.names)
+        categories = categories_of(loaded)
+        shape = self.asked(loaded, X, seed=seed, groups=categories, categorical=list(categories))
+        self._draw(shape, given.plot)
+        if given.json:
+            typer.echo(saved_shape_as_json(shape, str(model)))
+        else:
+            self.show(shape, "the target", Output())
+
+    def _draw(self, shape: Shape, plot: Path | None) -> None:
+        if plot is None:
+            return
+        import matplotlib
+
+        matplotlib.use("Agg")
+        with written_whole(plot) as part:
+            self.drawn(shape).savefig(part, bbox_inches="tight", dpi=150)
