@@ -332,10 +332,10 @@ class MulticlassEngine(DenseEngine):
 
     name = "laplace"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, warm: bool = True):
+    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, warm: bool = True, memory: Memory | None = None):
         self.X, self.y, self.likelihood, self.warm = X, y, likelihood, warm
         self._indicators = likelihood.indicators(y)
-        self._weights: np.ndarray | None = None
+        self._memory = memory or Memory()  # of latent values at the mode
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -350,7 +350,8 @@ class MulticlassEngine(DenseEngine):
         return Slope(multiclass_gradient(result), result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        return type(self)(columns_of(self.X, columns), self.y, self.likelihood, warm=self.warm)
+        X = columns_of(self.X, columns)
+        return type(self)(X, self.y, self.likelihood, warm=self.warm, memory=self._memory)
 
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm)
@@ -372,8 +373,9 @@ class MulticlassEngine(DenseEngine):
         return type(self)(self.X, self.y, self.likelihood, warm=False)
 
     def _run(self, K: np.ndarray) -> MulticlassResult:
-        result = multiclass_laplace(K, self._indicators, start=self._weights)
-        self._weights = result.weights if self.warm and result.converged else None
+        result = multiclass_laplace(K, self._indicators, start=self._memory.last)
+        if self.warm:
+            self._memory.last = result.mode if result.converged else None
         return result
 
 
