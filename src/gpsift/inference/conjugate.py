@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-# Products with the matrix, at most, as a share of the rows: a product costs O(n^2), a factor O(n^3).
-MOST_PRODUCTS = 0.3
+# Products with the matrix, at most, as a share of the unknowns m: a product costs O(m^2), a factor O(m^3).
+MOST_PRODUCTS = 0.15
 LEAST_PRODUCTS = 60
 
 
@@ -26,7 +26,7 @@ def conjugate_gradients(
     z, residual = np.zeros_like(target), target
     direction, left = residual, float(np.vdot(residual, residual))
     enough = accuracy**2 * left
-    for _ in range(max(LEAST_PRODUCTS, int(MOST_PRODUCTS * len(target)))):
+    for _ in range(max(LEAST_PRODUCTS, int(MOST_PRODUCTS * target.size))):
         if left <= enough:
             return z
         A_direction = times(direction)

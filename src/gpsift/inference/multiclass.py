@@ -38,6 +38,7 @@ from scipy.linalg import blas
 from scipy.special import log_softmax, softmax
 
 from gpsift.inference.conjugate import conjugate_gradients
+from gpsift.inference.contrasts import MOST_CLASSES, ContrastCurvature
 from gpsift.inference.laplace import MAX_ITERATIONS, ROUNDING, uphill
 from gpsift.linalg import (
     add_diagonal,
@@ -122,10 +123,6 @@ class CoupledCurvature:
             cov[:, c, c] += np.diagonal(self.K) - np.einsum("ij,ij->j", q, P @ q)
         return cov
 
-    def times_W(self, b: np.ndarray) -> np.ndarray:
-        """W b, (n, C)."""
-        return self.pi * (b - np.sum(self.pi * b, axis=1, keepdims=True))
-
     def times_M(self, b: np.ndarray) -> np.ndarray:
         """M b, (n, C)."""
         P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
@@ -137,12 +134,29 @@ class CoupledCurvature:
 class MulticlassResult:
     """The mode and what belongs to it; see `LaplaceResult`."""
 
+    K: np.ndarray
     mode: np.ndarray  # (n, C)
     weights: np.ndarray
-    curvature: CoupledCurvature
+    bend: ContrastCurvature | CoupledCurvature  # what the evidence and its gradient are made of
     log_evidence: float
     converged: bool
     n_iterations: int
+
+    @cached_property
+    def curvature(self) -> CoupledCurvature:
+        """What the posterior is made of."""
+        return self.bend if isinstance(self.bend, CoupledCurvature) else coupled(self.K, self.bend.pi)
+
+
+def coupled(K: np.ndarray, pi: np.ndarray) -> CoupledCurvature:
+    """The curvature at probabilities pi, (n, C), by a factor for each class."""
+    return CoupledCurvature(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
+
+
+def bend_at(K: np.ndarray, f: np.ndarray) -> ContrastCurvature | CoupledCurvature:
+    """The curvature at latent values f, (n, C), in the form that takes less for their number of classes."""
+    pi = softmax(f, axis=1)
+    return ContrastCurvature(K, pi) if f.shape[1] <= MOST_CLASSES else coupled(K, pi)
 
 
 def multiclass_laplace(
@@ -152,13 +166,12 @@ def multiclass_laplace(
 
     `start` are latent values near the mode, (n, C), such as those of other hyperparameters; zero by default.
     """
-    L = cholesky(add_diagonal(K, 1.0), overwrite=True)
     mode = _climbed(K, Y, _first(K, Y, start), partial(_by_products, K), tolerance, MOST_BY_PRODUCTS)
     if not mode.converged:
-        mode = _climbed(K, Y, mode, partial(_by_factors, K, L), tolerance, MAX_ITERATIONS)
-    curvature = CoupledCurvature(K, L, softmax(mode.f, axis=1))
-    log_evidence = _height(Y, mode.a, mode.f) - 0.5 * curvature.log_det
-    return MulticlassResult(mode.f, mode.a, curvature, log_evidence, mode.converged, mode.n_iterations)
+        mode = _climbed(K, Y, mode, partial(_by_factors, K), tolerance, MAX_ITERATIONS)
+    bend = bend_at(K, mode.f)
+    log_evidence = _height(Y, mode.a, mode.f) - 0.5 * bend.log_det
+    return MulticlassResult(K, mode.f, mode.a, bend, log_evidence, mode.converged, mode.n_iterations)
 
 
 class _Climb(NamedTuple):
@@ -178,9 +191,8 @@ def _climbed(
     a, f, height, _, _ = here
     accuracy = ROUGHEST
     for iteration in range(1, most + 1):
-        pi = softmax(f, axis=1)
-        slope = Y - pi
-        weights = weights_of(pi, f, slope, accuracy)
+        slope = Y - softmax(f, axis=1)
+        weights = weights_of(f, slope, accuracy)
         if weights is None:
             return _Climb(a, f, height, False, iteration)
         direction = weights - a
@@ -201,48 +213,49 @@ def _first(K: np.ndarray, Y: np.ndarray, start: np.ndarray | None) -> _Climb:
     zero = np.zeros(Y.shape)
     lowest = _height(Y, zero, zero)
     if start is not None:
-        pi = softmax(start, axis=1)
-        a = _by_products(K, pi, start, Y - pi, ROUGHEST)
+        a = _by_products(K, start, Y - softmax(start, axis=1), ROUGHEST)
         if a is not None and (height := _height(Y, a, f := K @ a)) > lowest:
             return _Climb(a, f, height)
     return _Climb(zero, zero, lowest)
 
 
-def _by_factors(
-    K: np.ndarray, L: np.ndarray, pi: np.ndarray, f: np.ndarray, slope: np.ndarray, _accuracy: float
-) -> np.ndarray:
+def _by_factors(K: np.ndarray, f: np.ndarray, slope: np.ndarray, _accuracy: float) -> np.ndarray:
     """Weights b - M K b at the maximum of the quadratic around f, with b = W f + slope."""
-    curvature = CoupledCurvature(K, L, pi)
-    b = curvature.times_W(f) + slope
-    return b - curvature.times_M(K @ b)
+    bend = bend_at(K, f)
+    b = times_W(bend.pi, f) + slope
+    return b - bend.times_M(K @ b)
 
 
-def _by_products(
-    K: np.ndarray, pi: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: float
-) -> np.ndarray | None:
+def _by_products(K: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: float) -> np.ndarray | None:
     """The same by conjugate gradients; None where they take long.
 
-    M = R (I + R^T K R)^-1 R^T with W = R R^T, and a product with R^T K R is one with K.
+    M = R (I + R^T K R)^-1 R^T with W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
     """
-    root = np.sqrt(pi)
+    pi = softmax(f.T, axis=0)
+    s = np.sqrt(pi)
 
     def spread(v: np.ndarray) -> np.ndarray:
-        return root * (v - np.sum(pi * v, axis=1, keepdims=True))  # R^T v
+        return s * (v - np.sum(pi * v, axis=0))  # R^T v
 
     def gathered(z: np.ndarray) -> np.ndarray:
-        return root * z - pi * np.sum(root * z, axis=1, keepdims=True)  # R z
+        return s * z - pi * np.sum(s * z, axis=0)  # R z
+
+    def times_K(v: np.ndarray) -> np.ndarray:
+        # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
+        product = np.stack([blas.dsymv(1.0, K.T, row) for row in v[:-1]])
+        return np.append(product, -product.sum(axis=0)[None], axis=0)
 
     # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
-    step = conjugate_gradients(lambda z: z + spread(K @ gathered(z)), spread(K @ slope - f), accuracy)
-    return None if step is None else slope - gathered(step)
+    step = conjugate_gradients(lambda z: z + spread(times_K(gathered(z))), spread(times_K(slope.T) - f.T), accuracy)
+    return None if step is None else slope - gathered(step).T
 
 
 def multiclass_gradient(result: MulticlassResult) -> np.ndarray:
     """G with d log q = sum(G o dK) for a change of K."""
-    curvature, a = result.curvature, result.weights
-    M_sum, spread = curvature.M_sum_and_spread
-    s = -0.5 * (spread - curvature.pi * spread.sum(axis=1, keepdims=True))
-    u = s - curvature.times_M(curvature.K @ s)
+    bend, a = result.bend, result.weights
+    M_sum, spread = bend.M_sum_and_spread
+    s = -0.5 * (spread - bend.pi * spread.sum(axis=1, keepdims=True))
+    u = s - bend.times_M(result.K @ s)
     across = u @ a.T
     return 0.5 * (a @ a.T - M_sum + across + across.T)
 
@@ -260,6 +273,11 @@ def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.nd
     variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(result.curvature.K)[:, None])
     cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
     return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
+
+
+def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """W b, (n, C)."""
+    return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
 
 
 def _height(Y: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
