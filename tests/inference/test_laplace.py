@@ -338,7 +338,7 @@ def test_status_says_when_newton_did_not_arrive(monkeypatch):
     engine = LaplaceEngine(X, y, size)
     assert not engine.infer(KERNEL, likelihood).converged
     # A state that did not settle is no place to start from.
-    assert engine._weights is None
+    assert engine._memory.last is None
 
 
 def test_a_last_mode_that_is_far_off_is_forgotten():
@@ -375,12 +375,12 @@ def test_weights_of_a_smoother_model_that_lead_nowhere_are_left(monkeypatch):
     expected = engine.evidence(kernel, Poisson())
     seen = []
 
-    def failing(*args, start=None, **options):
-        seen.append(start)
-        if start is not None:
+    def failing(*args, near=None, **options):
+        seen.append(near)
+        if near is not None:
             raise laplace_module.NotPositiveDefinite("no factor")
         return laplace(*args, **options)
 
     monkeypatch.setattr("gpsift.inference.engine.laplace", failing)
     assert engine.evidence(kernel, Poisson()).value == pytest.approx(expected.value, rel=1e-9)
-    assert [start is None for start in seen] == [False, True]
+    assert [near is None for near in seen] == [False, True]

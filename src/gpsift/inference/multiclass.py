@@ -39,7 +39,7 @@ from scipy.special import log_softmax, softmax
 
 from gpsift.inference.conjugate import conjugate_gradients
 from gpsift.inference.contrasts import MOST_CLASSES, ContrastCurvature
-from gpsift.inference.laplace import MAX_ITERATIONS, ROUNDING, uphill
+from gpsift.inference.laplace import MAX_ITERATIONS, ROUGHEST, ROUNDING, times, uphill
 from gpsift.linalg import (
     add_diagonal,
     cholesky,
@@ -51,9 +51,6 @@ from gpsift.linalg import (
     triangle_gram,
 )
 
-# How accurate a step of Newton's method is, as a share of it: the first one, and the last.
-ROUGHEST = 1e-2
-FINEST = 1e-10
 # Steps that are found by products, at most; where they do not arrive, factors do.
 MOST_BY_PRODUCTS = 30
 
@@ -185,7 +182,12 @@ class _Climb(NamedTuple):
 
 
 def _climbed(
-    K: np.ndarray, Y: np.ndarray, here: _Climb, weights_of: Callable[..., np.ndarray | None], tolerance: float, most: int
+    K: np.ndarray,
+    Y: np.ndarray,
+    here: _Climb,
+    weights_of: Callable[..., np.ndarray | None],
+    tolerance: float,
+    most: int,
 ) -> _Climb:
     """Where at most as many steps lead, of which `weights_of` says where they end, if it can."""
     a, f, height, _, _ = here
@@ -204,7 +206,7 @@ def _climbed(
         a, f, new_height = uphill(partial(_height, Y), a, f, direction, K_direction, height)
         if new_height <= height:  # rounding hides what little is left to gain
             return _Climb(a, f, height, abs(left) < ROUNDING, iteration)
-        height, accuracy = new_height, min(0.1 * ROUGHEST, max(left**2, FINEST))
+        height, accuracy = new_height, min(0.1 * ROUGHEST, max(left**2, tolerance))
     return _Climb(a, f, height, False, most)
 
 
@@ -242,7 +244,7 @@ def _by_products(K: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: floa
 
     def times_K(v: np.ndarray) -> np.ndarray:
         # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
-        product = np.stack([blas.dsymv(1.0, K.T, row) for row in v[:-1]])
+        product = np.stack([times(K, row) for row in v[:-1]])
         return np.append(product, -product.sum(axis=0)[None], axis=0)
 
     # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
