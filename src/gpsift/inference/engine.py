@@ -22,7 +22,14 @@ from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky_solve, inverse_from_cholesky, jittered_cholesky
+from gpsift.linalg import (
+    NotPositiveDefinite,
+    add_diagonal,
+    cholesky_solve,
+    inverse_from_cholesky,
+    jittered_cholesky,
+    triangle_gram,
+)
 from gpsift.posterior import Posterior, TriangularFactor
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -421,9 +428,10 @@ class MulticlassEngine(DenseEngine):
 
 def _ep_gradient(result: EPResult) -> np.ndarray:
     """At the fixed point only the explicit dependence on K is left (Rasmussen & Williams 2006, equation 5.27)."""
-    root = np.sqrt(result.sites.tau)
-    M = root[:, None] * inverse_from_cholesky(result.L) * root
-    return 0.5 * (np.multiply.outer(result.weights, result.weights) - M)
+    G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
+    np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
+    G *= 0.5
+    return G
 
 
 def _site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:
