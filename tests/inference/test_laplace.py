@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from gpsift.inference import laplace as laplace_module
 from gpsift.inference.engine import LaplaceEngine
-from gpsift.inference.laplace import Curvature, laplace
+from gpsift.inference.laplace import Curvature, laplace, laplace_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT
 from gpsift.threads import blas_threads_for
@@ -295,6 +295,34 @@ def test_warm_engine_gives_the_answers_of_a_cold_one():
             first, second = warm.evidence(kernel, likelihood), cold.evidence(kernel, likelihood)
             assert_allclose(first.value, second.value, rtol=1e-8)
             assert_allclose(first.gradient, second.gradient, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["poisson", "logit"])
+def test_latent_values_of_another_model_change_nothing(name):
+    likelihood, y, size = CASES[name]
+    K = covariance()
+    cold = laplace(K, y, size, likelihood)
+    warm = laplace(K, y, size, likelihood, near=laplace(2.0 * K, y, size, likelihood).mode)
+    assert_allclose(warm.log_evidence, cold.log_evidence, rtol=1e-10)
+    G, _ = laplace_gradient(cold, y, size, likelihood)
+    assert_allclose(laplace_gradient(warm, y, size, likelihood)[0], G, atol=1e-9)
+
+
+def test_factors_arrive_where_products_do_not(monkeypatch):
+    likelihood, y, size = CASES["poisson"]
+    expected = laplace(covariance(), y, size, likelihood)
+    monkeypatch.setattr(laplace_module, "conjugate_gradients", lambda *_: None)
+    found = laplace(covariance(), y, size, likelihood, near=expected.mode)
+    assert found.converged
+    assert_allclose(found.log_evidence, expected.log_evidence, rtol=1e-10)
+
+
+def test_rough_answers_are_near():
+    likelihood, y, size = CASES["poisson"]
+    engine = LaplaceEngine(X, y, size)
+    expected, found = engine.evidence(KERNEL, likelihood), engine.fresh().rough().evidence(KERNEL, likelihood)
+    assert_allclose(found.value, expected.value, atol=1e-3)
+    assert_allclose(found.gradient, expected.gradient, atol=1e-2)
 
 
 def test_robust_regression_takes_the_highest_of_its_modes():
