@@ -274,3 +274,18 @@ def test_status_says_when_the_sweeps_did_not_settle(monkeypatch):
     assert inferred.n_iterations == 3
     # A state that did not settle is no place to start from.
     assert engine._memory.last is None
+
+
+def test_extrapolated_steps_come_to_the_same_place_sooner(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(float)
+    K = (SquaredExponential(np.array([1.0, 2.0]), 9.0) + Constant(1.0)).between(X, X).K
+    found = expectation_propagation(K, y, np.ones(60), Probit())
+    monkeypatch.setattr(
+        "gpsift.inference.ep._extrapolated", lambda trail, _, share: trail[-1].sites.toward(trail[-1].moved, share)
+    )
+    expected = expectation_propagation(K, y, np.ones(60), Probit())
+    assert found.n_sweeps < expected.n_sweeps
+    assert_allclose(found.log_evidence, expected.log_evidence, rtol=1e-12)
+    assert_allclose(found.weights, expected.weights, atol=1e-8)

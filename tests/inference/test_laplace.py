@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from gpsift.inference import laplace as laplace_module
 from gpsift.inference.engine import LaplaceEngine
-from gpsift.inference.laplace import Curvature, laplace
+from gpsift.inference.laplace import Curvature, laplace, laplace_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT
 from gpsift.threads import blas_threads_for
@@ -297,6 +297,34 @@ def test_warm_engine_gives_the_answers_of_a_cold_one():
             assert_allclose(first.gradient, second.gradient, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["poisson", "logit"])
+def test_latent_values_of_another_model_change_nothing(name):
+    likelihood, y, size = CASES[name]
+    K = covariance()
+    cold = laplace(K, y, size, likelihood)
+    warm = laplace(K, y, size, likelihood, near=laplace(2.0 * K, y, size, likelihood).mode)
+    assert_allclose(warm.log_evidence, cold.log_evidence, rtol=1e-10)
+    G, _ = laplace_gradient(cold, y, size, likelihood)
+    assert_allclose(laplace_gradient(warm, y, size, likelihood)[0], G, atol=1e-9)
+
+
+def test_factors_arrive_where_products_do_not(monkeypatch):
+    likelihood, y, size = CASES["poisson"]
+    expected = laplace(covariance(), y, size, likelihood)
+    monkeypatch.setattr(laplace_module, "conjugate_gradients", lambda *_: None)
+    found = laplace(covariance(), y, size, likelihood, near=expected.mode)
+    assert found.converged
+    assert_allclose(found.log_evidence, expected.log_evidence, rtol=1e-10)
+
+
+def test_rough_answers_are_near():
+    likelihood, y, size = CASES["poisson"]
+    engine = LaplaceEngine(X, y, size)
+    expected, found = engine.evidence(KERNEL, likelihood), engine.fresh().rough().evidence(KERNEL, likelihood)
+    assert_allclose(found.value, expected.value, atol=1e-3)
+    assert_allclose(found.gradient, expected.gradient, atol=1e-2)
+
+
 def test_robust_regression_takes_the_highest_of_its_modes():
     """Of all modes that many starts reach, the engine's is among the highest."""
     likelihood, y, size = CASES["student-t with outliers"]
@@ -338,7 +366,7 @@ def test_status_says_when_newton_did_not_arrive(monkeypatch):
     engine = LaplaceEngine(X, y, size)
     assert not engine.infer(KERNEL, likelihood).converged
     # A state that did not settle is no place to start from.
-    assert engine._weights is None
+    assert engine._memory.last is None
 
 
 def test_a_last_mode_that_is_far_off_is_forgotten():
@@ -375,12 +403,12 @@ def test_weights_of_a_smoother_model_that_lead_nowhere_are_left(monkeypatch):
     expected = engine.evidence(kernel, Poisson())
     seen = []
 
-    def failing(*args, start=None, **options):
-        seen.append(start)
-        if start is not None:
+    def failing(*args, near=None, **options):
+        seen.append(near)
+        if near is not None:
             raise laplace_module.NotPositiveDefinite("no factor")
         return laplace(*args, **options)
 
     monkeypatch.setattr("gpsift.inference.engine.laplace", failing)
     assert engine.evidence(kernel, Poisson()).value == pytest.approx(expected.value, rel=1e-9)
-    assert [start is None for start in seen] == [False, True]
+    assert [near is None for near in seen] == [False, True]

@@ -18,11 +18,18 @@ from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
-from gpsift.inference.laplace import LaplaceResult, laplace, laplace_gradient
+from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_gradient
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky_solve, inverse_from_cholesky, jittered_cholesky
+from gpsift.linalg import (
+    NotPositiveDefinite,
+    add_diagonal,
+    cholesky_solve,
+    inverse_from_cholesky,
+    jittered_cholesky,
+    triangle_gram,
+)
 from gpsift.posterior import Posterior, TriangularFactor
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -30,6 +37,8 @@ LEAST_PRECISION = 1e-4
 # How far the sites of expectation propagation may still move, in widths of their cavities; and where less will do.
 EP_TOLERANCE = 1e-9
 ROUGH_TOLERANCE = 1e-4
+# What Newton's method may leave before its last step where less will do, as a share of the height.
+ROUGH_LEFT = 1e-6
 
 
 class LatentPosterior(Protocol):
@@ -254,14 +263,30 @@ class EPEngine(DenseEngine):
         return result
 
 
+class Mode(NamedTuple):
+    """Weights and latent values at the mode of the latent posterior."""
+
+    weights: np.ndarray
+    latent: np.ndarray
+
+
 class LaplaceEngine(DenseEngine):
     """Laplace's method; each answer starts from the mode of the last one if `warm`."""
 
     name = "laplace"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, size: np.ndarray, *, warm: bool = True):
-        self.X, self.y, self.size, self.warm = X, y, size, warm
-        self._weights: np.ndarray | None = None
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        size: np.ndarray,
+        *,
+        warm: bool = True,
+        memory: Memory | None = None,
+        tolerance: float = TOLERANCE,
+    ):
+        self.X, self.y, self.size, self.warm, self.tolerance = X, y, size, warm, tolerance
+        self._memory = memory or Memory()  # of the result
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -277,10 +302,14 @@ class LaplaceEngine(DenseEngine):
         return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        return type(self)(columns_of(self.X, columns), self.y, self.size, warm=self.warm)
+        X = columns_of(self.X, columns)
+        return type(self)(X, self.y, self.size, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm)
+        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
+
+    def rough(self) -> Self:
+        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=ROUGH_LEFT)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -304,27 +333,33 @@ class LaplaceEngine(DenseEngine):
         return type(self)(self.X, self.y, self.size, warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
-        starts = [self._weights]
+        last, modes = self._memory.last, [self._from(self._memory.last, K, likelihood)]
         if not likelihood.is_log_concave:
             # Several modes: also from nothing, and from a smooth curve through the data.
             smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
-            starts = [*starts, smooth] if self._weights is None else [*starts, None, smooth]
-        results = [self._from(start, K, likelihood) for start in starts]
-        best = max(results, key=lambda result: result.height)
-        if not best.converged and self._weights is not None:
+            starts = [smooth] if last is None else [None, smooth]
+            modes += [self._mode(K, likelihood, start=start) for start in starts]
+        best = max(modes, key=lambda result: result.height)
+        if not best.converged and last is not None:
             # The weights of smoother functions can mean rates of e^48, from where no step leads up.
-            best = laplace(K, self.y, self.size, likelihood)
-        self._weights = best.weights if self.warm and best.converged else None
+            best = self._mode(K, likelihood)
+        if self.warm:
+            self._memory.last = Mode(best.weights, best.mode) if best.converged else None
         return best
 
-    def _from(self, start: np.ndarray | None, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
-        """The mode from a start, or from nothing if that led to where the curvature has no factor."""
+    def _from(self, last: Mode | None, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
+        """The mode from the last one, or from nothing if that led to where the curvature has no factor."""
+        if last is None:
+            return self._mode(K, likelihood)
         try:
-            return laplace(K, self.y, self.size, likelihood, start=start)
+            return self._mode(
+                K, likelihood, **({"near": last.latent} if likelihood.is_log_concave else {"start": last.weights})
+            )
         except NotPositiveDefinite:
-            if start is None:
-                raise
-            return laplace(K, self.y, self.size, likelihood)
+            return self._mode(K, likelihood)
+
+    def _mode(self, K: np.ndarray, likelihood: Likelihood, **start: np.ndarray | None) -> LaplaceResult:
+        return laplace(K, self.y, self.size, likelihood, tolerance=self.tolerance, **start)
 
 
 class MulticlassEngine(DenseEngine):
@@ -332,10 +367,19 @@ class MulticlassEngine(DenseEngine):
 
     name = "laplace"
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, likelihood: Likelihood, *, warm: bool = True):
-        self.X, self.y, self.likelihood, self.warm = X, y, likelihood, warm
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        *,
+        warm: bool = True,
+        memory: Memory | None = None,
+        tolerance: float = TOLERANCE,
+    ):
+        self.X, self.y, self.likelihood, self.warm, self.tolerance = X, y, likelihood, warm, tolerance
         self._indicators = likelihood.indicators(y)
-        self._weights: np.ndarray | None = None
+        self._memory = memory or Memory()  # of latent values at the mode
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -350,10 +394,14 @@ class MulticlassEngine(DenseEngine):
         return Slope(multiclass_gradient(result), result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        return type(self)(columns_of(self.X, columns), self.y, self.likelihood, warm=self.warm)
+        X = columns_of(self.X, columns)
+        return type(self)(X, self.y, self.likelihood, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm)
+        return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm, tolerance=self.tolerance)
+
+    def rough(self) -> Self:
+        return type(self)(self.X, self.y, self.likelihood, memory=Memory(self._memory.last), tolerance=ROUGH_LEFT)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         result = self._run(kernel.between(self.X, self.X).K)
@@ -372,16 +420,18 @@ class MulticlassEngine(DenseEngine):
         return type(self)(self.X, self.y, self.likelihood, warm=False)
 
     def _run(self, K: np.ndarray) -> MulticlassResult:
-        result = multiclass_laplace(K, self._indicators, start=self._weights)
-        self._weights = result.weights if self.warm and result.converged else None
+        result = multiclass_laplace(K, self._indicators, start=self._memory.last, tolerance=self.tolerance)
+        if self.warm:
+            self._memory.last = result.mode if result.converged else None
         return result
 
 
 def _ep_gradient(result: EPResult) -> np.ndarray:
     """At the fixed point only the explicit dependence on K is left (Rasmussen & Williams 2006, equation 5.27)."""
-    root = np.sqrt(result.sites.tau)
-    M = root[:, None] * inverse_from_cholesky(result.L) * root
-    return 0.5 * (np.multiply.outer(result.weights, result.weights) - M)
+    G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
+    np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
+    G *= 0.5
+    return G
 
 
 def _site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:

@@ -8,14 +8,15 @@ B = I + S K S, which stands vanishing precisions (Rasmussen & Williams 2006, sec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from gpsift.inference.laplace import times
 from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Moments
-from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, cholesky_solve
+from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, cholesky_solve, invert_lower
 
 # Of one answer.
 MAX_SWEEPS = 500
@@ -23,6 +24,9 @@ MAX_SWEEPS = 500
 DAMPING = 0.9
 SMALLEST_DAMPING = 0.02
 PATIENCE = 4
+# Steps before the last that it is extrapolated from, and the smallest singular value of theirs that counts.
+MEMORY = 5
+LEAST_SINGULAR = 1e-8
 # A site that would need a negative precision gets this share of its cavity's instead.
 SMALLEST_SHARE = 1e-10
 
@@ -34,6 +38,11 @@ class Sites:
     tau: np.ndarray
     nu: np.ndarray
 
+    def toward(self, other: Self, share: float) -> Self:
+        """A share of the way to other sites."""
+        tau, nu = (1.0 - share) * self.tau + share * other.tau, (1.0 - share) * self.nu + share * other.nu
+        return type(self)(tau, nu)
+
 
 @dataclass(frozen=True, eq=False)
 class EPResult:
@@ -42,6 +51,7 @@ class EPResult:
     sites: Sites
     log_evidence: float
     L: np.ndarray  # Cholesky factor of B = I + S K S
+    inverse: np.ndarray  # L^-1
     weights: np.ndarray  # (K + D)^-1 t
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
@@ -61,6 +71,7 @@ def expectation_propagation(
     """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width."""
     sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
     damping, smallest_move, stalled, sweep = DAMPING, np.inf, 0, 0
+    trail: list[Step] = []
     while True:
         sweep += 1
         state = _State.of(K, sites, y, size, likelihood)
@@ -70,12 +81,43 @@ def expectation_propagation(
         # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
         stalled = 0 if move < smallest_move else stalled + 1
         smallest_move = min(move, smallest_move)
+        if stalled:
+            trail = []
         if stalled >= PATIENCE:
             damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
-        sites = Sites(
-            (1.0 - damping) * sites.tau + damping * moved.tau, (1.0 - damping) * sites.nu + damping * moved.nu
-        )
+        trail = [*trail[-MEMORY:], Step(sites, moved)]
+        sites = _extrapolated(trail, state.cavity_var, damping)
     return state.result(K, converged=move < tolerance, n_sweeps=sweep)
+
+
+class Step(NamedTuple):
+    """Sites, and where they would like to be."""
+
+    sites: Sites
+    moved: Sites
+
+
+def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Sites:
+    """The next sites: where the last steps together would come to rest if they were linear (Anderson 1965).
+
+    With one step only, a damped one.
+    """
+    width = np.sqrt(cavity_var)  # brings precisions and natural means to one scale
+
+    def scaled(sites: Sites) -> np.ndarray:
+        return np.concatenate([sites.tau * cavity_var, sites.nu * width])
+
+    here = np.stack([scaled(step.sites) for step in trail])
+    moves = np.stack([scaled(step.moved) for step in trail]) - here
+    there = here[-1] + damping * moves[-1]
+    if len(trail) > 1:
+        by_step = np.diff(moves, axis=0).T
+        shares = np.linalg.lstsq(by_step, moves[-1], rcond=LEAST_SINGULAR)[0]
+        there = there - (np.diff(here, axis=0).T + damping * by_step) @ shares
+    tau, nu = np.split(there, 2)
+    if np.any(tau <= 0):  # no place for a site: one step only
+        return trail[-1].sites.toward(trail[-1].moved, damping)
+    return Sites(tau / cavity_var, nu / width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +126,7 @@ class _State:
 
     sites: Sites
     L: np.ndarray
+    inverse: np.ndarray
     mean: np.ndarray
     var: np.ndarray
     cavity_mean: np.ndarray
@@ -94,14 +137,15 @@ class _State:
     def of(cls, K: np.ndarray, sites: Sites, y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> Self:
         root = np.sqrt(sites.tau)
         L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
-        mean = K @ (sites.nu - root * cholesky_solve(L, root * (K @ sites.nu)))
-        var = marginal_variances(K, L, root)
+        inverse = invert_lower(L)
+        mean = times(K, sites.nu - root * (inverse.T @ (inverse @ (root * times(K, sites.nu)))))
+        var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
         precision = 1.0 / var - sites.tau
         if not np.all(precision > 0):
             raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
         cavity_mean, cavity_var = (mean / var - sites.nu) / precision, 1.0 / precision
         tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
-        return cls(sites, L, mean, var, cavity_mean, cavity_var, tilted)
+        return cls(sites, L, inverse, mean, var, cavity_mean, cavity_var, tilted)
 
     def updated(self) -> tuple[Sites, float]:
         """Where the sites would like to be, and how far that is."""
@@ -130,7 +174,9 @@ class _State:
         )
         # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant would magnify its rounding error.
         weights = nu - tau * self.mean
-        residual = nu - tau * (K @ weights) - weights
+        residual = nu - tau * times(K, weights) - weights
         root = np.sqrt(tau)
-        weights = weights + residual - root * cholesky_solve(self.L, root * (K @ residual))
-        return EPResult(self.sites, float(log_evidence), self.L, weights, cavity_mean, cavity_var, converged, n_sweeps)
+        weights = weights + residual - root * cholesky_solve(self.L, root * times(K, residual))
+        return EPResult(
+            self.sites, float(log_evidence), self.L, self.inverse, weights, cavity_mean, cavity_var, converged, n_sweeps
+        )

@@ -14,20 +14,45 @@ With W, M, D_c, L, P_c and Q as in `coupled.py` and B_c = I + D_c^1/2 K D_c^1/2,
     \partial \log q(y) / \partial K = \tfrac12 \sum_c (a_c a_c^T - M_{cc} + u_c a_c^T + a_c u_c^T), \qquad
     u = (I - M K) s,
 
-s being the derivative of the determinant's term with respect to the mode. With S the posterior covariance of the
-classes at a point, -d tr(S W) / 2 gives s = -W t / 2, t_a = S_aa - 2 (S pi)_a.
+s being the derivative of the determinant's term with respect to the mode, -d tr(S W) / 2 with S the posterior
+covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the one
+with S pi = 0 that differs from it along there. With T = D^1/2 S D^1/2 of that, in which no probability is divided by,
+
+.. math::
+    s_c = -\tfrac12 \bigl(T_{cc} - \pi_c \textstyle\sum_d T_{dd}\bigr), \qquad
+    T_{cc} = 1 - \pi_c - \mathrm{diag}(D_c^{-1/2} M_{cc} D_c^{-1/2}) .
+
+Newton's steps are found by conjugate gradients, which need products with K only; the factors are made once, at the
+mode.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import blas
 from scipy.special import log_softmax, softmax
 
-from gpsift.inference.laplace import MAX_ITERATIONS, ROUNDING, uphill
-from gpsift.linalg import add_diagonal, cholesky, cholesky_solve, log_det_from_cholesky, solve_lower
+from gpsift.inference.conjugate import conjugate_gradients
+from gpsift.inference.contrasts import MOST_CLASSES, ContrastCurvature
+from gpsift.inference.laplace import MAX_ITERATIONS, ROUGHEST, ROUNDING, times, uphill
+from gpsift.linalg import (
+    add_diagonal,
+    cholesky,
+    cholesky_solve,
+    invert_lower,
+    log_det_from_cholesky,
+    solve_lower,
+    solve_triangle,
+    triangle_gram,
+)
+
+# Steps that are found by products, at most; where they do not arrive, factors do.
+MOST_BY_PRODUCTS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +64,24 @@ class CoupledCurvature:
     pi: np.ndarray
 
     @cached_property
-    def _P_and_log_det_B(self) -> tuple[np.ndarray, float]:
-        P, log_det = np.empty((self.pi.shape[1], *self.K.shape)), 0.0
-        for c, root in enumerate(np.sqrt(self.pi.T)):
-            L_B = cholesky(add_diagonal(root[:, None] * self.K * root, 1.0), overwrite=True)
-            Y = solve_lower(L_B, root[:, None] * self.L)  # E_c = D^1/2 B^-1 D^1/2
-            P[c] = Y.T @ Y
-            log_det += float(log_det_from_cholesky(L_B))
-        return P, log_det
+    def _roots(self) -> np.ndarray:
+        """D_c^1/2 of each class, (C, n)."""
+        return np.sqrt(self.pi.T)
 
-    @property
+    @cached_property
+    def _factors(self) -> list[np.ndarray]:
+        """Cholesky factor of B_c of each class."""
+        return [cholesky(add_diagonal(root[:, None] * self.K * root, 1.0), overwrite=True) for root in self._roots]
+
+    @cached_property
+    def _triangles(self) -> list[np.ndarray]:
+        """Y_c of each class, lower triangular, with P_c = Y_c^T Y_c: the factor of B_c solved for D_c^1/2 L."""
+        return [solve_triangle(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)]
+
+    @cached_property
     def P(self) -> np.ndarray:
         """P_c of each class, (C, n, n)."""
-        return self._P_and_log_det_B[0]
+        return np.stack([triangle_gram(Y) for Y in self._triangles])
 
     @cached_property
     def N(self) -> np.ndarray:
@@ -62,34 +92,33 @@ class CoupledCurvature:
     def log_det(self) -> float:
         """log |I + K W|."""
         coupling = log_det_from_cholesky(self.N) - log_det_from_cholesky(self.L)
-        return self._P_and_log_det_B[1] + float(coupling)
+        return float(sum(log_det_from_cholesky(L) for L in self._factors) + coupling)
 
     @cached_property
-    def _N_P(self) -> list[np.ndarray]:
-        """N^-1 P_c of each class."""
-        return [solve_lower(self.N, P) for P in self.P]
-
-    @cached_property
-    def M_sum(self) -> np.ndarray:
-        """The sum of the diagonal blocks M_cc, (n, n)."""
-        inner = self.P.sum(axis=0) - sum(root.T @ root for root in self._N_P)
-        return solve_lower(self.L, solve_lower(self.L, inner, transpose=True).T, transpose=True)
+    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
+        total, spread = np.zeros(self.K.shape), 1.0 - self.pi
+        for c, (L, Y, root) in enumerate(zip(self._factors, self._triangles, self._roots, strict=True)):
+            inverse = invert_lower(L)
+            spread[:, c] -= np.einsum("ij,ij->j", inverse, inverse)  # the diagonal of B_c^-1
+            coupled = solve_lower(self.N, blas.dtrmm(1.0, Y.T, inverse, lower=0))  # N^-1 L^T D_c^1/2 B_c^-1
+            spread[:, c] += np.einsum("ij,ij->j", coupled, coupled)
+            coupled *= root
+            total += triangle_gram(inverse * root)
+            total -= coupled.T @ coupled
+        return total, spread
 
     @cached_property
     def cov(self) -> np.ndarray:
         """Posterior covariances of the classes at each point, the blocks of K - K M K, (n, C, C)."""
         q = solve_lower(self.L, self.K)
-        V = [root @ q for root in self._N_P]
+        V = [solve_lower(self.N, P) @ q for P in self.P]
         cov = np.empty((*self.pi.shape, self.pi.shape[1]))
         for c, P in enumerate(self.P):
             for d in range(c + 1):
                 cov[:, c, d] = cov[:, d, c] = np.einsum("ij,ij->j", V[c], V[d])
             cov[:, c, c] += np.diagonal(self.K) - np.einsum("ij,ij->j", q, P @ q)
         return cov
-
-    def times_W(self, b: np.ndarray) -> np.ndarray:
-        """W b, (n, C)."""
-        return self.pi * (b - np.sum(self.pi * b, axis=1, keepdims=True))
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
         """M b, (n, C)."""
@@ -102,55 +131,135 @@ class CoupledCurvature:
 class MulticlassResult:
     """The mode and what belongs to it; see `LaplaceResult`."""
 
+    K: np.ndarray
     mode: np.ndarray  # (n, C)
     weights: np.ndarray
-    curvature: CoupledCurvature
+    bend: ContrastCurvature | CoupledCurvature  # what the evidence and its gradient are made of
     log_evidence: float
     converged: bool
     n_iterations: int
+
+    @cached_property
+    def curvature(self) -> CoupledCurvature:
+        """What the posterior is made of."""
+        return self.bend if isinstance(self.bend, CoupledCurvature) else coupled(self.K, self.bend.pi)
+
+
+def coupled(K: np.ndarray, pi: np.ndarray) -> CoupledCurvature:
+    """The curvature at probabilities pi, (n, C), by a factor for each class."""
+    return CoupledCurvature(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
+
+
+def bend_at(K: np.ndarray, f: np.ndarray) -> ContrastCurvature | CoupledCurvature:
+    """The curvature at latent values f, (n, C), in the form that takes less for their number of classes."""
+    pi = softmax(f, axis=1)
+    return ContrastCurvature(K, pi) if f.shape[1] <= MOST_CLASSES else coupled(K, pi)
 
 
 def multiclass_laplace(
     K: np.ndarray, Y: np.ndarray, *, start: np.ndarray | None = None, tolerance: float = 1e-10
 ) -> MulticlassResult:
-    """Newton's method on weights a with f = K a, from `start` or from zero; Y are the indicators, (n, C)."""
-    L = cholesky(add_diagonal(K, 1.0), overwrite=True)
-    a = np.zeros(Y.shape) if start is None else start
-    f = K @ a
-    height = _height(Y, a, f)
-    converged, iteration = False, 0
-    while not converged and iteration < MAX_ITERATIONS:
-        iteration += 1
-        curvature = CoupledCurvature(K, L, softmax(f, axis=1))
-        slope = Y - curvature.pi
-        b = curvature.times_W(f) + slope
-        direction = b - curvature.times_M(K @ b) - a
+    """Newton's method on weights a with f = K a; Y are the indicators, (n, C).
+
+    `start` are latent values near the mode, (n, C), such as those of other hyperparameters; zero by default.
+    """
+    mode = _climbed(K, Y, _first(K, Y, start), partial(_by_products, K), tolerance, MOST_BY_PRODUCTS)
+    if not mode.converged:
+        mode = _climbed(K, Y, mode, partial(_by_factors, K), tolerance, MAX_ITERATIONS)
+    bend = bend_at(K, mode.f)
+    log_evidence = _height(Y, mode.a, mode.f) - 0.5 * bend.log_det
+    return MulticlassResult(K, mode.f, mode.a, bend, log_evidence, mode.converged, mode.n_iterations)
+
+
+class _Climb(NamedTuple):
+    """Weights, latent values and height that Newton's method has come to."""
+
+    a: np.ndarray
+    f: np.ndarray
+    height: float
+    converged: bool = False
+    n_iterations: int = 0
+
+
+def _climbed(
+    K: np.ndarray,
+    Y: np.ndarray,
+    here: _Climb,
+    weights_of: Callable[..., np.ndarray | None],
+    tolerance: float,
+    most: int,
+) -> _Climb:
+    """Where at most as many steps lead, of which `weights_of` says where they end, if it can."""
+    a, f, height, _, _ = here
+    accuracy = ROUGHEST
+    for iteration in range(1, most + 1):
+        slope = Y - softmax(f, axis=1)
+        weights = weights_of(f, slope, accuracy)
+        if weights is None:
+            return _Climb(a, f, height, False, iteration)
+        direction = weights - a
         K_direction = K @ direction
-        gain = 0.5 * float(np.sum(K_direction * (slope - a)))
+        left = 0.5 * float(np.sum(K_direction * (slope - a))) / max(1.0, abs(height))
         # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
-        converged = 0.0 <= gain < tolerance * max(1.0, abs(height))
-        if converged:
-            a, f = a + direction, f + K_direction
-            break
+        if 0.0 <= left < tolerance and accuracy < ROUGHEST:
+            return _Climb(a + direction, f + K_direction, height, True, iteration)
         a, f, new_height = uphill(partial(_height, Y), a, f, direction, K_direction, height)
         if new_height <= height:  # rounding hides what little is left to gain
-            converged = abs(gain) < ROUNDING * max(1.0, abs(height))
-            break
-        height = new_height
-    curvature = CoupledCurvature(K, L, softmax(f, axis=1))
-    log_evidence = _height(Y, a, f) - 0.5 * curvature.log_det
-    return MulticlassResult(f, a, curvature, log_evidence, converged, iteration)
+            return _Climb(a, f, height, abs(left) < ROUNDING, iteration)
+        height, accuracy = new_height, min(0.1 * ROUGHEST, max(left**2, tolerance))
+    return _Climb(a, f, height, False, most)
+
+
+def _first(K: np.ndarray, Y: np.ndarray, start: np.ndarray | None) -> _Climb:
+    """Where to begin: a step from the start, or zero if that is higher."""
+    zero = np.zeros(Y.shape)
+    lowest = _height(Y, zero, zero)
+    if start is not None:
+        a = _by_products(K, start, Y - softmax(start, axis=1), ROUGHEST)
+        if a is not None and (height := _height(Y, a, f := K @ a)) > lowest:
+            return _Climb(a, f, height)
+    return _Climb(zero, zero, lowest)
+
+
+def _by_factors(K: np.ndarray, f: np.ndarray, slope: np.ndarray, _accuracy: float) -> np.ndarray:
+    """Weights b - M K b at the maximum of the quadratic around f, with b = W f + slope."""
+    bend = bend_at(K, f)
+    b = times_W(bend.pi, f) + slope
+    return b - bend.times_M(K @ b)
+
+
+def _by_products(K: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: float) -> np.ndarray | None:
+    """The same by conjugate gradients; None where they take long.
+
+    M = R (I + R^T K R)^-1 R^T with W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
+    """
+    pi = softmax(f.T, axis=0)
+    s = np.sqrt(pi)
+
+    def spread(v: np.ndarray) -> np.ndarray:
+        return s * (v - np.sum(pi * v, axis=0))  # R^T v
+
+    def gathered(z: np.ndarray) -> np.ndarray:
+        return s * z - pi * np.sum(s * z, axis=0)  # R z
+
+    def times_K(v: np.ndarray) -> np.ndarray:
+        # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
+        product = np.stack([times(K, row) for row in v[:-1]])
+        return np.append(product, -product.sum(axis=0)[None], axis=0)
+
+    # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
+    step = conjugate_gradients(lambda z: z + spread(times_K(gathered(z))), spread(times_K(slope.T) - f.T), accuracy)
+    return None if step is None else slope - gathered(step).T
 
 
 def multiclass_gradient(result: MulticlassResult) -> np.ndarray:
     """G with d log q = sum(G o dK) for a change of K."""
-    curvature, a = result.curvature, result.weights
-    pi, cov = curvature.pi, curvature.cov
-    t = np.einsum("icc->ic", cov) - 2.0 * np.einsum("icd,id->ic", cov, pi)
-    s = -0.5 * curvature.times_W(t)
-    u = s - curvature.times_M(curvature.K @ s)
+    bend, a = result.bend, result.weights
+    M_sum, spread = bend.M_sum_and_spread
+    s = -0.5 * (spread - bend.pi * spread.sum(axis=1, keepdims=True))
+    u = s - bend.times_M(result.K @ s)
     across = u @ a.T
-    return 0.5 * (a @ a.T - curvature.M_sum + across + across.T)
+    return 0.5 * (a @ a.T - M_sum + across + across.T)
 
 
 def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,6 +275,11 @@ def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.nd
     variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(result.curvature.K)[:, None])
     cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
     return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
+
+
+def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """W b, (n, C)."""
+    return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
 
 
 def _height(Y: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
