@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
 
 from benchmarks.battery.picture import draw
 from benchmarks.battery.summary import ROOT, STORED, sections, table_of
+from benchmarks.marked_page import with_sections
 
 PAGE = ROOT / "docs" / "battery.md"
-START, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
 def keep(folder: Path) -> None:
@@ -24,5 +23,4 @@ def keep(folder: Path) -> None:
 
 def with_tables(page: str, table: pd.DataFrame) -> str:
     """The page with other tables between its two marks."""
-    tables = "\n\n".join(sections(table))
-    return re.sub(f"{START}.*{END}", lambda _: f"{START}\n\n{tables}\n\n{END}", page, flags=re.DOTALL)
+    return with_sections(page, sections(table))

@@ -34,6 +34,9 @@ def main() -> None:
     check = commands.add_parser("check", help="the package's own answer beside that of the batch")
     check.add_argument("--sets", type=int, default=2)
     check.add_argument("--sizes", nargs="*", default=["100x10", "100x30"])
+    cost = commands.add_parser("cost", help="processor time of the test beside that of a fit")
+    cost.add_argument("--sets", type=int, default=8)
+    cost.add_argument("--designs", nargs="*", default=list(DESIGNS), choices=list(DESIGNS))
     show = commands.add_parser("summary", help="tables of what is in the folder")
     kept = commands.add_parser("keep", help="store the tables, and write them into the documentation")
     for command in (run, own, show, kept):
@@ -49,6 +52,10 @@ def main() -> None:
         from benchmarks.levels.check import print_differences
 
         print_differences([size_of(size) for size in chosen.sizes], chosen.sets)
+    elif chosen.command == "cost":
+        from benchmarks.levels.cost import print_costs
+
+        print_costs(chosen.designs, chosen.sets)
     elif chosen.command == "summary":
         from benchmarks.levels.own import own_table
         from benchmarks.levels.summary import read, shown, table

@@ -17,10 +17,10 @@ from scipy.special import ndtr
 
 import gpsift as gs
 from benchmarks.levels.designs import FIVE, friedman_of, independent
+from benchmarks.levels.summary import RATES
 from gpsift.discovery.conditionals import quick_hyper
 
 FILE = "own.jsonl"
-RATES = (0.1, 0.2)
 # Mean and standard deviation of Friedman's function of independent inputs, nearly.
 CENTER, SPREAD = 14.4, 4.9
 

@@ -6,7 +6,6 @@ A folder of runs has one for each kind: `default`, `in order`, `wrong model`, `w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import pandas as pd
 
 from benchmarks.levels.own import own_table
 from benchmarks.levels.summary import histogram, read, table, wide
+from benchmarks.marked_page import with_sections
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"
 PAGE, PICTURE = ROOT / "docs" / "levels.md", ROOT / "docs" / "levels.png"
-START, END = "<!-- tables -->", "<!-- end of tables -->"
 RUNS = ("default", "in order", "wrong model", "wrong model in order")
 # A share halfway between two numbers of a table is rounded alike, whatever the last digit of its sum is.
 DIGITS = 6
@@ -43,8 +42,7 @@ def stored_table(name: str) -> pd.DataFrame:
 
 def with_tables(page: str) -> str:
     """The page with the stored tables between its marks."""
-    tables = "\n\n".join(sections())
-    return re.sub(f"{START}.*{END}", lambda _: f"{START}\n\n{tables}\n\n{END}", page, flags=re.DOTALL)
+    return with_sections(page, sections())
 
 
 def sections() -> Iterator[str]:

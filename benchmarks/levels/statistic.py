@@ -12,15 +12,16 @@ from torch import Tensor
 
 from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
-from gpsift.discovery.axes import MOST_LEVELS, Axis, Continuous, Levels, quantiles
-from gpsift.discovery.conditionals import TOLL, ScoreRegression, quick_hyper
+from gpsift.discovery.axes import N_NODES, Axis, Continuous, Levels, axis_of, quantiles
+from gpsift.discovery.conditionals import TOLL, ScoreRegression, left_out_by_few, quick_hyper
 from gpsift.discovery.division import growing
 from gpsift.discovery.division import left_out as not_within
 from gpsift.discovery.multiplicity import q_values
 from gpsift.hyper import MAP
+from gpsift.hyper.screening import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
 
-N_FOLDS, N_NODES = 5, 15
+N_FOLDS = 5
 LARGEST_RATE = 0.2  # of interest
 # Numbers in a batch of covariance matrices, at most.
 MOST_NUMBERS = 1e8
@@ -73,10 +74,6 @@ class Standard:
         scale = torch.where(scale > 0, scale, 1.0)
         y_center, y_scale = y.mean(1, keepdim=True), y.std(1, correction=0, keepdim=True)
         return cls((X - center) / scale, (y - y_center) / y_scale, center, scale, y_center, y_scale)
-
-
-def axis_of(x: np.ndarray) -> Axis:
-    return Levels(x[:, None]) if len(np.unique(x)) <= MOST_LEVELS else Continuous(x)
 
 
 def redraws(axis: Axis, mean: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +215,7 @@ class Columns:
     columns: np.ndarray
 
     def axes(self) -> list[Axis]:
-        return [axis_of(self.X[b, :, j]) for b, j in zip(self.sets, self.columns, strict=True)]
+        return [axis_of(self.X[b, :, [j]].T) for b, j in zip(self.sets, self.columns, strict=True)]
 
     def by_scores(self) -> tuple[np.ndarray, np.ndarray]:
         """Redraws (q, n, nodes) by regression of normal scores."""
@@ -234,14 +231,18 @@ class Columns:
         kept = np.array([isinstance(axis, Continuous) for axis in self.axes()], dtype=bool)
         return Columns(self.X, self.sets[kept], self.columns[kept])
 
-    def by_gp(self, device: str) -> tuple[np.ndarray, np.ndarray]:
-        """Redraws (q, n, nodes) by a Gaussian process on the other columns."""
-        axes = self.axes()
-        scores = np.array([axis.scores for axis in axes])  # type: ignore[attr-defined]
-        return together(
-            redraws(axis, *given)
-            for axis, given in zip(axes, left_out(self.X[self.sets], scores, self.columns, device), strict=True)
-        )
+    def redrawn(self, device: str) -> tuple[np.ndarray, np.ndarray]:
+        """Redraws (q, n, nodes) by straight lines of few columns; by a Gaussian process where these miss bends."""
+        axes, scores = self.axes(), [normal_scores(X) for X in self.X]
+        straight = [
+            left_out_by_few(scores[b][:, j], np.delete(scores[b], j, axis=1))
+            for b, j in zip(self.sets, self.columns, strict=True)
+        ]
+        bent = np.array([given is None for given in straight], dtype=bool)
+        targets = np.array([scores[b][:, j] for b, j in zip(self.sets[bent], self.columns[bent], strict=True)])
+        by_gp = left_out(self.X[self.sets[bent]], targets, self.columns[bent], device)
+        moments = [next(by_gp) if given is None else (given[0], np.sqrt(given[1])) for given in straight]
+        return together(redraws(axis, *given) for axis, given in zip(axes, moments, strict=True))
 
 
 def together(found: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -252,8 +253,8 @@ def together(found: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray
 def scores_of(X: np.ndarray, y: np.ndarray, device: str, test: Test) -> Scores:
     """The test of all columns of data sets X (B, n, p), y (B, n).
 
-    Columns that would be chosen at the largest rate of interest are tested again, by a Gaussian process as their
-    conditional; those of few values are not (it would make the statistic smaller, if anything).
+    Columns that would be chosen at the largest rate of interest are tested again, by a second conditional; those of
+    few values are not (it would make the statistic smaller, if anything).
     """
     parts = test.parts(torch.as_tensor(X, device=device), torch.as_tensor(y, device=device))
     z, z_first = np.full(X.shape[::2], -np.inf), np.full(X.shape[::2], -np.inf)
@@ -263,7 +264,7 @@ def scores_of(X: np.ndarray, y: np.ndarray, device: str, test: Test) -> Scores:
         z[used.sets, used.columns], z_first[used.sets, used.columns] = z_of(sums), z_of_first(sums)
     promising = Columns(X, *np.nonzero(Scores(z, z_first).q <= LARGEST_RATE)).continuous()
     if len(promising.sets):
-        again = z_of(sums_of(parts, promising, *promising.by_gp(device)))
+        again = z_of(sums_of(parts, promising, *promising.redrawn(device)))
         z[promising.sets, promising.columns] = np.minimum(z[promising.sets, promising.columns], again)
     return Scores(z, z_first)
 

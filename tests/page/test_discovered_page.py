@@ -41,6 +41,10 @@ def page():
     return Outline(discovered_text(record()))
 
 
+def test_what_is_not_shown_to_matter_may_need_more_rows(page):
+    assert "How many, gpsift power says" in page.words("repeat")
+
+
 def test_the_answer_is_a_sentence_with_the_rate(page):
     said = page.words("answer")
     assert "2 of 4 columns matter for yield, with at most 10 % of them expected to be false: a and b." in said

@@ -62,7 +62,7 @@ def test_curves_in_closed_form_are_predictions_at_moved_rows(likelihood, rng):
 
 
 def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
-    monkeypatch.setattr(discovering, "_by_gp", lambda *_: [])  # the second conditional is left out by default
+    monkeypatch.setattr(discovering, "_redrawn", lambda *_: [])  # the second conditional is left out by default
     monkeypatch.setattr(study, "left_out", lambda n, folds, _: left_out(n, folds, [5, 0]))
     fixed = gs.GP(model.kernel, gs.Fixed(noise_var=KNOWN.noise_var), standardize=False)
     shares = gs.power(model, n=50, rate=0.2, studies=4, seed=3, **KNOWING).shares[0]

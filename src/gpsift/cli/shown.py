@@ -86,6 +86,10 @@ def show_discovered(answer: Discovered, console: Console) -> None:
         "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
         "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
     )
+    if not found.found.all():
+        console.print(
+            "[dim]How many rows would show more: gpsift power, on a model that gpsift rank --save has kept.[/dim]"
+        )
     _say_cautions(answer, console)
 
 

@@ -197,6 +197,11 @@ class Jointly(Axis):
         return Redraws(np.broadcast_to(np.eye(g), (n, g, g)), np.full((n, g), 1.0 / g))
 
 
+def axis_of(rows: np.ndarray) -> Continuous | Levels:
+    """Of one column, (n, 1): by the number of its values."""
+    return Levels(rows) if len(np.unique(rows)) <= MOST_LEVELS else Continuous(rows[:, 0])
+
+
 def quantiles(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """The values of a column that have these normal scores, within the range of the data."""
     return np.interp(ndtr(scores), (np.arange(x.size) + 0.5) / x.size, np.sort(x))

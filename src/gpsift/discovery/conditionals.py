@@ -2,7 +2,8 @@
 
 The first is cheap and right where normal scores of the columns are jointly normal (a Gaussian copula). A column that is
 a curved function of others is not described by it; a Gaussian process of its normal scores on the other columns does,
-by the means and variances of rows that are left out.
+by the means and variances of rows that are left out. Where a regression on a few columns misses no bends
+(`straight.py`), these are its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.discovery.axes import MOST_LEVELS, Axis, Continuous, Jointly, Levels, Redraws
+from gpsift.discovery.axes import Axis, Continuous, Jointly, Levels, Redraws, axis_of
+from gpsift.discovery.straight import Straight
 from gpsift.gp import GP, MAP
 from gpsift.hyper import Hyper, Sift
 from gpsift.hyper.screening import normal_scores
@@ -24,7 +26,8 @@ from gpsift.selection.data import Data
 from gpsift.selection.units import Units
 from gpsift.user_arrays import ReadTable, column_sd, constant_columns
 
-NORMAL_SCORES, GAUSSIAN_PROCESS, OWN_SHARES = "normal scores", "Gaussian process", "shares of its levels"
+NORMAL_SCORES, FEW_SCORES = "normal scores", "a few normal scores"
+GAUSSIAN_PROCESS, OWN_SHARES = "Gaussian process", "shares of its levels"
 
 # With fewer rows for each column the columns that a score is regressed on are the few that it goes along with most:
 # a tenth of the rows, at least three.
@@ -87,6 +90,12 @@ def on_neighbours(scores: np.ndarray, own: Sequence[int], n_neighbours: int) -> 
     return center[own] + scale[own] * mean, scale[own][:, None] * root
 
 
+def left_out_by_few(target: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Means and variances of a column's normal scores by a few of the others', each row left out; None for bends."""
+    straight = Straight.found(target, others, TOLL)
+    return None if straight.misses_bends(others) else straight.left_out
+
+
 def left_out_by_gp(others: ReadTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
     """Means and variances of a target on some columns by a Gaussian process, each row left out."""
     n, p = others.values.shape
@@ -133,11 +142,7 @@ def units_to_test(data: Data, units: Units) -> list[TestedUnit]:
             found.append(TestedUnit(number, name, own, levels, *_redraws_of_category(levels, data, others)))
             continue
         mean, root = regression.given_others(own)
-        axis: Axis
-        if len(own) > 1:
-            axis = Jointly(rows, mean, root)
-        else:
-            axis = Levels(rows) if len(np.unique(rows)) <= MOST_LEVELS else Continuous(rows[:, 0])
+        axis: Axis = Jointly(rows, mean, root) if len(own) > 1 else axis_of(rows)
         redraws = axis.redraws(mean[:, 0], np.full(n, abs(root[0, 0])))
         found.append(TestedUnit(number, name, own, axis, redraws, NORMAL_SCORES))
     return found
@@ -150,7 +155,7 @@ def _redraws_of_category(levels: Levels, data: Data, others: Sequence[int]) -> t
         shares = np.broadcast_to(levels.own.mean(axis=0), levels.own.shape)
         return levels.by_probability(shares), OWN_SHARES
     answer = left_out_by_gp(data.table(others), *target)
-    return redraws_by_gp(levels, answer["mean"], answer["var"]), GAUSSIAN_PROCESS
+    return redraws_by_moments(levels, answer["mean"], answer["var"]), GAUSSIAN_PROCESS
 
 
 def varying_others(data: Data, columns: Sequence[int]) -> list[int]:
@@ -173,8 +178,8 @@ def gp_target(axis: Axis) -> tuple[np.ndarray, str] | None:
     return normal_scores(axis.rows)[:, 0], "gaussian"
 
 
-def redraws_by_gp(axis: Axis, mean: np.ndarray, var: np.ndarray) -> Redraws:
-    """From the answer of `left_out_by_gp` about the target of an axis."""
+def redraws_by_moments(axis: Axis, mean: np.ndarray, var: np.ndarray) -> Redraws:
+    """From means and variances of the target of an axis, each row left out."""
     if isinstance(axis, Levels) and (len(axis.values) == 2 or axis.rows.shape[1] > 1):
         return axis.by_probability(np.column_stack([1.0 - mean, mean]) if mean.ndim == 1 else mean)
     return axis.redraws(mean, np.sqrt(var))

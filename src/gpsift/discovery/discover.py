@@ -14,18 +14,22 @@ from scipy.special import ndtr
 from gpsift.discovery.adequacy import adequacy
 from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import (
+    FEW_SCORES,
     GAUSSIAN_PROCESS,
     TestedUnit,
+    left_out_by_few,
     left_out_by_gp,
     quick_hyper,
-    redraws_by_gp,
+    redraws_by_moments,
     units_to_test,
     varying_others,
 )
 from gpsift.discovery.division import InOrder, Part, divided
 from gpsift.discovery.folds import Fit, Unseen, unseen
+from gpsift.discovery.gathered import gathered
 from gpsift.discovery.multiplicity import q_values, twice_the_median
 from gpsift.gp import GP
+from gpsift.hyper.screening import normal_scores
 from gpsift.relevance.rank import versions
 from gpsift.results import Discoveries
 from gpsift.selection.data import Data, Observed
@@ -51,13 +55,14 @@ def discover(
     """Test every feature on rows that the models have not seen, and choose those that matter at a rate.
 
     A feature matters if the target depends on it given all other features. The model may be wrong; what has to be right
-    is the conditional distribution of the features, which is described by a regression of normal scores, and for what
-    would be chosen by a Gaussian process as well, of which the less sure answer counts.
+    is the conditional distribution of the features, which is described by a regression of normal scores. What would be
+    chosen is tested once more, by a Gaussian process where straight lines miss something, and the less sure answer
+    counts.
 
     Parameters
     ----------
     X, y : array or data frame (n, p), and array (n,)
-        As in `GP.fit`.
+        As in `GP.fit`. Rows of dask collections are brought here, at most 10,000 of them, drawn with the seed.
     model : GP or function, optional
         What is fitted outside of each fold: a `GP`, or a function of X and y that returns something with `predict` or
         `predict_proba`. By default a `GP` with `MAP(starts=1)` where there are ten rows or more for each column, and
@@ -95,7 +100,7 @@ def discover(
     """
     n_folds = folds.folds if isinstance(folds, InOrder) else folds
     _check(rate, n_folds, repeats)
-    data = Data.read(X, y, observed)
+    data = Data.read(*gathered(X, y, observed, seed))
     n, p = data.X.shape
     parts = [divided(n, folds, [seed, r]) for r in range(repeats)]
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
@@ -112,12 +117,12 @@ def discover(
         answers = [_asked(data, model, units, each, f"repeat {r}", runner) for r, each in enumerate(parts)]
         z = np.array([statistics(answers, unit, unit.redraws) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
-        again = _by_gp(data, [units[j] for j in np.flatnonzero(promising)], runner)
+        again = _redrawn(data, [units[j] for j in np.flatnonzero(promising)], runner)
     conditionals, chosen_redraws = [unit.conditional for unit in units], [unit.redraws for unit in units]
-    for unit, redraws in again:
+    for unit, redraws, conditional in again:
         other = statistics(answers, unit, redraws)
         if np.median(other) < np.median(z[:, unit.number]):
-            z[:, unit.number], conditionals[unit.number] = other, GAUSSIAN_PROCESS
+            z[:, unit.number], conditionals[unit.number] = other, conditional
             chosen_redraws[unit.number] = redraws
     fits = [adequacy(unit.axis, redraws) for unit, redraws in zip(units, chosen_redraws, strict=True)]
     p_values = twice_the_median(ndtr(-z))
@@ -156,19 +161,24 @@ def statistics(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: R
     return np.array([reduce(add, (fold.sums(unit, redraws) for fold in folds)).z for folds in answers])
 
 
-def _by_gp(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[tuple[TestedUnit, Redraws]]:
-    """The units that a Gaussian process on the other columns can redraw, and how it does."""
-    asked, tasks = [], []
+def _redrawn(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[tuple[TestedUnit, Redraws, str]]:
+    """The units that a second conditional can redraw, how it does, and which it is."""
+    scores = normal_scores(data.X)
+    found, asked, tasks = [], [], []
     for unit in units:
         target, others = unit.gp_target, varying_others(data, unit.columns)
-        if target is not None and others:
+        if target is None or not others:
+            continue
+        straight = left_out_by_few(target[0], scores[:, others]) if target[1] == "gaussian" else None
+        if straight is not None:
+            found.append((unit, redraws_by_moments(unit.axis, *straight), FEW_SCORES))
+        else:
             asked.append(unit)
             tasks.append(Task(f"conditional of {unit.name}", (data.table(others), *target)))
-    results = runner.run(left_out_by_gp, tasks)
-    return [
-        (unit, redraws_by_gp(unit.axis, np.array(result["mean"]), np.array(result["var"])))
-        for unit, result in zip(asked, results, strict=True)
-    ]
+    for unit, result in zip(asked, runner.run(left_out_by_gp, tasks), strict=True):
+        redraws = redraws_by_moments(unit.axis, np.array(result["mean"]), np.array(result["var"]))
+        found.append((unit, redraws, GAUSSIAN_PROCESS))
+    return found
 
 
 def copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:

@@ -68,9 +68,8 @@ def made_up(truth: FittedGP, n: int, rng: np.random.Generator) -> Data:
 
 def known_rows(model: FittedGP) -> np.ndarray:
     """The inputs that a model was fitted to, or some of them where they are elsewhere."""
-    X = model.inputs.sample if model.inputs.X is None else model.inputs.X
-    assert X is not None  # a fitted model of ours has rows, or some of them
-    return X
+    assert model.inputs.at_hand is not None  # a fitted model of ours has rows, or some of them
+    return model.inputs.at_hand
 
 
 def searched(truth: FittedGP, data: Data, design: Design, seed: int) -> np.ndarray:

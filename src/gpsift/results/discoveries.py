@@ -35,9 +35,9 @@ class Discoveries(Savable):
     rate : float
         The share of false discoveries, among all, that is expected at most.
     conditionals : tuple of str
-        What described the values that each feature could have had given the others: "normal scores", or "Gaussian
-        process" where that was tried as well and was less sure; of categories that, or "shares of its levels" where no
-        other column varies.
+        What described the values that each feature could have had given the others: "normal scores"; "a few normal
+        scores" or "Gaussian process" where these were tried as well and were less sure; of categories "Gaussian
+        process", or "shares of its levels" where no other column varies.
     copies : tuple of tuple of str
         Features that carry the same values, up to a monotone function: none of them can be told from the others.
     price : float
@@ -48,7 +48,7 @@ class Discoveries(Savable):
         shares of levels.
     calibration : array (p,) or None
         Squared deviations from the conditional over those that it expects, 1 if it is right. A regression of normal
-        scores is asked at the rows that it was fitted to, and is near 1; a Gaussian process at rows left out.
+        scores is asked at the rows that it was fitted to, and is near 1; the others at rows left out.
     """
 
     names: tuple[str, ...]

@@ -1,0 +1,221 @@
+"""Intervals of scores: their ends beside those of a sampler, and how often they cover the truth.
+
+python benchmarks/intervals.py nuts --out FILE                 # eight data sets; needs GPSIFT_DATA, and gpsift[nuts]
+python benchmarks/intervals.py coverage --rows 80 --out FILE   # 200 simulated data sets
+python benchmarks/intervals.py summary --out FILE              # what is in the file, as a table
+
+Every data set is a line of the file; what is in it already is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from effect_shares import friedman
+from timing import one_thread
+
+import gpsift as gs
+from gpsift.datasets import load, paper_toy
+from gpsift.hyper.around import default_prior
+
+LEVEL = 0.9
+MEASURES = {"KL": gs.KL(), "VAR": gs.VAR()}
+# Length-scales of the process that the simulated data sets are drawn from; the last two inputs do next to nothing.
+LENGTHSCALES = np.array([1.0, 1.5, 3.0, 6.0, 1e6, 1e6])
+N_WORKING = 4
+NOISE_SD = 0.3
+N_SETS = 200
+# A level that vanishes, for a model of the truth, which has none.
+NO_LEVEL = 1e-8
+# The sampler's chains, draws and tuning; as many draws become models.
+CHAINS, DRAWS, TUNE, KEPT = 2, 750, 400, 500
+
+
+class Rows(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+
+
+def of_paper(name: str, n: int | None) -> Rows:
+    """A data set of the paper, or some of its rows."""
+    data = load(name, download=False)
+    rows = np.random.default_rng(0).permutation(len(data.y))[:n]
+    return Rows(data.X.to_numpy(float)[rows], data.y.to_numpy(float)[rows])
+
+
+def of_scale(name: str, n: int) -> Rows:
+    """Some rows of a larger data set."""
+    from scale import data_set  # only here: it brings the peers, which coverage does without
+
+    return Rows(*data_set(name, n))
+
+
+def of_function(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, noise_sd: float) -> Rows:
+    noise = noise_sd * np.random.default_rng(1).normal(size=len(X))
+    return Rows(X, function(X) + noise)
+
+
+def of_process(n: int, seed: int) -> Rows:
+    """A draw of a Gaussian process, with noise."""
+    rng = np.random.default_rng([seed, n])
+    X = rng.normal(size=(n, LENGTHSCALES.size))
+    scaled = X / LENGTHSCALES
+    K = np.exp(-0.5 * np.sum((scaled[:, None] - scaled) ** 2, axis=2))
+    latent = np.linalg.cholesky(K + 1e-9 * np.eye(n)) @ rng.normal(size=n)
+    return Rows(X, latent + NOISE_SD * rng.normal(size=n))
+
+
+def toy_rows(n: int) -> Rows:
+    toy = paper_toy("normal", n=n)
+    return Rows(np.asarray(toy.X, dtype=float), np.asarray(toy.y, dtype=float))
+
+
+def inputs(n: int, p: int) -> np.random.Generator:
+    return np.random.default_rng([0, n, p])
+
+
+DATA_SETS: dict[str, Callable[[], Rows]] = {
+    "Concrete": lambda: of_paper("concrete", None),
+    "Housing": lambda: of_paper("housing", 120),
+    "Auto MPG": lambda: of_scale("autompg", 100),
+    "Airfoil": lambda: of_scale("airfoil", 100),
+    "the paper's toy": lambda: toy_rows(100),
+    "Friedman": lambda: of_function(friedman, inputs(100, 10).uniform(size=(100, 10)), 1.0),
+    "draw of a process": lambda: of_process(80, 0),
+    "sine and line": lambda: of_function(
+        lambda X: np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1], inputs(60, 4).normal(size=(60, 4)), NOISE_SD
+    ),
+}
+
+
+def beside_nuts(name: str) -> dict[str, Any]:
+    """How far the ends of intervals are from those of NUTS under the same prior, as shares of its widths."""
+    X, y = DATA_SETS[name]()
+    fitted, seconds = timed(lambda: gs.GP().fit(X, y))
+    sampler = gs.NUTS(draws=DRAWS, tune=TUNE, chains=CHAINS, keep=KEPT, prior=default_prior(), progress=False, cores=1)
+    sampled, sampling_seconds = timed(lambda: gs.GP(hyper=sampler).fit(X, y))
+    found: dict[str, Any] = {
+        "set": name,
+        "n": len(y),
+        "p": X.shape[1],
+        "r_hat": float(sampled.diagnostics["r_hat"]),
+        "ess": float(sampled.diagnostics["ess"]),
+        "fit_seconds": seconds,
+        "nuts_seconds": sampling_seconds,
+    }
+    for label, measure in MEASURES.items():
+        ours, found[f"{label}_seconds"] = timed(lambda m=measure: gs.rank(fitted, X, m, intervals=True))
+        theirs = gs.rank(sampled, X, measure).interval(LEVEL)
+        found["k_hat"] = ours.k_hat
+        found[label] = ends_apart(ours.interval(LEVEL), theirs).tolist()
+    return found
+
+
+def ends_apart(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """Mean distance of the two ends of each interval, (p,), as a share of the width of theirs."""
+    return np.mean(np.abs(ours - theirs), axis=1) / np.diff(theirs, axis=1)[:, 0]
+
+
+def covered(n: int, seed: int) -> dict[str, Any]:
+    """Which intervals cover the score that the true hyperparameters have."""
+    X, y = of_process(n, seed)
+    true = gs.Fixed(lengthscale=LENGTHSCALES, signal_var=1.0, constant_var=NO_LEVEL, noise_var=NOISE_SD**2)
+    truth = gs.rank(gs.GP(hyper=true, standardize=False).fit(X, y), X, gs.KL()).scores
+    ranking = gs.rank(gs.GP().fit(X, y), X, gs.KL(), intervals=True)
+    low, high = ranking.interval(LEVEL).T
+    is_in = (low <= truth) & (truth <= high)
+    return {"n": n, "seed": seed, "covered": is_in.tolist(), "k_hat": ranking.k_hat}
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.process_time()
+    found = call()
+    return found, time.process_time() - start
+
+
+def records(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def keep(file: Path, record: dict[str, Any]) -> None:
+    with file.open("a") as stream:
+        stream.write(json.dumps(record) + "\n")
+
+
+def nuts(file: Path, names: list[str]) -> None:
+    done = {record.get("set") for record in records(file)}
+    for name in names:
+        if name not in done:
+            keep(file, beside_nuts(name))
+
+
+def coverage(file: Path, n: int, seeds: range) -> None:
+    done = {(record.get("n"), record.get("seed")) for record in records(file)}
+    for seed in seeds:
+        if (n, seed) not in done:
+            keep(file, covered(n, seed))
+
+
+def summary(file: Path) -> str:
+    found = records(file)
+    sets = [record for record in found if "set" in record]
+    tables = [nuts_table(sets)] if sets else []
+    tables += [coverage_table([record for record in found if "seed" in record])] if len(sets) < len(found) else []
+    return "\n\n".join(table.to_string(float_format=lambda value: f"{value:.3f}") for table in tables)
+
+
+def nuts_table(found: list[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(found).set_index("set")
+    for label in MEASURES:
+        frame[f"{label}, largest"] = frame[label].map(max)
+        frame[label] = frame[label].map(np.mean)
+    return frame
+
+
+def coverage_table(found: list[dict[str, Any]]) -> pd.DataFrame:
+    """Of each number of rows; the mean is that of the inputs that do something."""
+    rows = {}
+    for n in sorted({record["n"] for record in found}):
+        ours = [record for record in found if record["n"] == n]
+        is_in, k_hat = np.array([record["covered"] for record in ours]), np.array([record["k_hat"] for record in ours])
+        of_inputs = {
+            f"l = {length:g}": share for length, share in zip(LENGTHSCALES[:N_WORKING], is_in.mean(0), strict=False)
+        }
+        rows[n] = {
+            "sets": len(ours),
+            "mean": is_in[:, :N_WORKING].mean(),
+            **of_inputs,
+            "k-hat > 0.7": np.mean(k_hat > 0.7),
+        }
+    return pd.DataFrame(rows).T
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=("nuts", "coverage", "summary"))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=list(DATA_SETS), choices=list(DATA_SETS), help="of `nuts`")
+    parser.add_argument("--rows", type=int, default=80, help="of each data set of `coverage`")
+    parser.add_argument("--first", type=int, default=0, help="number of the first data set of `coverage`")
+    parser.add_argument("--sets", type=int, default=N_SETS, help="of `coverage`")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore", gs.GPSiftWarning)
+    with one_thread():
+        if chosen.table == "nuts":
+            nuts(chosen.out, chosen.only)
+        elif chosen.table == "coverage":
+            coverage(chosen.out, chosen.rows, range(chosen.first, chosen.first + chosen.sets))
+        else:
+            print(summary(chosen.out))
+
+
+if __name__ == "__main__":
+    main()
