@@ -40,7 +40,7 @@ class Explanation:
 
 def explain(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
     """The relevances at rows in the form of `Analysis.X`, which need not be among those of the fit."""
-    options = {"groups": dict(analysis.groups), "categorical": list(analysis.groups)}
+    options = {"groups": dict(analysis.groups), "categorical": analysis.categories}
     here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)  # type: ignore[arg-type]
     shares = here.shares
     prediction = analysis.model.predict(X)

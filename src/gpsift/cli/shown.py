@@ -13,6 +13,7 @@ from rich.table import Table
 from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.explained import Explanation
+from gpsift.analysis.planned import PlannedAnalysis
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits
@@ -51,12 +52,14 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
         suggestion = analysis.path.suggestion
         assert suggestion is not None
         chosen = analysis.selected
-        answer = "No size qualifies" if chosen is None else f"Enough: {', '.join(map(_short, chosen)) or 'no column'}"
+        answer = (
+            "No size qualifies" if chosen is None else f"Enough: {', '.join(map(shortened, chosen)) or 'no column'}"
+        )
         reason = suggestion.reason.replace("+-", "±")
         console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
         _show_stability(analysis.stability, console)
-    _say_cautions(analysis, console)
+    say_cautions(analysis, console)
 
 
 def show_stability(analysis: Analysis, console: Console) -> None:
@@ -64,7 +67,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     _say_what(analysis, console)
     assert analysis.stability is not None
     _show_stability(analysis.stability, console)
-    _say_cautions(analysis, console)
+    say_cautions(analysis, console)
 
 
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
@@ -82,13 +85,13 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
 def show_discovered(answer: Discovered, console: Console) -> None:
     """Which columns matter at a rate, and how sure that is of each."""
     found = answer.found
-    _say_table(answer, console)
+    say_table(answer, console)
     console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
     tables = []
     for with_z in (True, False):
         table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
         for j in found.order[:MOST_ROWS_SHOWN]:
-            name, z = escape(_short(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:.2f}"
+            name, z = escape(shortened(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:.2f}"
             cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
             table.add_row("*" if found.found[j] else "", name, *cells)
         tables.append(table)
@@ -99,7 +102,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
         "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
         "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
     )
-    _say_cautions(answer, console)
+    say_cautions(answer, console)
 
 
 def show_power(power: Power, source: str, console: Console) -> None:
@@ -114,7 +117,7 @@ def show_power(power: Power, source: str, console: Console) -> None:
         table = new_table(["column", *headings[first:], "needed"])
         for j in power.order[:MOST_ROWS_SHOWN]:
             shares = [f"{100 * share:.0f} %" for share in power.shares[first:, j]]
-            table.add_row(escape(_short(power.names[j])), *shares, _needed(power, int(j)))
+            table.add_row(escape(shortened(power.names[j])), *shares, _needed(power, int(j)))
         tables.append(table)
     print_first_that_fits(console, tables)
     console.print(
@@ -148,7 +151,7 @@ def _local_table(local: Explanation, rows: pd.DataFrame, *, with_parts: bool, wi
         name = local.names[j]
         values = [escape(_value(rows[name]))] if with_values else []
         cells = [cell(int(j)) for cell in columns.values()] if local.used[j] else ["", NOT_USED]
-        table.add_row(escape(_short(name)), *values, *cells)
+        table.add_row(escape(shortened(name)), *values, *cells)
     return table
 
 
@@ -169,7 +172,8 @@ def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
     return ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares, strict=True))
 
 
-def _say_table(answer: Analysis | Discovered, console: Console) -> None:
+def say_table(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+    """Where the rows came from, how many they are, and what is explained."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
         f"{escape(answer.source)}: {answer.n_rows} rows, {answer.n_columns:,} {columns} to explain "
@@ -179,7 +183,7 @@ def _say_table(answer: Analysis | Discovered, console: Console) -> None:
 
 def _say_what(analysis: Analysis, console: Console) -> None:
     quality = analysis.model.quality
-    _say_table(analysis, console)
+    say_table(analysis, console)
     explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
@@ -207,7 +211,7 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
     console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
     if leading.close:
-        next_ones = ", ".join(f"{_short(column)} ({slope:.1f})" for column, slope in leading.close.items())
+        next_ones = ", ".join(f"{shortened(column)} ({slope:.1f})" for column, slope in leading.close.items())
         console.print(
             f"[dim]Next would be {escape(next_ones)}: in brackets the slope of the log evidence as the column enters, "
             "in standard deviations under noise.[/dim]"
@@ -253,7 +257,7 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
         is_used = leading.is_used(int(j))
         cells = [cell(int(j)) if is_used or heading == INTERVAL else "" for heading, cell in beside]
         score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
-        table.add_row(str(position), escape(_short(leading.names[j])), score, *cells)
+        table.add_row(str(position), escape(shortened(leading.names[j])), score, *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:
         table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")
     return table
@@ -274,7 +278,7 @@ def _show_path(path: Path, console: Console) -> None:
         for place, size in enumerate(path.sizes):
             added = path.names[path.order[size - 1]] if size else "no column"
             cells = [columns[heading](place) for heading in kept]
-            table.add_row(str(size), escape(_short(added)), *cells, style="bold" if size == chosen else None)
+            table.add_row(str(size), escape(shortened(added)), *cells, style="bold" if size == chosen else None)
         tables.append(table)
     print_first_that_fits(console, tables)
 
@@ -293,7 +297,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     shares = [found.in_first(k) for k in firsts]
     for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
         table.add_row(
-            escape(_short(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
+            escape(shortened(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
         )
     return table
 
@@ -301,15 +305,17 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
 def _say_oddities(analysis: Analysis, console: Console) -> None:
     odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
     for finding in odd[:MOST_ODDITIES]:
-        console.print(f"[bold]{escape(_short(finding.data['column']))}[/bold]: {escape(finding.detail)}")
+        console.print(f"[bold]{escape(shortened(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
-def _say_cautions(answer: Analysis | Discovered, console: Console) -> None:
+def say_cautions(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+    """What a reader should know, with what to type about it."""
     for title, text in told(answer.cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
-def _short(name: str) -> str:
+def shortened(name: str) -> str:
+    """A name that leaves room for others."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
