@@ -19,6 +19,8 @@ BLANKS = " "
 # Lines from which the delimiter is found.
 SAMPLE_LINES = 50
 MOST_LINES = 0.8
+# Lines above a header that may have other numbers of cells.
+TITLE_LINES = 5
 ENCODINGS = ("utf-8-sig", "cp1252")
 BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 FIXED_WIDTH = "fixed width"
@@ -114,10 +116,11 @@ def _common(widths: list[int]) -> int:
 
 
 def _most_common_width(text: str, delimiter: str) -> int:
-    """That of most lines; 1 where lines differ."""
+    """That of most lines but for a few of titles; 1 where lines differ."""
     widths = _widths(text, delimiter)
     common = _common(widths)
-    return common if widths.count(common) >= MOST_LINES * len(widths) - 3 and widths.count(common) > 1 else 1
+    n = widths.count(common)
+    return common if n > len(widths) / 2 and n >= MOST_LINES * (len(widths) - TITLE_LINES) else 1
 
 
 def _has_gaps(text: str) -> bool:
