@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from gpsift.findings import FindingKind
-from gpsift.tabular.formats import TEXT, Wanted, form_of, read_feather, read_parquet, read_sheets, read_sqlite
+from gpsift.tabular.formats import ENDINGS, TEXT, Wanted, form_of, read_feather, read_parquet, read_sheets, read_sqlite
 from gpsift.tabular.json_text import looks_like_json, read_json
 from gpsift.tabular.layout import MISSING, Cell, Record, Sheet, column_names, is_empty, laid_out, told_apart
 from gpsift.tabular.steps import Step, Table, refuse
-from gpsift.tabular.text import decoded, found_delimiter, text_records
-from gpsift.tabular.unpack import unpacked
+from gpsift.tabular.text import decoded, text_records
+from gpsift.tabular.unpack import ZIP, unpacked
 
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
 STANDARD_INPUT = "standard input"
@@ -46,7 +46,9 @@ def read_table(
         Refuse lines around the table, lines of other widths and columns of one name, in place of coping with them.
     """
     where, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
-    content = unpacked(_content_of(source), where)
+    content = _content_of(source)
+    if not (content.startswith(ZIP) and ENDINGS.get(ending) == "excel"):  # a damaged workbook is one, too
+        content = unpacked(content, where)
     form, wanted = form_of(content, ending), Wanted(table, target)
     if form == "old excel":
         raise ValueError(f"{where} is in the old Excel format; save it as .xlsx or .csv.")
@@ -81,8 +83,7 @@ def _of_text(text: str, where: str, *, strict: bool) -> Table:
         raise ValueError(f"{where} is empty.")
     if looks_like_json(text):
         return _named(read_json(text, where), where, strict=strict)
-    delimiter = found_delimiter(text)
-    records = text_records(text, delimiter, where)
+    delimiter, records = text_records(text, where)
     if strict:
         _refuse_uneven(records, where, delimiter)
     sheet = laid_out(records, where)

@@ -77,13 +77,14 @@ def found_delimiter(text: str) -> str:
     return FIXED_WIDTH if _has_gaps(text) else first
 
 
-def text_records(text: str, delimiter: str, where: str) -> list[Record]:
-    """The cells of a text, line by line; lines without any are left out."""
+def text_records(text: str, where: str) -> tuple[str, list[Record]]:
+    """The delimiter of a text, and its cells, line by line; lines without any are left out."""
     try:
+        delimiter = found_delimiter(text)
         read = READERS.get(delimiter, _delimited)(text, delimiter)
     except csv.Error as error:
         raise ValueError(f"{where} could not be read as a table in text: {error}.") from None
-    return [record for record in read if len(record) > 1 or "".join(map(str, record)).strip()]
+    return delimiter, [record for record in read if len(record) > 1 or "".join(map(str, record)).strip()]
 
 
 def _delimited(text: str, delimiter: str) -> list[Record]:
