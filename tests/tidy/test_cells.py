@@ -105,6 +105,7 @@ def test_short_and_regular_dates_have_fewer_parts():
         "t: weekday",
         "t: hour",
     ]
+    assert list(parts_of(pd.Series(pd.date_range("2024-01-01", periods=90), name="t"))) == ["t: days", "t: weekday"]
     years = pd.to_datetime([f"{year}-01-01" for year in range(1970, 1983)])
     assert list(parts_of(pd.Series(years, name="t"))) == ["t: days"]
 

@@ -171,8 +171,9 @@ def test_columns_that_give_the_target_away_are_pointed_out_and_stay(frame):
 def test_classes_may_be_given_away_too(frame):
     frame["passed"] = np.where(frame["y"] > 0, "yes", "no")
     frame["grade"] = np.where(frame["y"] > 0, np.where(frame["size"] > 0, "A", "B"), "F")
+    frame["stage"] = np.where(frame["y"] > 0, 1, 2) + 2 * (frame["size"] > 0)  # odd or even
     (note,) = plan_of(frame, "passed").prepared.notes
-    assert note.data["columns"] == ("y", "grade")
+    assert note.data["columns"] == ("y", "stage", "grade")
 
 
 def test_a_strong_column_is_no_leak(frame):
