@@ -17,7 +17,7 @@ from gpsift.findings import WORDS, Finding, FindingKind, told
 from gpsift.page import page_text
 
 DRAWN = Finding(FindingKind.ROWS_DRAWN, {"used": 40, "n_rows": 60, "seed": 3})
-EMPTY = Finding(FindingKind.COLUMN_EMPTY, {"column": "{odd}"})
+EMPTY = Finding(FindingKind.COLUMN_EMPTY, {"columns": ("{odd}",)})
 FEW = Finding(FindingKind.FEW_ROWS, {"n_rows": 8, "n_columns": 4})
 
 

@@ -35,14 +35,39 @@ class FindingKind(StrEnum):
     COLUMNS_GO_TOGETHER = "columns-go-together"
     FEW_ROWS = "few-rows"
     MANY_COLUMNS = "many-columns"
+    MAY_LEAK = "may-leak"
     # what was done with the table
+    PART_CHOSEN = "part-chosen"
+    LINES_ABOVE = "lines-above"
+    LINE_OF_UNITS = "line-of-units"
+    LINES_BELOW = "lines-below"
+    LINES_UNEVEN = "lines-uneven"
+    HEADER_MISSING = "header-missing"
+    HEADER_SHORT = "header-short"
+    NAMES_TOLD_APART = "names-told-apart"
+    NUMBERS_READ = "numbers-read"
+    DATES_READ = "dates-read"
+    LIMITS_READ = "limits-read"
+    TEXTS_EMPTIED = "texts-emptied"
+    INFINITE_EMPTIED = "infinite-emptied"
+    ROWS_WITHOUT_TARGET = "rows-without-target"
     COLUMN_EMPTY = "column-empty"
+    COLUMN_NEARLY_EMPTY = "column-nearly-empty"
     COLUMN_NAMES_ROWS = "column-names-rows"
     COLUMN_NUMBERS_ROWS = "column-numbers-rows"
+    COLUMN_FREE_TEXT = "column-free-text"
+    COLUMN_MANY_LEVELS = "column-many-levels"
+    COLUMN_CONSTANT = "column-constant"
+    COLUMN_REPEATED = "column-repeated"
+    LEVELS_JOINED = "levels-joined"
+    DATES_TAKEN_APART = "dates-taken-apart"
     ROWS_LEFT_OUT = "rows-left-out"
     FILLED_WITH_MEAN = "filled-with-mean"
+    FILLED_WITH_MEDIAN = "filled-with-median"
+    MISSING_MARKED = "missing-marked"
     FILLED_WITH_LEVEL = "filled-with-level"
     ROWS_DRAWN = "rows-drawn"
+    # what was done to save time
     INFERENCE_SPARSE = "inference-sparse"
     NO_INTERVALS = "no-intervals"
     INTERVALS_LEFT_OUT = "intervals-left-out"
@@ -124,7 +149,57 @@ def _ard_disagrees(data: Mapping[str, Any]) -> str:
     return f"ARD places it {ordinal(data['place'])}, {others}: {why}"
 
 
+def _are(data: Mapping[str, Any]) -> str:
+    """The beginning of a sentence about columns."""
+    names = data["columns"]
+    if len(names) == 1:
+        return f"The column {names[0]!r} was left out:"
+    return f"{len(names):,} columns ({_columns(data)}) were left out:"
+
+
+def _their(words: str) -> Callable[[Mapping[str, Any]], str]:
+    """A sentence that ends in the columns which it is about."""
+    return lambda data: f"{words.format_map(data)} {_columns(data)}."
+
+
+def _counted(one: str, several: str, rest: str) -> Callable[[Mapping[str, Any]], str]:
+    """A sentence that begins with a number of things."""
+    return lambda data: f"{data['count']:,} {one if data['count'] == 1 else several} {rest.format_map(data)}"
+
+
+def _was(data: Mapping[str, Any], rest: str) -> str:
+    lines = "line" if data["count"] == 1 else "lines"
+    return f"{data['count']} {lines} {rest}, {data['text']!r}, {'was' if data['count'] == 1 else 'were'} left out."
+
+
+def _told_apart(data: Mapping[str, Any]) -> str:
+    return f"Columns of one name were told apart: {_columns(data)}."
+
+
+def _joined(data: Mapping[str, Any]) -> str:
+    levels = "; ".join(f"{count} of {name!r}" for name, count in data["joined"].items())
+    return f"Rare levels were joined as {data['level']!r}: {levels}."
+
+
+def _dates(data: Mapping[str, Any]) -> str:
+    return " ".join(f"The dates of {name!r} became {listed(parts, None)}." for name, parts in data["parts"].items())
+
+
+def _repeated(data: Mapping[str, Any]) -> str:
+    same = "; ".join(f"{name!r} as {other!r}" for name, other in list(data["same"].items())[:NAMES_SHOWN])
+    more = ", ..." if len(data["same"]) > NAMES_SHOWN else ""
+    return f"Columns that repeat another one were left out: {same}{more}."
+
+
+def _leaks(data: Mapping[str, Any]) -> str:
+    return (
+        f"{_columns(data)}: alone nearly enough to know {data['target']!r}. If that is another form of the target, or "
+        "known only after it, leave it out and ask again."
+    )
+
+
 TABLE = "What was done with the table"
+TIME = "What was done to save time"
 # Title, and a sentence with fields of the data or a function that makes one of them.
 WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]] = {
     FindingKind.EXPLAINS_NOTHING: (
@@ -173,23 +248,66 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
         "there. Switch columns on one by one instead, hyper=Sift().",
     ),
-    FindingKind.COLUMN_EMPTY: (TABLE, "The column {column!r} is empty and was left out."),
+    FindingKind.MAY_LEAK: ("Is the target known already?", _leaks),
+    FindingKind.PART_CHOSEN: (TABLE, "Of {count} {what} the one called {name!r} was read."),
+    FindingKind.LINES_ABOVE: (TABLE, lambda data: _was(data, "above the header")),
+    FindingKind.LINE_OF_UNITS: (TABLE, "The line of units below the header was left out ({text})."),
+    FindingKind.LINES_BELOW: (TABLE, lambda data: _was(data, "at the end")),
+    FindingKind.LINES_UNEVEN: (
+        TABLE,
+        _counted(
+            "line", "lines", "with fewer cells than the header got empty ones, or with more lost what was beyond."
+        ),
+    ),
+    FindingKind.HEADER_MISSING: (TABLE, "The first line holds numbers, so the columns were numbered: {text}."),
+    FindingKind.HEADER_SHORT: (TABLE, "The first column has no name in the header, and was called {text!r}."),
+    FindingKind.NAMES_TOLD_APART: (TABLE, _told_apart),
+    FindingKind.NUMBERS_READ: (TABLE, _their("Texts were read as numbers ({how}):")),
+    FindingKind.DATES_READ: (TABLE, _their("Read as dates{how}:")),
+    FindingKind.LIMITS_READ: (
+        TABLE,
+        _counted(
+            "value", "values", "of {columns[0]!r} below a limit of detection, such as {text!r}, became half of it."
+        ),
+    ),
+    FindingKind.TEXTS_EMPTIED: (
+        TABLE,
+        _counted("text", "texts", "among the numbers of {columns[0]!r}, such as {text!r}: taken as missing."),
+    ),
+    FindingKind.INFINITE_EMPTIED: (TABLE, _their("{count:,} infinite values became missing ones:")),
+    FindingKind.ROWS_WITHOUT_TARGET: (TABLE, "{count:,} of {n_rows:,} rows have no target and were left out."),
+    FindingKind.COLUMN_EMPTY: (TABLE, lambda data: f"{_are(data)} nothing is in there."),
+    FindingKind.COLUMN_NEARLY_EMPTY: (TABLE, lambda data: f"{_are(data)} more than {data['most']:.0%} is missing."),
     FindingKind.COLUMN_NAMES_ROWS: (
         TABLE,
-        "The column {column!r} was left out: its texts are all different, as names of rows are.",
+        lambda data: f"{_are(data)} nearly every row has another value, as names of rows have.",
     ),
-    FindingKind.COLUMN_NUMBERS_ROWS: (TABLE, "The column {column!r} was left out: it numbers the rows."),
+    FindingKind.COLUMN_NUMBERS_ROWS: (TABLE, lambda data: f"{_are(data)} nothing but numbers of rows."),
+    FindingKind.COLUMN_FREE_TEXT: (TABLE, lambda data: f"{_are(data)} free text."),
+    FindingKind.COLUMN_MANY_LEVELS: (
+        TABLE,
+        lambda data: f"{_are(data)} a category of more than {data['most']} levels, which are rare for the most part.",
+    ),
+    FindingKind.COLUMN_CONSTANT: (TABLE, lambda data: f"{_are(data)} always the same."),
+    FindingKind.COLUMN_REPEATED: (TABLE, _repeated),
+    FindingKind.LEVELS_JOINED: (TABLE, _joined),
+    FindingKind.DATES_TAKEN_APART: (TABLE, _dates),
     FindingKind.ROWS_LEFT_OUT: (TABLE, "{count} of {n_rows} rows with missing values were left out."),
     FindingKind.FILLED_WITH_MEAN: (TABLE, "{count} missing values of {column!r} were replaced by its mean."),
+    FindingKind.FILLED_WITH_MEDIAN: (
+        TABLE,
+        _their("{count:,} missing values were replaced by the median of the column:"),
+    ),
+    FindingKind.MISSING_MARKED: (TABLE, _their("Where much is missing, new columns say which rows these are:")),
     FindingKind.FILLED_WITH_LEVEL: (TABLE, "{count} missing values of {column!r} became a level of their own."),
     FindingKind.ROWS_DRAWN: (TABLE, "{used} of {n_rows} rows were used, drawn with seed {seed}."),
     FindingKind.INFERENCE_SPARSE: (
-        TABLE,
+        TIME,
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
     ),
-    FindingKind.NO_INTERVALS: (TABLE, "Scores have no intervals: inference is sparse."),
+    FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse."),
     FindingKind.INTERVALS_LEFT_OUT: (
-        TABLE,
+        TIME,
         "Scores have no intervals: with {n_rows} rows and {n_columns} columns they may take more than half a minute.",
     ),
     FindingKind.INTERVALS_UNSURE: (
@@ -198,14 +316,14 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "be sure draw them, hyper=NUTS().",
     ),
     FindingKind.SHAPE_LEFT_OUT: (
-        TABLE,
+        TIME,
         "Curves and pairs were left out: with {n_rows} rows and {n_columns} columns that are used they may take more "
         "than a quarter of a minute.",
     ),
-    FindingKind.VAR_LEFT_OUT: (TABLE, "VAR was left out: there are more than {most} columns."),
-    FindingKind.PATH_SHORTENED: (TABLE, "Submodels were searched up to size {largest} of {n_columns:,}."),
+    FindingKind.VAR_LEFT_OUT: (TIME, "VAR was left out: there are more than {most} columns."),
+    FindingKind.PATH_SHORTENED: (TIME, "Submodels were searched up to size {largest} of {n_columns:,}."),
     FindingKind.NOT_SEARCHED: (
-        TABLE,
+        TIME,
         "No submodels were searched: this order tries every column, and there are {n_columns}, more than {most}.",
     ),
     FindingKind.ARD_DISAGREES: ("ARD disagrees", _ard_disagrees),

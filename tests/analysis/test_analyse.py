@@ -211,7 +211,7 @@ def test_local_relevances_average_to_the_ranking(answer):
 
 
 NOTES = (
-    Finding(FindingKind.COLUMN_EMPTY, {"column": "this"}),
+    Finding(FindingKind.COLUMN_EMPTY, {"columns": ("this",)}),
     Finding(FindingKind.ROWS_DRAWN, {"used": 40, "n_rows": 60, "seed": 3}),
 )
 
@@ -231,7 +231,7 @@ def test_columns_that_go_together_are_named(frame):
 
 
 def test_indicators_of_a_category_do_not_count_as_twins(frame):
-    two = frame.assign(other=np.where(frame["sex"] == "f", "a", "b"))
+    two = frame.assign(other=np.where((frame["sex"] == "f") ^ (np.arange(60) == 7), "a", "b"))
     every = {"select": False, "hyper": gs.MAP()}
     assert "Columns that go together" in titles(gs.analyse(two, "y", **every))
     assert "Columns that go together" not in titles(gs.analyse(frame, "y", **every))
@@ -270,6 +270,6 @@ def test_trouble_of_inference_and_steps_is_told(answer):
 
 def test_constant_columns_and_few_rows(frame):
     with pytest.warns(gs.GPSiftWarning, match="Constant column"):
-        answer = gs.analyse(frame[:18].assign(always=1.0), "y", select=False)
+        answer = gs.analyse(prepare(frame[:18].assign(always=1.0), "y"), select=False)
     assert "Constant columns" in titles(answer)
     assert "Few rows for the number of columns" in titles(answer)

@@ -193,7 +193,7 @@ def test_explain_a_row_of_classes(folder):
     [
         (("rank", "measurements.csv", "-t", "yeild"), "There is no column 'yeild'"),
         (("rank", "nowhere.csv", "-t", "y"), "There is no file"),
-        (("rank", "holes.csv", "-t", "yield"), "1 of 60 rows have missing values, in temperature (1)"),
+        (("rank", "holes.csv", "-t", "yield", "--strict"), "1 of 60 rows have missing values, in temperature (1)"),
         (("rank", "measurements.csv", "-t", "yield", "--likelihood", "cauchy"), "`likelihood` must be one of"),
         (("explain", "measurements.csv", "-t", "yield", "--row", "61"), "There is no row 61; the table has 60"),
         (("explain", "measurements.csv", "-t", "yield", "--where", "noise > 100"), "No row satisfies"),

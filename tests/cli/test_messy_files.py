@@ -183,7 +183,6 @@ REFUSED = {
     "a header alone": (saved("slope,idle,out\n"), ".csv", "has a header but no rows"),
     "one row": (saved(table(1)), ".csv", "nothing to explain"),
     "two rows that are alike": (saved(table(2).assign(out=1.0)), ".csv", "nothing to explain"),
-    "cut off in a line": (saved(text().rpartition(",")[0]), ".csv", "has 3 fields but the header has 4"),
     "cut off in quotes": (saved('"slope,out\n1,2\n3,4\n'), ".csv", "no rows"),
     "cut off in UTF-16": (cut(saved(text(), "utf-16"), 1001), ".csv", "damaged or cut off"),
     "Parquet that was cut off": (cut(parquet, 200), ".parquet", "could not be read as Parquet"),
@@ -195,18 +194,7 @@ REFUSED = {
     "an empty target": (changed(out=np.nan), ".csv", "target 'out' holds nothing"),
     "a date as target": (changed(out=dates("%Y-%m-%d")), ".csv", "target 'out' holds dates"),
     "a name for each row as target": (changed(out=[f"P-{i}" for i in range(N)]), ".csv", "40 different values"),
-    "numbers and texts in the target": (changed(out=["?!", *range(N - 1)]), ".csv", "such as '?!'"),
-    "numbers and texts in a column": (
-        changed(slope=["n/d", *range(N - 1)]),
-        ".csv",
-        "in 1 of 40 rows texts such as 'n/d'",
-    ),
-    "dates": (changed(day=dates("%Y-%m-%d")), ".csv", "holds dates"),
-    "dates of another country": (changed(day=dates("%d.%m.%Y")), ".csv", "--drop 'day'"),
-    "missing values": (changed(idle=table()["idle"].where(table()["idle"] > 1)), ".csv", "missing values, in idle ("),
-    "two columns of one name": (renamed(idle="slope"), ".csv", "several columns called 'slope'"),
     "nothing but the target": (saved(table()[["out"]]), ".csv", "No column is left"),
-    "infinite numbers": (changed(idle=np.inf), ".csv", "idle"),
 }
 
 
@@ -224,6 +212,85 @@ def test_a_messy_file_is_refused_in_one_clear_line(name, tmp_path):
     assert not isinstance(result.exception, ValueError | OSError | TypeError)
 
 
+# What is coped with unless one is strict: what is written, and what is said then.
+STRICT = {
+    "numbers and texts in the target": (changed(out=["?!", *range(N - 1)]), "such as '?!'"),
+    "cut off in a line": (saved(text().rpartition(",")[0]), "has 3 fields but the header has 4"),
+    "numbers and texts in a column": (
+        changed(slope=["n/d", *range(N - 1)]),
+        "in 1 of 40 rows texts such as 'n/d'",
+    ),
+    "dates": (changed(day=dates("%Y-%m-%d")), "holds dates"),
+    "dates of another country": (changed(day=dates("%d.%m.%Y")), "--drop 'day'"),
+    "missing values": (changed(idle=table()["idle"].where(table()["idle"] > 1)), "missing values, in idle ("),
+    "two columns of one name": (renamed(idle="slope"), "several columns called 'slope'"),
+    "infinite numbers": (changed(idle=[np.inf, *range(N - 1)]), "idle"),
+    "too many levels": (changed(kind=[f"k{i % 35}" for i in range(N)]), "has 35 levels, more than 30"),
+    "an identifier": (changed(who=[f"P-{i}" for i in range(N)]), "'who' was left out"),
+    "a constant column": (changed(always=3), "'always' was left out"),
+    "a title": (saved("Trees of 2024\n" + text()), "has 4 fields but the header has 1"),
+    "totals": (saved(text() + "1,2,Total,3\n"), "at the end, 'Total'"),
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_what_is_coped_with_is_refused_by_strict(name, tmp_path):
+    write, message = STRICT[name]
+    path = tmp_path / "table.csv"
+    write(path)
+    question = ["rank", str(path), "--target", "out", "--dry-run"]
+    coped = runner.invoke(app, [*question, "--json"])
+    assert coped.exit_code == 0, coped.output
+    assert json.loads(coped.stdout)["preparation"]
+    refused = runner.invoke(app, [*question, "--strict"])
+    assert refused.exit_code == 1, refused.output
+    assert refused.stdout == ""
+    assert refused.stderr.startswith("gpsift: ")
+    assert refused.stderr.count("\n") == 1, refused.stderr
+    assert message in refused.stderr
+
+
+def test_strict_takes_a_table_that_needs_nothing(tmp_path):
+    path = tmp_path / "table.csv"
+    saved(text())(path)
+    question = ["select", str(path), "--target", "out", "--dry-run"]
+    result = runner.invoke(app, [*question, "--strict"])
+    assert result.exit_code == 0, result.output
+    assert "Nothing needs to be done with the table." in result.stdout
+    assert runner.invoke(app, question).stdout == result.stdout
+
+
+def test_strict_refuses_to_draw_rows_unless_their_number_is_said(tmp_path):
+    path = tmp_path / "table.csv"
+    saved(table(1200))(path)
+    question = ["select", str(path), "--target", "out", "--dry-run", "--strict"]
+    refused = runner.invoke(app, question)
+    assert refused.exit_code == 1
+    assert "has 1,200 rows, of which 1,000 would be drawn" in refused.stderr
+    assert "--rows 1000" in refused.stderr
+    taken = runner.invoke(app, [*question, "--rows", "1000"])
+    assert "1000 of 1200 rows were used" in taken.stdout
+
+
+def test_an_answer_says_what_was_done_in_all_forms(tmp_path):
+    path, page = tmp_path / "table.csv", tmp_path / "page.html"
+    changed(day=dates("%d.%m.%Y"), slope=table()["slope"].map("{:.3f} kg".format))(path)
+    question = ["rank", str(path), "--target", "out", "--no-intervals", "--html", str(page)]
+    result = runner.invoke(app, [*question, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert {column["feature"] for column in found["rankings"]["KL"]["columns"][:2]} == {"slope", "kind"}
+    assert {column["feature"] for column in found["rankings"]["KL"]["columns"]} == {"slope", "idle", "kind", "day"}
+    assert [step["kind"] for step in found["preparation"]] == ["numbers-read", "dates-read", "dates-taken-apart"]
+    assert found["preparation"][0]["columns"] == ["slope"]
+    words = page.read_text(encoding="utf-8")
+    assert "What was done with the table" in words
+    shown = " ".join(runner.invoke(app, question).stdout.split())
+    for step in found["preparation"]:
+        assert step["detail"] in shown
+    assert "Read as dates, the day first: day." in words
+
+
 def test_a_file_without_permission_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "table.csv"
     path.write_text(text())
@@ -238,4 +305,4 @@ def test_a_file_without_permission_is_refused(tmp_path, monkeypatch):
 
 
 def test_there_are_enough_of_them():
-    assert len(RIGHT) + len(REFUSED) >= 25
+    assert len(RIGHT) + len(REFUSED) + len(STRICT) >= 25

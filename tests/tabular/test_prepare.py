@@ -61,7 +61,7 @@ def test_what_says_nothing_is_left_out_with_a_note(frame):
     frame["empty"] = np.nan
     table = prepare(frame, "y")
     assert not {"id", "name", "empty"} & set(table.X)
-    assert [note.data["column"] for note in table.notes] == ["id", "name", "empty"]
+    assert [note.data["columns"][0] for note in table.notes] == ["id", "name", "empty"]
 
 
 def test_ordinary_numbers_are_no_row_numbers(frame):

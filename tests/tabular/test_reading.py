@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gpsift.tabular import read_file
-from gpsift.tabular.files import find_delimiter
+from gpsift.tabular.text import find_delimiter
 
 TABLE = pd.DataFrame({"size": [1.5, -2.25, 1000.5], "colour": ["red", "blue, light", "red"], "n": [1.0, 2.0, 3.0]})
 

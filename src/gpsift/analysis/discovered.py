@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpsift.analysis.choices import Reading
-from gpsift.analysis.run import MOST_ROWS_OF_A_SEARCH, at_most, likelihood_for, source_of
+from gpsift.analysis.run import MOST_ROWS_OF_A_SEARCH, likelihood_for, source_of
 from gpsift.discovery.conditionals import quick_hyper
 from gpsift.discovery.discover import discover
 from gpsift.discovery.division import InOrder
@@ -54,7 +54,7 @@ def discover_columns(
     with waiting_bar("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
-    table = at_most(reading.most_rows or MOST_ROWS_OF_A_SEARCH, table, seed, notes)
+    table = reading.limited(table, MOST_ROWS_OF_A_SEARCH, seed, notes)
     model = GP(likelihood=likelihood or likelihood_for(table), hyper=quick_hyper(*table.X.shape))
     folder = work.folder()
     found = discover(
@@ -64,7 +64,7 @@ def discover_columns(
         rate=rate,
         folds=folds,
         repeats=repeats,
-        features=Features.with_indicators(table.groups),
+        features=Features(table.groups, table.categories),
         seed=seed,
         work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
     )

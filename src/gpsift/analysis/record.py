@@ -14,7 +14,7 @@ from gpsift.analysis.switched import Step, switched_on
 from gpsift.findings import Finding, told
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.results import Attribution, Effects, Interactions, Path, Ranking, Stability, VarianceShares
-from gpsift.tabular.prepare import Task
+from gpsift.tabular.encode import Task
 
 MOST_NAMED = 5
 # Of "among the first k", where no size is suggested.
@@ -51,7 +51,9 @@ class Analysis:
     classes : tuple of str
         Their labels, in the order of the codes; empty for numbers.
     groups : mapping of str to sequence of str
-        The indicators of each category, by the name of the user's column.
+        The indicators of each category and the parts of each date, by the name of the user's column.
+    dates : tuple of str
+        Those of the groups that are dates.
     model : FittedGP or DrawnGP
     rankings : mapping of str to Ranking
         By name of the measure, "KL", "VAR" and "ARD" as far as the model has them; the first decides. Their units are
@@ -81,6 +83,7 @@ class Analysis:
     rankings: Mapping[str, Ranking]
     classes: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
     path: Path | None = None
     unsearched: Finding | None = None
     stability: Stability | None = None
@@ -118,6 +121,11 @@ class Analysis:
     def leading(self) -> Ranking:
         """The ranking that decides."""
         return next(iter(self.rankings.values()))
+
+    @property
+    def categories(self) -> list[str]:
+        """The groups that are the indicators of one category each."""
+        return [name for name in self.groups if name not in self.dates]
 
     @property
     def selected(self) -> tuple[str, ...] | None:

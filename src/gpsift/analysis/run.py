@@ -9,8 +9,6 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any
 
-import numpy as np
-
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
@@ -65,7 +63,8 @@ def analyse(
     Parameters
     ----------
     data : data frame, path or Prepared
-        The table, or a file of it (CSV, Parquet, Excel), or what `prepare` made of one.
+        The table, or a file of it in any of the usual forms, or what `prepare` made of one. What a careful analyst
+        would do with it before a first fit is done, and told among the cautions; ``Reading(strict=True)`` refuses.
     target : str or int, optional
         The column to explain; a `Prepared` table has it.
     measure : Measure, Order or str, optional
@@ -108,7 +107,7 @@ def analyse(
     hyper = (hyper or Sift(seed=seed)).with_groups(table.groups)
     model = GP(likelihood=likelihood or likelihood_for(table), hyper=hyper)
     ranks_only = not (selection or samples)
-    table, model = _within_reach(table, model, reading.most_rows, seed=seed, ranks_only=ranks_only, notes=notes)
+    table, model = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
     has_own_bar = model.hyper.samples
     with fit_bar(False if has_own_bar else work.progress):
         fitted = model.fit(table.X, table.y)
@@ -129,6 +128,7 @@ def analyse(
         y=table.y,
         classes=table.classes,
         groups=table.groups,
+        dates=table.dates,
         model=fitted,
         rankings=rankings,
         path=path,
@@ -154,30 +154,21 @@ def likelihood_for(table: Prepared) -> str:
     return LIKELIHOOD_OF_TASK[table.task]
 
 
-def _within_reach(
-    table: Prepared, model: GP, most_rows: int | None, *, seed: int, ranks_only: bool, notes: list[Finding]
+def within_reach(
+    table: Prepared, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[Prepared, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
     may_be_sparse = ranks_only and model.likelihood == "gaussian" and not model.hyper.samples
     if not ranks_only:
-        limit = most_rows or MOST_ROWS_OF_A_SEARCH
+        limit = MOST_ROWS_OF_A_SEARCH
     else:
-        limit = most_rows or (MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK)
-    table = at_most(limit, table, seed, notes)
+        limit = MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK
+    table = reading.limited(table, limit, seed, notes)
     used = len(table.y)
     if may_be_sparse and used > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
         notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used, "n_inducing": Sparse().m}))
     return table, model
-
-
-def at_most(limit: int, table: Prepared, seed: int, notes: list[Finding]) -> Prepared:
-    """A table of at most `limit` rows, drawn at random; that it was is noted."""
-    n = len(table.y)
-    if n <= limit:
-        return table
-    notes.append(Finding(FindingKind.ROWS_DRAWN, {"used": limit, "n_rows": n, "seed": seed}))
-    return table.take(np.sort(np.random.default_rng(seed).choice(n, limit, replace=False)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +186,7 @@ class _Fits:
     @property
     def features(self) -> Features:
         """The user's columns; categories are coded by several."""
-        return Features.with_indicators(self.table.groups)
+        return Features(self.table.groups, self.table.categories)
 
     @property
     def many_at_once(self) -> Finding | None:

@@ -57,7 +57,7 @@ def takes_long(model: FittedGP | DrawnGP) -> bool:
 
 def unit_options(analysis: Analysis) -> dict[str, Any]:
     """What the verbs are told of the user's columns: categories are coded by several."""
-    return {"groups": dict(analysis.groups), "categorical": list(analysis.groups)}
+    return {"groups": dict(analysis.groups), "categorical": analysis.categories}
 
 
 def _found(analysis: Analysis) -> Iterator[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from gpsift.analysis import Reading
 from gpsift.analysis.discovered import discover_columns
 from gpsift.cli import options as o
 from gpsift.cli.answering import check_writable, remarks, typed
+from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.machine import discovered_as_json
 from gpsift.cli.shown import show_discovered
@@ -47,7 +48,10 @@ def discover(
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    missing: o.MissingOption = o.MissingChoice.AUTO,
+    strict: o.Strict = False,
+    dry_run: o.DryRun = False,
+    table: o.PartOfFile = None,
     likelihood: o.Likelihood = None,
     rows: o.Rows = None,
     html: o.Html = None,
@@ -64,6 +68,10 @@ def discover(
     """
     check_writable("--html", html)
     check_writable("--plot", plot)
+    reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
+    if dry_run:
+        show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json)
+        return
     discovered(
         file,
         target,
@@ -71,7 +79,7 @@ def discover(
         folds=InOrder(folds) if in_order else folds,
         repeats=repeats,
         likelihood=likelihood,
-        reading=Reading(drop, categorical, task.value, missing.value, rows),
+        reading=reading,
         seed=seed,
         work=Work(jobs, checkpoint, o.shown(quiet)),
         any_dependence=any_dependence,

@@ -28,7 +28,10 @@ def effects(
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    missing: o.MissingOption = o.MissingChoice.AUTO,
+    strict: o.Strict = False,
+    dry_run: o.DryRun = False,
+    table: o.PartOfFile = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -46,11 +49,11 @@ def effects(
     """
     Question(_asked, _shown, _drawn).answer(
         context,
-        Given(file, target, model, html, plot, save, json, quiet),
+        Given(file, target, model, html, plot, save, dry_run, json, quiet),
         seed=seed,
         likelihood=likelihood,
         hyper=hyper.made(seed, quiet=quiet),
-        reading=Reading(drop, categorical, task.value, missing.value, rows),
+        reading=Reading(drop, categorical, task.value, missing.value, rows, strict, table),
     )
 
 

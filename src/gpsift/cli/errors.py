@@ -60,4 +60,6 @@ def clear_errors(when_interrupted: str = "No half-written file is left.") -> Ite
 
 def _as_option(choice: Choice) -> str:
     """As it is typed; the name of a column in quotes."""
+    if choice.option == "most_rows":
+        return f"--rows {choice.value}"
     return f"--{choice.option} {repr(choice.value) if choice.option in ('drop', 'categorical') else choice.value}"

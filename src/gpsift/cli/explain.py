@@ -12,11 +12,12 @@ from gpsift.analysis import Reading
 from gpsift.analysis.explained import explain as explain_rows
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, remarks
+from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.local_shown import show_local
 from gpsift.cli.machine import local_as_json
 from gpsift.cli.terminal import Output
-from gpsift.tabular import Prepared, matching_rows, prepare, read_file
+from gpsift.tabular import Prepared, matching_rows
 from gpsift.work import Work
 
 
@@ -28,7 +29,10 @@ def explain(
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    missing: o.MissingOption = o.MissingChoice.AUTO,
+    strict: o.Strict = False,
+    dry_run: o.DryRun = False,
+    table: o.PartOfFile = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -42,33 +46,37 @@ def explain(
     """
     if (row is None) == (where is None):
         raise typer.BadParameter('say which rows: either --row 17 or --where "age > 60"')
+    reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
+    if dry_run:
+        show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
+        return
     with clear_errors(), remarks(quiet):
-        frame = read_file(file)
-        table = prepare(frame, target, drop=drop, categorical=categorical, task=task.value, missing=missing.value)
-        places = _places(table, frame, row, where)
+        read = reading.found(file, target)
+        prepared = reading.planned(read, target).prepared
+        places = _places(prepared, read.frame, row, where)
         analysis = analysed(
-            table,
+            prepared,
             None,
             select=False,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            reading=Reading(most_rows=rows),
+            reading=Reading(most_rows=rows, strict=strict),
             seed=seed,
             work=Work(progress=o.shown(quiet)),
         )
-        local = explain_rows(analysis, table.X.iloc[places], table.y[places])
+        local = explain_rows(analysis, prepared.X.iloc[places], prepared.y[places])
         what = f"row {row}" if row is not None else f"{len(places)} rows where {where}"
         if json:
             typer.echo(local_as_json(analysis, local, what))
         else:
-            show_local(analysis, local, what, table.rows.iloc[places], Output())
+            show_local(analysis, local, what, prepared.rows.iloc[places], Output())
 
 
 def _places(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
     """Positions in the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
     n_read = len(frame)
     if where is not None:
-        places = np.flatnonzero(matching_rows(frame.loc[table.rows.index], where))
+        places = np.flatnonzero(matching_rows(frame.loc[table.rows.index].assign(**table.rows), where))
         if places.size == 0:
             raise ValueError(f"No row satisfies {where!r}.")
         return places
@@ -77,5 +85,5 @@ def _places(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | 
         raise ValueError(f"There is no row {row}; the table has {n_read}.")
     places = np.flatnonzero(table.rows.index == row)
     if places.size == 0:
-        raise ValueError(f"Row {row} has missing values and was left out; see --missing.")
+        raise ValueError(f"Row {row} has missing values and was left out; see --missing and --dry-run.")
     return places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.explained import Explanation
+from gpsift.analysis.planned import PlannedAnalysis
 from gpsift.analysis.record import Shape
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.shape_machine import apart_record, shape_record
-from gpsift.findings import Finding, told
+from gpsift.findings import TABLE, Finding, told
 from gpsift.relevance.rank import versions
 from gpsift.results import Path, Power, Ranking
 
@@ -45,6 +47,7 @@ def as_json(analysis: Analysis) -> str:
         record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
     if analysis.shape is not None:
         record |= shape_record(analysis.shape)
+    record["preparation"] = _preparation(analysis.cautions)
     record["odd_columns"] = [_finding(finding) for finding in analysis.odd_columns]
     record["cautions"] = [_finding(finding) for finding in analysis.cautions]
     return _dumped(record)
@@ -102,7 +105,19 @@ def discovered_as_json(answer: Discovered) -> str:
         "discoveries": list(found.discoveries),
         "columns": found.to_frame().replace({-np.inf: None}).to_dict(orient="records"),
         "copies": [list(names) for names in found.copies],
+        "preparation": _preparation(answer.cautions),
         "cautions": [_finding(finding) for finding in answer.cautions],
+    }
+    return _dumped(record)
+
+
+def plan_as_json(plan: PlannedAnalysis) -> str:
+    """What would be done with a table."""
+    record = {
+        **_head(plan),
+        "columns": [{"column": name, "taken_as": kind} for name, kind in plan.kinds.items()],
+        "preparation": _preparation(plan.cautions),
+        "cautions": [_finding(finding) for finding in plan.cautions],
     }
     return _dumped(record)
 
@@ -142,7 +157,21 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
 
 
-def _head(answer: Analysis | Discovered) -> dict[str, Any]:
+def _preparation(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Every step that was done with the table, in their order."""
+    return [
+        {
+            "kind": finding.kind,
+            "columns": list(finding.data.get("columns", ())),
+            "count": finding.data.get("count"),
+            "detail": finding.detail,
+        }
+        for finding in findings
+        if finding.title == TABLE
+    ]
+
+
+def _head(answer: Analysis | Discovered | PlannedAnalysis) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "source": answer.source,

@@ -28,6 +28,7 @@ class TaskChoice(StrEnum):
 class MissingChoice(StrEnum):
     """What to do with missing values."""
 
+    AUTO = "auto"
     REFUSE = "refuse"
     DROP = "drop"
     MEAN = "mean"
@@ -57,7 +58,10 @@ class HyperChoice(StrEnum):
         return MAP(seed=seed) if self is HyperChoice.MAP else ML2(seed=seed)
 
 
-_FILE = typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .xlsx, or - for standard input.")
+_FILE = typer.Argument(
+    metavar="FILE",
+    help="A table: CSV and other text, JSON, Excel, Parquet, Feather, SQLite, packed or not, or - for standard input.",
+)
 _TARGET = typer.Option("--target", "-t", help="The column to explain, by name or position from 0.")
 File = Annotated[str, _FILE]
 OptionalFile = Annotated[str | None, _FILE]
@@ -74,7 +78,18 @@ TaskOption = Annotated[
 ]
 MissingOption = Annotated[
     MissingChoice,
-    typer.Option(help="What to do with missing values: refuse and list them, drop the rows, or fill in means."),
+    typer.Option(
+        help="What to do with missing values: auto leaves out few rows and fills in medians elsewhere; refuse and list "
+        "them; drop the rows; or fill in means."
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a table that something would have to be done with, and say what.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done with the table, and fit nothing.")]
+PartOfFile = Annotated[
+    str | None,
+    typer.Option("--table", help="Of a file with several, the table or sheet; by default that of the target."),
 ]
 MeasureOption = Annotated[
     MeasureName,

@@ -9,6 +9,7 @@ from gpsift.analysis.intervals import with_intervals
 from gpsift.analysis.shape import with_shape
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
+from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
@@ -26,7 +27,10 @@ def rank(
     drop: o.Drop = [],  # noqa: B006  # typer reads it and makes a new one
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    missing: o.MissingOption = o.MissingChoice.AUTO,
+    strict: o.Strict = False,
+    dry_run: o.DryRun = False,
+    table: o.PartOfFile = None,
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
     intervals: o.Intervals = None,
@@ -56,6 +60,10 @@ def rank(
         return
     if file is None or target is None:
         raise typer.BadParameter("a table and its --target are needed, or a saved --model")
+    reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
+    if dry_run:
+        show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
+        return
     with clear_errors(), remarks(quiet):
         analysis = analysed(
             file,
@@ -64,7 +72,7 @@ def rank(
             measure=scoring,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            reading=Reading(drop, categorical, task.value, missing.value, rows),
+            reading=reading,
             seed=seed,
             work=Work(progress=o.shown(quiet)),
         )

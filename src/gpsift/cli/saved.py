@@ -17,7 +17,7 @@ from gpsift.relevance import Measure
 from gpsift.selection.orders import unit_ranking
 from gpsift.selection.units import Features
 from gpsift.storage import load
-from gpsift.tabular import read_file
+from gpsift.tabular import read_table
 
 
 def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, **options: Any) -> None:
@@ -26,7 +26,7 @@ def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, *
     Options are those of `rank`.
     """
     loaded = load_model(model)
-    X = None if file is None else inputs_of(read_file(file), loaded.inputs.names)
+    X = None if file is None else inputs_of(read_table(file).frame, loaded.inputs.names)
     groups = categories_of(loaded)
     units = Features.with_indicators(groups).units(loaded.inputs.names)
     ranking = unit_ranking(loaded, units, measure, X, **options)

@@ -13,6 +13,7 @@ from gpsift.analysis.shape import with_shape
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.discover import discovered
+from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_ranking
 from gpsift.relevance.named import MeasureName
@@ -37,7 +38,10 @@ def select(
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    missing: o.MissingOption = o.MissingChoice.AUTO,
+    strict: o.Strict = False,
+    dry_run: o.DryRun = False,
+    table: o.PartOfFile = None,
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
     rule: Annotated[
@@ -80,7 +84,10 @@ def select(
     scoring = o.chosen_measure(measure, conditional)
     check_writable("--html", html)
     check_writable("--save", save)
-    reading = Reading(drop, categorical, task.value, missing.value, rows)
+    reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
+    if dry_run:
+        show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json)
+        return
     if rate is not None:
         refuse_typed(context, FOR_SUBMODELS, "it", "--rate")
         discovered(

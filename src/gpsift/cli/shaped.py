@@ -16,6 +16,7 @@ from gpsift.analysis.shape import unit_options, with_shape
 from gpsift.atomic import written_whole
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
+from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import saved_shape_as_json, shape_as_json
 from gpsift.cli.saved import categories_of, inputs_of, load_model
@@ -41,6 +42,7 @@ class Given:
     html: Path | None
     plot: Path | None
     save: Path | None
+    dry_run: bool
     json: bool
     quiet: bool
 
@@ -73,6 +75,12 @@ class Question:
                 self._of_table(given, seed=seed, **options)
 
     def _of_table(self, given: Given, **options: Any) -> None:
+        assert given.file is not None
+        assert given.target is not None
+        if given.dry_run:
+            plan = {name: options[name] for name in ("likelihood", "seed")}
+            show_plan(given.file, given.target, options["reading"], json=given.json, ranks_only=True, **plan)
+            return
         work = Work(progress=o.shown(given.quiet))
         analysis = analysed(given.file, given.target, select=False, work=work, **options)
         with share_bar("curves and pairs", work.progress):

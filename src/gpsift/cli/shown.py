@@ -11,6 +11,7 @@ from rich.table import Table
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
+from gpsift.analysis.planned import PlannedAnalysis
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import new_table, print_first_that_fits, shortened
@@ -55,7 +56,7 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
         console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
         _show_stability(analysis.stability, console)
-    _say_cautions(analysis, console)
+    say_cautions(analysis, console)
 
 
 def show_stability(analysis: Analysis, console: Console) -> None:
@@ -63,13 +64,13 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     show_model(analysis, console)
     assert analysis.stability is not None
     _show_stability(analysis.stability, console)
-    _say_cautions(analysis, console)
+    say_cautions(analysis, console)
 
 
 def show_discovered(answer: Discovered, console: Console) -> None:
     """Which columns matter at a rate, and how sure that is of each."""
     found = answer.found
-    _say_table(answer, console)
+    say_table(answer, console)
     console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
     tables = []
     for with_z in (True, False):
@@ -90,7 +91,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
         console.print(
             "[dim]How many rows would show more: gpsift power, on a model that gpsift rank --save has kept.[/dim]"
         )
-    _say_cautions(answer, console)
+    say_cautions(answer, console)
 
 
 def show_power(power: Power, source: str, console: Console) -> None:
@@ -123,7 +124,8 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:.0f}"
 
 
-def _say_table(answer: Analysis | Discovered, console: Console) -> None:
+def say_table(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+    """Where the rows came from, how many they are, and what is explained."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
         f"{escape(answer.source)}: {answer.n_rows} rows, {answer.n_columns:,} {columns} to explain "
@@ -134,7 +136,7 @@ def _say_table(answer: Analysis | Discovered, console: Console) -> None:
 def show_model(analysis: Analysis, console: Console) -> None:
     """Which table it was, and how well the model predicts."""
     quality = analysis.model.quality
-    _say_table(analysis, console)
+    say_table(analysis, console)
     explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
@@ -259,6 +261,7 @@ def _say_oddities(analysis: Analysis, console: Console) -> None:
         console.print(f"[bold]{escape(shortened(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
-def _say_cautions(answer: Analysis | Discovered, console: Console) -> None:
+def say_cautions(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+    """What a reader should know, with what to type about it."""
     for title, text in told(answer.cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")

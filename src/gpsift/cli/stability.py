@@ -9,6 +9,7 @@ import typer
 from gpsift.analysis import Reading
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, remarks
+from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.shown import show_stability
 from gpsift.relevance.named import MeasureName
@@ -22,7 +23,10 @@ def stability(
     drop: o.Drop = [],  # noqa: B006
     categorical: o.Categorical = [],  # noqa: B006
     task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.REFUSE,
+    missing: o.MissingOption = o.MissingChoice.AUTO,
+    strict: o.Strict = False,
+    dry_run: o.DryRun = False,
+    table: o.PartOfFile = None,
     measure: o.MeasureOption = MeasureName.KL,
     conditional: o.ConditionalOption = None,
     likelihood: o.Likelihood = None,
@@ -41,6 +45,10 @@ def stability(
     """
     scoring = o.chosen_measure(measure, conditional)
     check_writable("--html", html)
+    reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
+    if dry_run:
+        show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json)
+        return
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         analysis = analysed(
             file,
@@ -50,7 +58,7 @@ def stability(
             measure=scoring,
             likelihood=likelihood,
             hyper=hyper.made(seed, quiet=quiet),
-            reading=Reading(drop, categorical, task.value, missing.value, rows),
+            reading=reading,
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )

@@ -154,7 +154,7 @@ class Sifting:
         return tuple(j for unit in units for j in self.units[1][unit])
 
     def without_features(self) -> Place:
-        """All that enters is compared with this: of many rows, a level that need not be there costs more than a toll."""
+        """What all that enters is compared with: a level that need not be there costs more than a toll on many rows."""
         return self.searched(self.entry(Place((), {}, -np.inf)), least_gain=LEAST_GAIN_OF_NONE)
 
     def walked(self, here: Place, steps: tuple[SwitchedOn, ...] = ()) -> Path:

@@ -108,9 +108,8 @@ def predicts(analysis: Analysis) -> str:
 
 
 def _categories(analysis: Analysis) -> Markup:
-    if not analysis.groups:
-        return Markup("")
-    return Markup("{} with categories: {}").format(len(analysis.groups), listed(list(analysis.groups), 6))
+    names = analysis.categories
+    return Markup("{} with categories: {}").format(len(names), listed(names, 6)) if names else Markup("")
 
 
 def _inducing(model: Any) -> str:

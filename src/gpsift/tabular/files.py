@@ -1,141 +1,137 @@
-"""Reading a table from a file: CSV with its dialect found, Parquet, Excel, or standard input."""
+"""Reading a table from a file or standard input, whatever it is packed in and whatever form it has."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import re
 import sys
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-DELIMITERS = (",", ";", "\t", "|")
-# Lines from which the delimiter is found.
-SAMPLE_LINES = 50
-MOST_LINES = 0.8
-ENCODINGS = ("utf-8-sig", "cp1252")
-BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "#N/A"})
+from gpsift.findings import FindingKind
+from gpsift.tabular.formats import ENDINGS, TEXT, Wanted, form_of, read_feather, read_parquet, read_sheets, read_sqlite
+from gpsift.tabular.json_text import looks_like_json, read_json
+from gpsift.tabular.layout import MISSING, Cell, Record, Sheet, column_names, is_empty, laid_out, told_apart
+from gpsift.tabular.steps import Step, Table, refuse
+from gpsift.tabular.text import decoded, text_records
+from gpsift.tabular.unpack import ZIP, unpacked
+
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+STANDARD_INPUT = "standard input"
 
 
 def read_file(source: str | Path) -> pd.DataFrame:
-    """The table in a file, by its ending: ``.parquet``, ``.xlsx``, or text (``.csv``, ...); ``-`` is standard input.
+    """The table in a file, as it is: one that needs something to be done is refused. See `read_table`."""
+    return read_table(source, strict=True).frame
 
-    The delimiter of a text file is found among comma, semicolon, tab and bar, and numbers with a decimal comma are
-    understood. Names of columns must differ. The rows are counted from 1, below the header.
+
+def read_table(
+    source: str | Path, *, target: str | None = None, table: str | None = None, strict: bool = False
+) -> Table:
+    """The table in a file, and what was done to read it; ``-`` is standard input.
+
+    The content decides what a file is, not its name: text with any delimiter, blanks or columns of fixed width, JSON,
+    Parquet, Feather, Excel, SQLite, each of them packed or not. Decimal commas are understood. Rows are counted from 1.
+
+    Parameters
+    ----------
+    target : str, optional
+        Of several sheets or tables, the one with this column is read.
+    table : str, optional
+        The sheet or table to read.
+    strict : bool
+        Refuse lines around the table, lines of other widths and columns of one name, in place of coping with them.
     """
+    where, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
+    content = _content_of(source)
+    if not (content.startswith(ZIP) and ENDINGS.get(ending) == "excel"):  # a damaged workbook is one, too
+        content = unpacked(content, where)
+    form, wanted = form_of(content, ending), Wanted(table, target)
+    if form == "old excel":
+        raise ValueError(f"{where} is in the old Excel format; save it as .xlsx or .csv.")
+    if form == "excel":
+        return _of_workbook(read_sheets(content, where), where, wanted, strict=strict)
+    if form == "sqlite":
+        frame, steps = read_sqlite(content, where, wanted)
+        return _named(frame, where, steps, strict=strict)
+    if form != TEXT:
+        read = read_parquet if form == "parquet" else read_feather
+        return _named(read(content, where), where, strict=strict)
+    text = decoded(content, where)
+    return _of_text(text, where, strict=strict)
+
+
+def _content_of(source: str | Path) -> bytes:
     if str(source) == "-":
-        return _parse_text(_decoded(sys.stdin.buffer.read(), "standard input"), "standard input")
+        return sys.stdin.buffer.read()
     path = Path(source)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
     try:
-        return _read_path(path)
+        return path.read_bytes()
     except PermissionError:
         raise PermissionError(f"{path} may not be read: permission denied.") from None
 
 
-def _read_path(path: Path) -> pd.DataFrame:
-    ending = path.suffix.lower()
-    if ending in (".parquet", ".pq"):
-        return _checked(_read_with("pyarrow", "Parquet", pd.read_parquet, path), str(path))
-    if ending in (".xlsx", ".xlsm"):
-        return _checked(_read_excel(path), str(path))
-    if ending == ".xls":
-        raise ValueError(f"{path} is in the old Excel format; save it as .xlsx or .csv.")
-    return _parse_text(_decoded(path.read_bytes(), str(path)), str(path))
-
-
-def _read_with(library: str, kind: str, read: Callable[..., Any], path: Path, **options: Any) -> pd.DataFrame:
-    try:
-        return read(path, **options)
-    except ImportError as error:
-        raise ImportError(
-            f"{kind} files are read with {library}: pip install {library}, or save the table as CSV. ({error})"
-        ) from None
-    # pyarrow's own errors, whose classes are not importable without it, and whatever meets a damaged archive first
-    except Exception as error:
-        raise ValueError(f"{path} could not be read as {kind}: {error}") from error
-
-
-def _read_excel(path: Path) -> pd.DataFrame:
-    sheet = _read_with("openpyxl", "Excel", pd.read_excel, path, header=None)
-    if sheet.empty:
-        raise ValueError(f"{path} has an empty first sheet.")
-    # The header is read as a row of its own: pandas would rename columns that have the same name.
-    frame = sheet.iloc[1:].reset_index(drop=True).infer_objects()
-    frame.columns = _names([("" if pd.isna(cell) else str(cell)) for cell in sheet.iloc[0]])
-    return frame
-
-
-def _decoded(content: bytes, where: str) -> str:
-    if content[:2] in BYTE_ORDER_MARKS:
-        try:
-            return content.decode(BYTE_ORDER_MARKS[content[:2]])
-        except UnicodeDecodeError:
-            raise ValueError(f"{where} begins like UTF-16 text, but is damaged or cut off.") from None
-    if b"\x00" in content[:4096]:
-        raise ValueError(
-            f"{where} is no text: it holds zero bytes. Known formats are CSV, Parquet (.parquet) and Excel (.xlsx)."
-        )
-    for encoding in ENCODINGS:
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    raise ValueError(f"{where} is neither UTF-8 nor Windows-1252 text; save it as UTF-8.")
-
-
-def _parse_text(text: str, where: str) -> pd.DataFrame:
+def _of_text(text: str, where: str, *, strict: bool) -> Table:
     if not text.strip():
         raise ValueError(f"{where} is empty.")
-    try:
-        delimiter = find_delimiter(text)
-        read = list(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter))
-    except csv.Error as error:
-        raise ValueError(f"{where} could not be read as a table in text: {error}.") from None
-    records = [record for record in read if len(record) > 1 or "".join(record).strip()]
-    header, body = [name.strip() for name in records[0]], records[1:]
-    if not body:
+    if looks_like_json(text):
+        return _named(read_json(text, where), where, strict=strict)
+    delimiter, records = text_records(text, where)
+    if strict:
+        _refuse_uneven(records, where, delimiter)
+    sheet = laid_out(records, where)
+    columns = zip(*sheet.body, strict=True)
+    frame = pd.DataFrame({j: _converted(column, delimiter) for j, column in enumerate(columns)})
+    return _of_sheet(sheet, frame, where, strict=strict)
+
+
+def _of_workbook(sheets: dict[str, list[Record]], where: str, wanted: Wanted, *, strict: bool) -> Table:
+    if not sheets:
+        raise ValueError(f"{where} has an empty first sheet.")
+    laid = {name: laid_out(records, where) for name, records in sheets.items() if _is_table(records)}
+    if not laid:
         raise ValueError(f"{where} has a header but no rows.")
+    names = {name: column_names(sheet.header) for name, sheet in laid.items()}
+    chosen = wanted.chosen(names, where, "sheets", or_first=True)
+    sheet = laid[chosen]
+    frame = pd.DataFrame(sheet.body).infer_objects()
+    return _of_sheet(sheet, frame, where, wanted.step(chosen, len(laid), "sheets"), strict=strict)
+
+
+def _is_table(records: Sequence[Record]) -> bool:
+    return sum(any(not is_empty(cell) for cell in record) for record in records) > 1
+
+
+def _of_sheet(sheet: Sheet, frame: pd.DataFrame, where: str, steps: Iterable[Step] = (), *, strict: bool) -> Table:
+    found = _named(frame.set_axis(column_names(sheet.header), axis=1), where, (*steps, *sheet.steps), strict=strict)
+    if strict:
+        refuse(sheet.steps)
+    return found
+
+
+def _refuse_uneven(records: list[Record], where: str, delimiter: str) -> None:
+    header, *body = records
     for number, record in enumerate(body, start=2):
         if len(record) != len(header):
             raise ValueError(
                 f"Record {number} of {where} has {len(record)} fields but the header has {len(header)} (the delimiter "
                 f"seems to be {delimiter!r})."
             )
-    columns = list(zip(*body, strict=True))
-    frame = pd.DataFrame({j: _converted(column, delimiter) for j, column in enumerate(columns)})
-    frame.columns = _names(header)
-    return _checked(frame, where)
 
 
-def find_delimiter(text: str) -> str:
-    """The delimiter that cuts the header and most of the first lines into as many fields, the largest such number."""
-    sample = "\n".join(text.splitlines()[:SAMPLE_LINES])
-    best, most = ",", 1
-    for delimiter in DELIMITERS:
-        widths = [len(record) for record in csv.reader(io.StringIO(sample), delimiter=delimiter) if record]
-        if widths[0] > most and widths.count(widths[0]) >= MOST_LINES * len(widths):
-            best, most = delimiter, widths[0]
-    return best
-
-
-def _converted(column: tuple[str, ...], delimiter: str) -> np.ndarray | pd.Series[Any]:
+def _converted(column: tuple[Cell, ...], delimiter: str) -> np.ndarray | pd.Series[Any]:
     """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN."""
     complete = _complete_numbers(column)
     if complete is not None:
         return complete
-    values = [None if (entry := cell.strip()) in MISSING else entry for cell in column]
+    values = [None if cell is None or (entry := cell.strip()) in MISSING else entry for cell in column]
     numbers = _numbers(values)
     if numbers is None and delimiter != ",":
         present = (value for value in values if value is not None)
@@ -146,11 +142,11 @@ def _converted(column: tuple[str, ...], delimiter: str) -> np.ndarray | pd.Serie
     return pd.Series(values, dtype=object) if numbers is None else pd.Series(numbers, dtype=float)
 
 
-def _complete_numbers(column: tuple[str, ...]) -> np.ndarray | None:
+def _complete_numbers(column: tuple[Cell, ...]) -> np.ndarray | None:
     """The quick way for most columns: nothing is missing, and `float` takes spaces around a number as we do."""
     try:
         numbers = np.array(list(map(float, column)))
-    except ValueError:
+    except (ValueError, TypeError):
         return None
     return None if "_" in "".join(column) else numbers
 
@@ -165,17 +161,16 @@ def _numbers(values: list[str | None]) -> list[float] | None:
     return None if any(value is not None and "_" in value for value in values) else numbers
 
 
-def _names(header: list[str]) -> list[str]:
-    return [name.strip() or f"column {number}" for number, name in enumerate(header, start=1)]
-
-
-def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    frame = frame.rename(columns=str)
-    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
-    if repeated:
+def _named(frame: pd.DataFrame, where: str, steps: Iterable[Step] = (), *, strict: bool) -> Table:
+    """With names that differ, and rows counted from 1."""
+    names, made = told_apart(list(map(str, frame.columns)))
+    if made and strict:
+        repeated = dict.fromkeys(name for name in map(str, frame.columns) if list(frame.columns).count(name) > 1)
         raise ValueError(
-            f"{where} has several columns called {', '.join(map(repr, repeated[:5]))}. Give each its own name."
+            f"{where} has several columns called {', '.join(map(repr, list(repeated)[:5]))}. Give each its own name."
         )
     if frame.empty:
         raise ValueError(f"{where} has no rows.")
-    return frame.set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
+    new = (Step(FindingKind.NAMES_TOLD_APART, made, len(made)),) if made else ()
+    counted = frame.set_axis(names, axis=1).set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
+    return Table(counted, (*steps, *new))

@@ -1,58 +1,25 @@
-"""From a table to inputs and target: kinds of columns, categories as indicators, missing values, the task."""
+"""From a table to inputs and target, as it is: what would need a decision is refused, with advice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
-import numpy as np
 import pandas as pd
 
 from gpsift.findings import Finding, FindingKind
+from gpsift.tabular.encode import TASKS, Prepared, Task, encoded, named_columns, refuse_mixed
 from gpsift.tabular.errors import Choice, TableError
-from gpsift.tabular.kinds import Kind, counts_rows, kind_of, not_numbers
+from gpsift.tabular.kinds import Kind, counts_rows, kind_of
 from gpsift.words import listed
 
-Task = Literal["regression", "classification", "counts"]
-TASKS: tuple[str, ...] = get_args(Task)
 Missing = Literal["refuse", "drop", "mean"]
 MISSINGS: tuple[str, ...] = get_args(Missing)
 MOST_LEVELS = 30
-MOST_CLASSES = 20
 MISSING_LEVEL = "(missing)"
 # Names of columns in a message.
 SHOWN = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A table that a model can be fitted to."""
-
-    target: str
-    task: Task
-    rows: pd.DataFrame  # those that are used, as they came
-    X: pd.DataFrame  # numbers only, categories as indicators
-    y: np.ndarray  # classes are coded 0, 1, ...
-    classes: tuple[str, ...] = ()
-    groups: dict[str, list[str]] = field(default_factory=dict)  # the indicators of each category
-    notes: tuple[Finding, ...] = ()  # what was done to the table
-
-    @property
-    def owner(self) -> dict[str, str]:
-        """The user's column that each column of `X` stands for."""
-        own = {str(name): str(name) for name in self.X}
-        return own | {column: name for name, members in self.groups.items() for column in members}
-
-    @property
-    def columns(self) -> list[str]:
-        """The user's columns, in the order of `X`."""
-        return list(dict.fromkeys(self.owner.values()))
-
-    def take(self, places: np.ndarray) -> Prepared:
-        """The same with some of the rows."""
-        return replace(self, rows=self.rows.iloc[places], X=self.X.iloc[places], y=self.y[places])
 
 
 def prepare(
@@ -85,9 +52,9 @@ def prepare(
         raise ValueError(f"`task` must be auto, {', '.join(TASKS)}, got {task!r}.")
     if missing not in MISSINGS:
         raise ValueError(f"`missing` must be one of {', '.join(MISSINGS)}, got {missing!r}.")
-    name = _target_name(frame, target)
-    _refuse_unknown(frame, "drop", drop)
-    _refuse_unknown(frame, "categorical", categorical)
+    name = target_name(frame, target)
+    refuse_unknown(frame, "drop", drop)
+    refuse_unknown(frame, "categorical", categorical)
     if name in drop:
         raise ValueError(f"The target {name!r} is among the columns to drop.")
     notes: list[Finding] = []
@@ -95,14 +62,12 @@ def prepare(
         raise ValueError(f"The target {name!r} holds nothing.")
     used = frame.drop(columns=list(drop))
     used, kinds = _useful_columns(used, name, set(categorical), notes)
-    used = _without_holes(used, name, kinds, missing, notes)
-    inputs = used.drop(columns=name)
-    X, groups = _indicators(inputs, kinds)
-    y, classes, found_task = _read_target(used[name], task)
-    return Prepared(name, found_task, used, X, y, classes, groups, tuple(notes))
+    used = without_holes(used, name, kinds, missing, notes)
+    return encoded(used, name, kinds, task, notes)
 
 
-def _target_name(frame: pd.DataFrame, target: str | int) -> str:
+def target_name(frame: pd.DataFrame, target: str | int) -> str:
+    """The name of the column that was asked for, by name or position."""
     names = list(frame.columns)
     if isinstance(target, str) and target in names:
         return target
@@ -115,7 +80,8 @@ def _target_name(frame: pd.DataFrame, target: str | int) -> str:
     return str(names[place])
 
 
-def _refuse_unknown(frame: pd.DataFrame, option: str, names: Sequence[str]) -> None:
+def refuse_unknown(frame: pd.DataFrame, option: str, names: Sequence[str]) -> None:
+    """Refuse names of columns that are not there."""
     for name in names:
         if name not in frame:
             raise ValueError(f"`{option}` names the column {name!r}; {_meant(name, list(frame.columns))}.")
@@ -126,7 +92,7 @@ def _useful_columns(
 ) -> tuple[pd.DataFrame, dict[str, Kind]]:
     """Without columns that say nothing; refuses those that nobody can use as they are."""
     kinds: dict[str, Kind] = {}
-    for name, column in _named_columns(frame):
+    for name, column in named_columns(frame):
         if name == target:
             continue
         kind = Kind.CATEGORY if name in categorical else kind_of(column)
@@ -138,13 +104,13 @@ def _useful_columns(
                 ".",
             )
         if kind is Kind.MIXED:
-            _refuse_mixed(column, "say that it is a category", Choice("categorical", name))
+            refuse_mixed(column, "say that it is a category", Choice("categorical", name))
         if kind is Kind.EMPTY:
-            notes.append(Finding(FindingKind.COLUMN_EMPTY, {"column": name}))
+            notes.append(Finding(FindingKind.COLUMN_EMPTY, {"columns": (name,)}))
         elif kind is Kind.NAME:
-            notes.append(Finding(FindingKind.COLUMN_NAMES_ROWS, {"column": name}))
+            notes.append(Finding(FindingKind.COLUMN_NAMES_ROWS, {"columns": (name,)}))
         elif kind is Kind.NUMBER and counts_rows(column):
-            notes.append(Finding(FindingKind.COLUMN_NUMBERS_ROWS, {"column": name}))
+            notes.append(Finding(FindingKind.COLUMN_NUMBERS_ROWS, {"columns": (name,)}))
         else:
             kinds[name] = kind
             if kind is Kind.CATEGORY and (levels := column.nunique()) > MOST_LEVELS:
@@ -159,20 +125,10 @@ def _useful_columns(
     return frame[[name for name in frame.columns if name in kinds or name == target]], kinds
 
 
-def _refuse_mixed(column: pd.Series[Any], otherwise: str, remedy: Choice) -> NoReturn:
-    texts = not_numbers(column.dropna().astype(str))
-    examples = " and ".join(map(repr, list(dict.fromkeys(texts))[:2]))
-    raise TableError(
-        f"The column {column.name!r} holds numbers, but in {len(texts)} of {len(column)} rows texts such as "
-        f"{examples}. Correct or empty these cells, or {otherwise}: ",
-        remedy,
-        ".",
-    )
-
-
-def _without_holes(
+def without_holes(
     frame: pd.DataFrame, target: str, kinds: dict[str, Kind], missing: Missing, notes: list[Finding]
 ) -> pd.DataFrame:
+    """A table without missing values, as the user has said what to do with them; what was done is noted."""
     holes = frame.isna().sum()
     holes = holes[holes > 0]
     if holes.empty:
@@ -201,84 +157,15 @@ def _filled(frame: pd.DataFrame, kinds: dict[str, Kind], notes: list[Finding]) -
     """Means in place of missing numbers, a level of their own in place of missing categories."""
     counts = frame[list(kinds)].isna().sum()
     filled: dict[str, pd.Series[Any]] = {}
-    for name, column in _named_columns(frame[list(counts[counts > 0].index)]):
+    for name, column in named_columns(frame[list(counts[counts > 0].index)]):
         data = {"count": int(counts[name]), "column": name}
-        if kinds[name] is Kind.NUMBER:
+        if kinds[name] in (Kind.NUMBER, Kind.DATE):
             filled[name] = column.fillna(column.mean())
             notes.append(Finding(FindingKind.FILLED_WITH_MEAN, data))
         else:
             filled[name] = column.astype(object).where(column.notna(), MISSING_LEVEL)
             notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, data))
     return frame.assign(**filled)
-
-
-def _indicators(inputs: pd.DataFrame, kinds: dict[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Numbers as they are, categories as indicators such as "colour=red": of two levels one, of more one for each."""
-    columns: dict[str, np.ndarray] = {}
-    groups: dict[str, list[str]] = {}
-    if all(kind is Kind.NUMBER for kind in kinds.values()):
-        return pd.DataFrame(inputs.to_numpy(dtype=float), inputs.index, list(kinds)), groups
-    for name, column in _named_columns(inputs):
-        if kinds[name] is Kind.NUMBER:
-            columns[name] = column.to_numpy(dtype=float)
-            continue
-        codes, levels = pd.factorize(column.astype(str), sort=True)
-        groups[name] = []
-        for code in [len(levels) - 1] if len(levels) <= 2 else range(len(levels)):
-            indicator = _free_name(f"{name}={levels[code]}", columns, inputs)
-            groups[name].append(indicator)
-            columns[indicator] = (codes == code).astype(float)
-    return pd.DataFrame(columns, index=inputs.index), groups
-
-
-def _named_columns(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[Any]]]:
-    """The columns of a frame whose names are text."""
-    return ((str(name), column) for name, column in frame.items())
-
-
-def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) -> str:
-    name = wanted
-    while name in taken or name in inputs:
-        name += "'"
-    return name
-
-
-def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:
-    kind = kind_of(column)
-    if kind is Kind.MIXED and task != "classification":
-        _refuse_mixed(column, "say that they are classes", Choice("task", "classification"))
-    if kind is Kind.DATE:
-        raise ValueError(
-            f"The target {column.name!r} holds dates. Turn it into a number, such as days since the start."
-        )
-    is_number = kind is Kind.NUMBER
-    n_values = column.nunique()
-    if n_values < 2:
-        value = _label(column.iloc[0])
-        raise ValueError(f"The target {column.name!r} is {value} in every row; there is nothing to explain.")
-    if task == "auto":
-        task = "classification" if not is_number or n_values == 2 else "regression"
-    if task == "classification":
-        if n_values > MOST_CLASSES:
-            raise TableError(
-                f"The target {column.name!r} has {n_values} different values, more than {MOST_CLASSES} classes. ",
-                *(["Is it a number? Use ", Choice("task", "regression"), "."] if is_number else ["Join rare ones."]),
-            )
-        codes, labels = pd.factorize(column, sort=True)
-        return codes.astype(float), tuple(_label(label) for label in labels), "classification"
-    if not is_number:
-        example = column.dropna().iloc[0]
-        raise ValueError(f"The target {column.name!r} holds text such as {example!r}; {task} needs numbers.")
-    y = column.to_numpy(dtype=float)
-    if task == "counts" and (np.any(y < 0) or np.any(y != np.floor(y))):
-        raise ValueError(
-            f"The target {column.name!r} has values that are no counts, such as {y[(y < 0) | (y != np.floor(y))][0]:g}."
-        )
-    return y, (), task
-
-
-def _label(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _meant(name: str, names: Sequence[Any]) -> str:
