@@ -20,7 +20,7 @@ from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import saved_shape_as_json, shape_as_json
 from gpsift.cli.saved import categories_of, inputs_of, load_model
-from gpsift.cli.shown import show_model
+from gpsift.cli.shown import say_cautions, show_model
 from gpsift.cli.terminal import Output
 from gpsift.tabular import read_file
 from gpsift.work import Work, share_bar
@@ -92,6 +92,7 @@ class Question:
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
             self.show(shape, analysis.predicted, console)
+            say_cautions(analysis, console)
 
         answered(
             analysis,
