@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 
 import gpsift as gs
-from gpsift.hyper.sifting import price_of_choosing
+from gpsift.hyper.problem import Problem
+from gpsift.hyper.sifting import Place, price_of_choosing
 from gpsift.progress import hearing
 
 TRUE = ("x1", "x2", "x3", "x4", "x5")
@@ -314,3 +315,28 @@ def test_the_quality_counts_the_hyperparameters_that_were_searched():
     gp = gs.GP(hyper=gs.Sift()).fit(X, y)
     assert gp.report.n_searched == 7  # five length-scales, signal and level
     assert gp.quality.explains
+
+
+class TestManyRows:
+    """A level that the data do not have costs half the logarithm of the rows: of 500 as much as a toll."""
+
+    @pytest.fixture
+    def sifting(self):
+        rng = np.random.default_rng(2)
+        X = rng.normal(size=(500, 6))
+        y = X[:, 0] * X[:, 1] + 0.7 * rng.normal(size=500)
+        names = tuple(f"x{j + 1}" for j in range(6))
+        kernel = (gs.SquaredExponential() + gs.Constant()).for_features(6)
+        problem = Problem.exact(kernel, X, (y - y.mean()) / y.std(), names)
+        return gs.Sift()._sifting(problem)
+
+    def test_without_features_nothing_but_noise_is_left(self, sifting):
+        noise_alone = -0.5 * 500 * (np.log(2 * np.pi) + 1.0)  # of variance 1, which standardised targets have
+        assert sifting.without_features().evidence == pytest.approx(noise_alone, abs=0.05)
+
+    def test_a_product_enters_though_another_feature_is_on_by_chance(self, sifting):
+        values = {"lengthscale[x6]": 4640.0, "signal_var": 6e-4, "constant_var": 6e-7, "noise_var": 0.999}
+        by_chance = Place((5,), values, evidence=-709.6, newest=(5,))
+        there = sifting.stepped(by_chance, with_pairs=True)
+        assert set(there.active) == {5, 0, 1}
+        assert there.evidence > by_chance.evidence + 50
