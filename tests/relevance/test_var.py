@@ -184,13 +184,13 @@ def test_var_rejects_a_singular_sample_covariance(regression):
     X = np.column_stack([X, X[:, 0]])
     gp = gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y)
     with pytest.raises(ValueError, match="singular"):
-        gs.rank(gp, X, gs.VAR(covariance="sample", conditional="normal"))
+        gs.rank(gp, X, gs.VAR(covariance="sample"))
 
 
 def test_var_rejects_bad_choices(regression):
     X, y = regression
     gp = gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y)
     with pytest.raises(ValueError, match="got 'diagonal'"):
-        gs.rank(gp, X, gs.VAR(covariance="diagonal", conditional="normal"))
+        gs.rank(gp, X, gs.VAR(covariance="diagonal"))
     with pytest.raises(ValueError, match="at least 2"):
-        gs.VAR(n_nodes=1, conditional="normal")
+        gs.VAR(n_nodes=1)
