@@ -93,9 +93,11 @@ def test_rank_as_json(folder):
 
 
 def test_var_takes_a_conditional_and_says_shares(folder):
-    words = ("rank", "measurements.csv", "-t", "yield", "--measure", "var", "--conditional", "residuals")
-    found = answer(folder, *words)["rankings"]
-    assert found["VAR"]["measure"] == "VAR(conditional='residuals')"
+    words = ("rank", "measurements.csv", "-t", "yield", "--measure", "var")
+    found, normal = (answer(folder, *words, *more)["rankings"] for more in ((), ("--conditional", "normal")))
+    assert found["VAR"]["measure"] == "VAR()"
+    assert normal["VAR"]["measure"] == "VAR(conditional='normal')"
+    assert found["VAR"]["columns"][0]["score"] != normal["VAR"]["columns"][0]["score"]
     assert sum(column["share"] for column in found["VAR"]["columns"]) == pytest.approx(1.0)
     assert "share" not in found["ARD"]["columns"][0]
     out = " ".join(run(folder, *words).stdout.split())
