@@ -55,7 +55,7 @@ def loop_rows(library: str, model: Any, predict: Predict, X: np.ndarray, repeats
     rows = []
     for name, measure, same, loop in (
         ("KL", gs.KL(), gs.KL(delta=DELTA), kl_loop),
-        ("VAR", gs.VAR(n_nodes=N_NODES), gs.VAR(n_nodes=N_NODES), var_loop),
+        ("VAR", gs.VAR(n_nodes=N_NODES, conditional="normal"), gs.VAR(n_nodes=N_NODES, conditional="normal"), var_loop),
     ):
         single_predictions = functools.partial(loop, predict, X, np.arange(n))
         check_same(name, gs.rank(as_reference(model), X, same).pointwise, single_predictions())

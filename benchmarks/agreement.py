@@ -35,7 +35,7 @@ MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
 # Features above this share of the top score are the ones that a reader would keep.
 KEPT = 0.1
 MARK = 0.05
-MEASURES = (gs.KL(), gs.VAR())
+MEASURES = (gs.KL(), gs.VAR(conditional="normal"))
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ import gpsift as gs
 ROWS = (100, 300)
 TRUTH_ROWS, TRUTH_NODES = 2000, 50
 MEASURES = {
-    "normal": lambda gp: gs.rank(gp, measure=gs.VAR()).scores,
+    "normal": lambda gp: gs.rank(gp, measure=gs.VAR(conditional="normal")).scores,
     "residuals": lambda gp: gs.rank(gp, measure=gs.VAR(conditional="residuals")).scores,
     "KL squared": lambda gp: gs.rank(gp, measure=gs.KL()).scores ** 2,
 }

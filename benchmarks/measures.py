@@ -95,7 +95,7 @@ def _loop_rows(X: np.ndarray, y: np.ndarray, log_params: np.ndarray, repeats: in
     rows = []
     for name, measure, loop, compare in (
         ("KL", gs.KL(), kl_loop, check_same_kl),
-        ("VAR", gs.VAR(n_nodes=N_NODES), var_loop, check_same_var),
+        ("VAR", gs.VAR(n_nodes=N_NODES, conditional="normal"), var_loop, check_same_var),
     ):
         single_predictions = functools.partial(loop, peer.model.predict, X, points)
         compare(fixed_gp(X, y, log_params), points, single_predictions())
@@ -131,7 +131,12 @@ def check_same_kl(gp: gs.FittedGP, points: np.ndarray, theirs: np.ndarray) -> No
 
 
 def check_same_var(gp: gs.FittedGP, points: np.ndarray, theirs: np.ndarray) -> None:
-    _check("VAR at single points", gs.rank(gp, points=points, measure=gs.VAR(N_NODES)).pointwise, theirs, 1e-8)
+    _check(
+        "VAR at single points",
+        gs.rank(gp, points=points, measure=gs.VAR(N_NODES, conditional="normal")).pointwise,
+        theirs,
+        1e-8,
+    )
 
 
 def _check(what: str, ours: np.ndarray, theirs: np.ndarray, tolerance: float, share: float = 0.0) -> None:

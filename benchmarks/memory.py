@@ -22,10 +22,10 @@ def main() -> None:
         gp = fixed_gp(X, y, typical_log_params(X.shape[1]))
         tracemalloc.reset_peak()
         before, _ = tracemalloc.get_traced_memory()
-        gs.rank(gp, X, gs.VAR())
+        gs.rank(gp, X, gs.VAR(conditional="normal"))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        elapsed = seconds(lambda: gs.rank(gp, X, gs.VAR()))
+        elapsed = seconds(lambda: gs.rank(gp, X, gs.VAR(conditional="normal")))
     print((peak - before) / 2**30, elapsed)
 
 

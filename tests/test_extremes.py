@@ -208,7 +208,8 @@ def test_copies_of_a_column_score_alike(measure):
     X = X[:, [0, 1, 2, 0]]
     values = scores(gs.GP(hyper=FIXED).fit(X, y), measure)
     assert values[0] == pytest.approx(values[3], rel=1e-8)
-    assert np.all(values[[0, 3]] > values[1:3].max()) or measure == "ARD"
+    # What copies say in each other's place VAR counts for none of them.
+    assert np.all(values[[0, 3]] > values[1:3].max()) or measure in ("ARD", "VAR")
 
 
 @pytest.mark.parametrize("covariance", ["auto", "ledoit-wolf", "oas", "ridge"])

@@ -58,7 +58,7 @@ def test_both_columns_of_probabilities_are_taken_too():
 def test_var_is_that_of_the_first_thing_returned():
     reference = as_reference(lambda X: (u(X), 1 + X[:, 2] ** 2), family="gaussian", X_train=X)
     P = np.linalg.inv(np.cov(X, rowvar=False))
-    ranking = rank(reference, measure=VAR(n_nodes=40))
+    ranking = rank(reference, measure=VAR(n_nodes=40, conditional="normal"))
     # Var(0.1 x2) along its conditional; x3 moves the variance only.
     assert_allclose(ranking.scores[1:], [0.01 / P[1, 1], 0.0], rtol=1e-9, atol=1e-20)
     probability = as_reference(lambda X: expit(u(X)), family="bernoulli", X_train=X)

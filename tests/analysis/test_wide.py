@@ -123,12 +123,12 @@ def test_correlated_pairs_match_the_matrix_of_all(monkeypatch):
 
 
 def test_many_findings_of_one_kind_are_told_by_the_first_and_their_number():
-    empty = [Finding(FindingKind.COLUMN_EMPTY, {"column": f"c{j}"}) for j in range(500)]
+    empty = [Finding(FindingKind.COLUMN_EMPTY, {"columns": (f"c{j}",)}) for j in range(500)]
     ((_, text),) = told(empty)
-    assert text.count("is empty") == 3
+    assert text.count("nothing is in there") == 3
     assert text.endswith("The same holds for 497 other columns.")
     ((_, text),) = told(empty[:6])
-    assert text.count("is empty") == 6
+    assert text.count("nothing is in there") == 6
 
 
 def test_a_category_is_switched_on_as_one():

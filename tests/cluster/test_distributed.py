@@ -20,7 +20,13 @@ array = need("dask.array")
 
 M = 30
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.5, 3.0, 2.0]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
-MEASURES = [gs.KL(), gs.KL(delta=1e-3, two_sided=True), gs.VAR(), gs.VAR(covariance="ledoit-wolf"), gs.Derivative()]
+MEASURES = [
+    gs.KL(),
+    gs.KL(delta=1e-3, two_sided=True),
+    gs.VAR(conditional="normal"),
+    gs.VAR(covariance="ledoit-wolf", conditional="normal"),
+    gs.Derivative(),
+]
 MEASURES.append(gs.VAR(conditional="residuals"))
 
 

@@ -67,7 +67,7 @@ def test_models_and_sheets_are_those_of_one_process(name, divided):
 
 
 @each_case
-@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR()], ids=lambda measure: measure.label)
+@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR(conditional="normal")], ids=lambda measure: measure.label)
 def test_rankings_are_those_of_one_process(name, measure, divided, monkeypatch):
     """At training rows KL knows the trials and exposures of each."""
     monkeypatch.setattr(points_module, "KEPT_ROWS", 60)
@@ -77,7 +77,7 @@ def test_rankings_are_those_of_one_process(name, measure, divided, monkeypatch):
     assert_allclose(other.pointwise, one.pointwise[other.rows], rtol=1e-5, atol=1e-8 * one.scores.max())
 
 
-@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR()], ids=lambda measure: measure.label)
+@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR(conditional="normal")], ids=lambda measure: measure.label)
 def test_rankings_elsewhere_of_groups_and_of_categories_are_those_of_one_process(measure, divided):
     here, there = both("binomial", divided)
     for options in ({"points": [200, 3, 3, 104]}, {"categorical": ["x3"]}, {"groups": {"both": ["x1", "x2"]}}):

@@ -9,6 +9,7 @@ from reference_data import (
     KERNEL,
     LIKELIHOODS,
     MEASURES,
+    NORMAL_VAR,
     REALS,
     X_NEW,
     N,
@@ -151,8 +152,8 @@ CHOICES = {
     "some points": {"points": [3, 11, 11, 20]},
     "points drawn": {"points": 7, "seed": 3},
 }
-WITH_CHOICES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided=True), gs.VAR(), gs.Derivative(), gs.RATE())
-FEW_CHOICES = (gs.KL(), gs.VAR())
+WITH_CHOICES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided=True), NORMAL_VAR, gs.Derivative(), gs.RATE())
+FEW_CHOICES = (gs.KL(), NORMAL_VAR)
 
 
 def chosen(likelihood, inference):
@@ -224,14 +225,14 @@ def distributed(likelihood, inference):
         **prefixed("at new points", scores(fitted, X_NEW, FEW_MEASURES)),
     }
     for label, options in CHOICES.items():
-        found |= prefixed(label, scores(fitted, None, (gs.VAR(),), **options))
+        found |= prefixed(label, scores(fitted, None, (NORMAL_VAR,), **options))
     with internals.small_samples():
         sampled = model.fit(rows_X, rows_y, **rows_sizes)
-        kept = {**sheet(sampled), **scores(sampled, None, (gs.KL(), gs.VAR()))}
+        kept = {**sheet(sampled), **scores(sampled, None, (gs.KL(), NORMAL_VAR))}
     return {**found, **prefixed("some rows kept", kept)}
 
 
-DISTRIBUTED_MEASURES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided=True), gs.VAR(), gs.Derivative())
+DISTRIBUTED_MEASURES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided=True), NORMAL_VAR, gs.Derivative())
 for likelihood, inference in (
     ("gaussian", gs.Sparse(m=9, block_rows=0)),
     ("gaussian", gs.Sparse(m=5, block_rows=8)),

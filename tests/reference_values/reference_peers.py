@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import reference_internals as internals
-from reference_data import case, prefixed, scores
+from reference_data import NORMAL_VAR, case, prefixed, scores
 
 import gpsift as gs
 
 ADAPTERS = str(Path(__file__).parents[1] / "adapters")
-MEASURES = (gs.KL(delta=1e-2), gs.KL(latent=True), gs.VAR(), gs.Derivative(), gs.RATE(), gs.ARD())
+MEASURES = (gs.KL(delta=1e-2), gs.KL(latent=True), NORMAL_VAR, gs.Derivative(), gs.RATE(), gs.ARD())
 
 
 def maker(module):
@@ -29,7 +29,7 @@ def maker(module):
 def seen(reference, points, new):
     """What is computed of a model of another library."""
     found = scores(reference, points, MEASURES)
-    found |= prefixed("a group", scores(reference, points, (gs.KL(), gs.VAR()), groups={"both": [0, 1]}))
+    found |= prefixed("a group", scores(reference, points, (gs.KL(), NORMAL_VAR), groups={"both": [0, 1]}))
     found = {name: values for name, values in found.items() if name.endswith("scores")}
     return {**found, **scores(reference, points, (gs.KL(),)), **internals.predicted(reference, new)}
 
@@ -110,7 +110,7 @@ def more_of_sklearn():
     for name, (model, points, new) in models.items():
         is_coded = name == "a coded category"
         options = {"categorical": [2]} if is_coded else {}
-        found |= prefixed(name, scores(model, points, (gs.KL(), gs.KL(delta=1e-2), gs.VAR()), **options))
+        found |= prefixed(name, scores(model, points, (gs.KL(), gs.KL(delta=1e-2), NORMAL_VAR), **options))
         if not is_coded:  # which has no slope
             found |= prefixed(name, internals.predicted(gs.as_reference(model), new[:3]))
     return found
@@ -122,7 +122,7 @@ def functions_as_models():
     found = {}
     for family, (function, fixed, _) in toys.FAMILIES.items():
         reference = gs.as_reference(function, family=family, X_train=toys.X, **fixed)
-        found |= prefixed(family, scores(reference, None, (gs.KL(), gs.KL(delta=1e-2), gs.VAR(), gs.Derivative())))
+        found |= prefixed(family, scores(reference, None, (gs.KL(), gs.KL(delta=1e-2), NORMAL_VAR, gs.Derivative())))
     return found
 
 
@@ -133,7 +133,9 @@ def outputs_together():
     for each in botorch.CASES:
         if each.name in ("an output", "a member of a list"):
             model, points, _ = each.model()
-            found |= prefixed(each.name, scores(model, points, (gs.KL(), gs.KL(delta=1e-2), gs.VAR(), gs.Derivative())))
+            found |= prefixed(
+                each.name, scores(model, points, (gs.KL(), gs.KL(delta=1e-2), NORMAL_VAR, gs.Derivative()))
+            )
     return found
 
 
@@ -146,7 +148,7 @@ def draws_of_pymc():
     with quickly_compiled():
         model, points, _ = pymc.CASES[0].model()
         reference = gs.as_reference(model.gp, idata=from_dict(posterior=values), draws=4)
-        return scores(reference, points, (gs.KL(), gs.VAR(), gs.RATE()))
+        return scores(reference, points, (gs.KL(), NORMAL_VAR, gs.RATE()))
 
 
 @case("ax", "experiments of Ax", "ax.api.client")
@@ -159,7 +161,7 @@ def experiments_of_ax():
     for name, parameters in (("numbers", ax.RANGES), ("everything", ax.RANGES + ax.CHOICES)):
         torch.manual_seed(0)
         adapter = ax.adapter_of(ax.client_of(parameters))
-        found |= prefixed(name, scores(adapter, None, (gs.KL(), gs.VAR(), gs.Derivative())))
+        found |= prefixed(name, scores(adapter, None, (gs.KL(), NORMAL_VAR, gs.Derivative())))
         if name == "numbers":
             found |= prefixed(name, internals.predicted(gs.as_reference(adapter, metric="loss"), ax.POINTS))
     return found

@@ -9,6 +9,7 @@ from reference_data import (
     FEW_MEASURES,
     KERNEL,
     LIKELIHOODS,
+    NORMAL_VAR,
     REALS,
     SUCCESSES,
     THREE_CLASSES,
@@ -22,6 +23,7 @@ from reference_data import (
     prefixed,
     scores,
     sheet,
+    stored_name,
 )
 
 import gpsift as gs
@@ -71,7 +73,7 @@ def search_case(section, name, y, measure=None, likelihood="gaussian", hyper=Non
 
 
 search_case("fixed", "leave-one-out", REALS)
-search_case("fixed", "folds", REALS, gs.VAR(), cv=3, seed=1)
+search_case("fixed", "folds", REALS, NORMAL_VAR, cv=3, seed=1)
 search_case("fixed", "an order of all rows", REALS, "ard", cv=3, validate_search=False)
 search_case("fixed", "ranked anew", REALS, gs.Derivative(), refit=True)
 search_case("fixed", "groups and a forced feature", REALS, **GROUPS)
@@ -97,7 +99,7 @@ def stability_case(section, name, y, measure=None, likelihood="gaussian", hyper=
 
 
 stability_case("fixed", "kl", REALS)
-stability_case("fixed", "groups", REALS, "var", groups={"both": [0, 2]}, train_size=20, seed=2)
+stability_case("fixed", "groups", REALS, NORMAL_VAR, groups={"both": [0, 2]}, train_size=20, seed=2)
 stability_case("iterated", "binomial, a category", SUCCESSES, likelihood="binomial", trials=TRIALS, categorical=["x3"])
 stability_case("fits", "maximum likelihood", REALS, hyper=gs.ML2(starts=2))
 
@@ -117,7 +119,7 @@ def projection_values(fitted):
         "two: kl_empty": two.kl_empty,
         "two: explained": two.explained,
         **prefixed("two", predictions(two.gp, X_NEW[:, list(two.features)])),
-        **prefixed("two", scores(two.gp, None, (gs.KL(), gs.VAR()))),
+        **prefixed("two", scores(two.gp, None, (gs.KL(), NORMAL_VAR))),
     }
 
 
@@ -151,7 +153,9 @@ def analysis_values(answer):
         "selected": -1.0 if answer.selected is None else len(answer.selected),
         **prefixed("path", path_values(answer.path)),
     }
-    for name, ranking in answer.rankings.items():
+    options = {"groups": answer.groups, "categorical": list(answer.groups)}
+    by_var = gs.rank(answer.model, measure=NORMAL_VAR, **options)
+    for name, ranking in {**answer.rankings, "VAR": by_var}.items():
         found[f"{name} scores"] = ranking.scores
         if ranking.pointwise is not None:
             found[f"{name} pointwise"] = ranking.pointwise
@@ -168,7 +172,7 @@ def analysis_of_numbers():
 @case("iterated", "analysis: classes")
 def analysis_of_classes():
     return analysis_values(
-        internals.analyse(table().drop(columns="y"), "kind", hyper=LATENT_GIVEN, cv=3, measure="var")
+        internals.analyse(table().drop(columns="y"), "kind", hyper=LATENT_GIVEN, cv=3, measure=NORMAL_VAR)
     )
 
 
@@ -243,8 +247,8 @@ def many_values(n, likelihood, inference):
     y = reals if likelihood == "gaussian" else counts
     fitted = gs.GP(hyper=gs.ML2(starts=1), likelihood=likelihood, inference=inference).fit(inputs, y)
     found = {"log evidence": fitted.log_marginal_likelihood, "elpd": fitted.quality.elpd}
-    for measure in (gs.KL(), gs.VAR(), gs.Derivative(), gs.ARD()):
-        found[measure.label] = gs.rank(fitted, inputs[:20], measure).scores
+    for measure in (gs.KL(), NORMAL_VAR, gs.Derivative(), gs.ARD()):
+        found[stored_name(measure)] = gs.rank(fitted, inputs[:20], measure).scores
     return {**found, **predictions(fitted, inputs[:8] + 0.05)}
 
 
@@ -284,7 +288,7 @@ def distributed_fit():
         "elpd": fitted.quality.elpd,
         **predictions(fitted, inputs[:8] + 0.05),
         "KL": gs.rank(fitted).scores,
-        "VAR": gs.rank(fitted, measure=gs.VAR()).scores,
+        "VAR": gs.rank(fitted, measure=NORMAL_VAR).scores,
     }
 
 

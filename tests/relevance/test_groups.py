@@ -81,7 +81,7 @@ def test_groups_that_cannot_be_read_are_refused(groups, error, message):
 MEASURES = [
     gs.KL(),
     gs.KL(latent=True),
-    gs.VAR(covariance="sample", n_nodes=15),
+    gs.VAR(covariance="sample", n_nodes=15, conditional="normal"),
     gs.VAR(covariance="sample", conditional="residuals"),
     gs.Derivative(),
     gs.Derivative("absolute"),
@@ -134,7 +134,9 @@ def test_var_of_a_group_is_the_variance_over_its_joint_conditional(members):
     """Against the textbook's conditional, from blocks of the covariance, and independent normal draws."""
     X, y = data()
     gp = fitted(X, y)
-    ranking = gs.rank(gp, X, gs.VAR(covariance="sample"), groups={"g": members}, points=[2, 9, 30])
+    ranking = gs.rank(
+        gp, X, gs.VAR(covariance="sample", conditional="normal"), groups={"g": members}, points=[2, 9, 30]
+    )
     G = [int(name[1]) - 1 for name in members]
     rest = [j for j in range(4) if j not in G]
     S, mu = np.cov(X.T), X.mean(axis=0)
@@ -156,7 +158,7 @@ def test_var_of_a_linear_group_is_exact():
     gp = gs.GP(kernel=gs.kernels.Linear(), hyper=gs.Fixed(linear_var=1.0, noise_var=0.1)).fit(X, y)
     slopes = gp.gradients(X)[0][0]
     for group in ([0, 2], [0, 1, 3]):
-        ranking = gs.rank(gp, X, gs.VAR(covariance="sample"), groups={"g": group})
+        ranking = gs.rank(gp, X, gs.VAR(covariance="sample", conditional="normal"), groups={"g": group})
         S = np.linalg.inv(np.linalg.inv(np.cov(X.T))[np.ix_(group, group)])
         expected = slopes[group] @ S @ slopes[group]
         assert_allclose(ranking.pointwise[:, ranking.names.index("g")], expected, rtol=1e-9)
@@ -168,7 +170,7 @@ def test_many_columns_take_sobol_points():
     gp = gs.GP(kernel=gs.kernels.Linear(), hyper=gs.Fixed(linear_var=1.0, noise_var=0.1)).fit(X, X @ np.arange(6.0))
     slopes = gp.gradients(X)[0][0]
     S = np.linalg.inv(np.linalg.inv(np.cov(X.T))[1:, 1:])
-    ranking = gs.rank(gp, X, gs.VAR(covariance="sample"), groups={"g": [1, 2, 3, 4, 5]})
+    ranking = gs.rank(gp, X, gs.VAR(covariance="sample", conditional="normal"), groups={"g": [1, 2, 3, 4, 5]})
     assert ranking.scores[1] == pytest.approx(slopes[1:] @ S @ slopes[1:], rel=0.01)
 
 

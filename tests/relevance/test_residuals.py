@@ -92,7 +92,7 @@ def test_shares_are_total_effects_of_bounded_inputs():
     effects = np.array([400 * (1 / 80 - 1 / 144), 100 / 12])
     assert_allclose(gs.rank(model, X, RESIDUALS).scores, effects, rtol=0.02)
     # The nodes of the normal conditional reach beyond the data, where a bent function goes on bending.
-    assert gs.rank(model, X, gs.VAR()).scores[0] > 2 * effects[0]
+    assert gs.rank(model, X, gs.VAR(conditional="normal")).scores[0] > 2 * effects[0]
 
 
 def test_scores_are_total_effects_under_correlated_inputs():
@@ -182,16 +182,41 @@ def test_details_say_which_conditional_was_taken():
     X, y = correlated()
     gp = fitted(X, y)
     assert gs.rank(gp, measure=RESIDUALS).details["conditional"] == "residuals"
-    assert gs.rank(gp, measure=gs.VAR()).details["conditional"] == "normal"
+    assert gs.rank(gp, measure=gs.VAR(conditional="normal")).details["conditional"] == "normal"
 
 
-def test_moments_without_rows_are_refused():
-    X, _ = correlated()
+@pytest.mark.parametrize(
+    "options", [{}, {"groups": {"g": [0, 1]}}, {"points": [3, 4]}], ids=["all", "groups", "points"]
+)
+def test_residuals_are_the_default(options):
+    X, y = correlated()
+    gp = fitted(X, y)
+    expected = gs.rank(gp, measure=RESIDUALS, **options)
+    for measure in (gs.VAR(), "var"):
+        ranking = gs.rank(gp, measure=measure, **options)
+        assert_array_equal(ranking.pointwise, expected.pointwise)
+        assert ranking.details["conditional"] == "residuals"
+        assert ranking.measure == "VAR()"
+
+
+def of_moments(X, sample=None):
+    """A model that knows the moments of its training inputs, and perhaps some rows."""
     model = Function(lambda X: X[:, 0], X)
-    model.inputs = gs.Inputs(model.inputs.names, summary=InputMoments.of(X))
-    with pytest.raises(
-        ValueError, match=r"takes residuals of the training inputs.*has their moments only.*use VAR\(\)"
-    ):
-        gs.rank(model, X, RESIDUALS)
-    model.inputs = gs.Inputs(model.inputs.names, summary=InputMoments.of(X), sample=X)
-    assert gs.rank(model, X, RESIDUALS).scores[0] > 0
+    model.inputs = gs.Inputs(model.inputs.names, summary=InputMoments.of(X), sample=sample)
+    return model
+
+
+def test_moments_without_rows_take_the_normal_conditional_unless_told():
+    X, _ = correlated()
+    by_moments, by_rows = (gs.rank(of_moments(X, sample), X, gs.VAR()) for sample in (None, X))
+    assert [each.details["conditional"] for each in (by_moments, by_rows)] == ["normal", "residuals"]
+    assert_array_equal(by_moments.scores, gs.rank(of_moments(X), X, gs.VAR(conditional="normal")).scores)
+    assert by_moments.scores[0] != by_rows.scores[0]
+
+
+def test_moments_without_rows_are_refused_for_residuals_by_name():
+    X, _ = correlated()
+    refusal = r'takes residuals of the training inputs.*has their moments only.*use VAR\(conditional="normal"\)'
+    with pytest.raises(ValueError, match=refusal):
+        gs.rank(of_moments(X), X, RESIDUALS)
+    assert gs.rank(of_moments(X, X), X, RESIDUALS).scores[0] > 0

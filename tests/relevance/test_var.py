@@ -53,14 +53,14 @@ def test_var_matches_the_papers_double_loop(kernel, regression):
     X = X @ np.array([[1.0, 0.6, 0.0], [0.0, 0.8, -0.5], [0.0, 0.0, 2.0]]) + [3.0, -1.0, 50.0]
     gp = gs.GP(kernel=kernel, hyper=gs.Fixed(noise_var=0.1)).fit(X, 7.0 + 20.0 * y)
     for points in (X, X[:5] + 0.3):
-        found = gs.rank(gp, points, gs.VAR()).pointwise
+        found = gs.rank(gp, points, gs.VAR(conditional="normal")).pointwise
         assert_allclose(found, paper_var(gp, points, 11), rtol=1e-8, atol=1e-10)
 
 
 def test_var_matches_monte_carlo(regression, rng):
     X, y = regression
     gp = gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y)
-    found = gs.rank(gp, X[:1], gs.VAR(n_nodes=31)).pointwise[0, 0]
+    found = gs.rank(gp, X[:1], gs.VAR(n_nodes=31, conditional="normal")).pointwise[0, 0]
     m, s2 = paper_conditional(X, X[0], 0)
     draws = np.repeat(X[:1], 20_000, axis=0)
     draws[:, 0] = m + np.sqrt(s2) * rng.normal(size=20_000)
@@ -75,7 +75,7 @@ def test_var_of_a_plane_is_the_squared_slope_times_the_conditional_variance():
     slopes = np.linalg.solve(X.T @ X + 0.25 / 100.0 * np.eye(2), X.T @ y)
     sigma = np.cov(X.T)
     conditional_var = [sigma[0, 0] - sigma[0, 1] ** 2 / sigma[1, 1], sigma[1, 1] - sigma[0, 1] ** 2 / sigma[0, 0]]
-    assert_allclose(gs.rank(gp, X, gs.VAR()).scores, slopes**2 * conditional_var, rtol=1e-8)
+    assert_allclose(gs.rank(gp, X, gs.VAR(conditional="normal")).scores, slopes**2 * conditional_var, rtol=1e-8)
 
 
 def rank_one_update(L, x):
@@ -156,9 +156,13 @@ def test_column_scales_do_not_matter(regression):
     X = np.column_stack([X, X[:, 0] + X[:, 1]])  # singular, so that shrinkage is on
     scale = np.array([1e-8, 1.0, 1e8, 1e3])
     for covariance in ("auto", "oas", "ridge"):
-        plain = gs.rank(gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y), X, gs.VAR(covariance=covariance))
+        plain = gs.rank(
+            gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X, y), X, gs.VAR(covariance=covariance, conditional="normal")
+        )
         scaled = gs.rank(
-            gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X * scale, y), X * scale, gs.VAR(covariance=covariance)
+            gs.GP(hyper=gs.Fixed(noise_var=0.1)).fit(X * scale, y),
+            X * scale,
+            gs.VAR(covariance=covariance, conditional="normal"),
         )
         assert_allclose(scaled.scores, plain.scores, rtol=1e-6)
 

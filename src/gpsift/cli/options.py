@@ -37,8 +37,8 @@ class MissingChoice(StrEnum):
 class ConditionalChoice(StrEnum):
     """How VAR redraws a column."""
 
-    NORMAL = "normal"
     RESIDUALS = "residuals"
+    NORMAL = "normal"
 
 
 class HyperChoice(StrEnum):
@@ -101,8 +101,8 @@ MeasureOption = Annotated[
 ConditionalOption = Annotated[
     ConditionalChoice | None,
     typer.Option(
-        help="With --measure var, how a column varies given the others: as a normal variable does, the paper's choice, "
-        "or by the residuals of the data, for shares of variance."
+        help="With --measure var, how a column varies given the others: by the residuals of the data, or as a normal "
+        "variable does, the paper's choice. Residuals if not said."
     ),
 ]
 Likelihood = Annotated[

@@ -3,11 +3,11 @@ r"""The VAR measure: how much the latent mean varies along a feature, given the 
 .. math::
     \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim p(x_j \mid x_{i,-j})} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
 
-over the normal conditional N(m_ij, s_j^2) of the paper, or over what the data leave around its mean (`nodes`); for a
-group of features over their joint conditional. A model with a latent function for each of several classes has the sum
-of their variances; what all classes share changes no prediction, and is not in their means. The nodes of a single
-feature are m_ij plus the same offsets for every row, which lets the squared exponential kernel take all of them from
-one matrix (`kernels.profiles`).
+over what the data leave around the mean m_ij of the feature given the others, or over the normal conditional
+N(m_ij, s_j^2) of the paper (`nodes`); for a group of features over their joint conditional. A model with a latent
+function for each of several classes has the sum of their variances; what all classes share changes no prediction, and
+is not in their means. The nodes of a single feature are m_ij plus the same offsets for every row, which lets the
+squared exponential kernel take all of them from one matrix (`kernels.profiles`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from gpsift.relevance.measure import Groups, Measure, Relevance
 from gpsift.relevance.nodes import Nodes, NormalNodes, ResidualNodes
 from gpsift.threads import threaded_map
 
-Conditional = Literal["normal", "residuals"]
+Conditional = Literal["residuals", "normal"]
 CONDITIONALS: tuple[str, ...] = get_args(Conditional)
-N_NODES = {"normal": 11, "residuals": 21}
+N_NODES = {"residuals": 21, "normal": 11}
 # Of a group's nodes, this many are predicted at once.
 NODE_BLOCK = 2**13
 
@@ -46,16 +46,17 @@ class VAR(Measure):
     Parameters
     ----------
     n_nodes : int, optional
-        Values that a feature is set to: by default 11 nodes of a Gauss-Hermite rule, or 21 residuals.
+        Values that a feature is set to: by default 21 residuals, or 11 nodes of a Gauss-Hermite rule.
     covariance : {"auto", "sample", "ledoit-wolf", "oas", "ridge"}
         How the covariance of the inputs is estimated. "auto" takes the sample covariance, and shrinks the correlation
         matrix (Ledoit-Wolf) when it is ill-conditioned or there are no more rows than features. "ridge" adds a diagonal
         until the condition number is 100, for reproducing the paper.
-    conditional : {"normal", "residuals"}
-        Around its mean given the others, a feature varies as the normal distribution does (the paper's choice), or as
-        it does in the training data: the residuals of its regression on the others, sorted and averaged in as
-        many equal slices as there are nodes. They hardly reach beyond the data, which matters for bounded or skewed
-        inputs.
+    conditional : {"residuals", "normal"}, optional
+        Around its mean given the others, a feature varies as it does in the training data ("residuals": those of its
+        regression on the others, sorted and averaged in as many equal slices as there are nodes), or as the normal
+        distribution does (the paper's choice). Residuals hardly reach beyond the data, which matters for bounded or
+        skewed inputs. By default residuals, and normal for a model that has kept the moments of its training inputs
+        only; `Ranking.details` says which it was.
 
     Examples
     --------
@@ -64,8 +65,8 @@ class VAR(Measure):
     >>> X = rng.normal(size=(60, 3))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
     >>> ranking = gs.rank(gs.GP().fit(X, y), X, measure=gs.VAR())
-    >>> ranking.names[ranking.order[0]], ranking.details["covariance"]
-    ('x1', 'sample')
+    >>> ranking.names[ranking.order[0]], ranking.details["conditional"], ranking.details["covariance"]
+    ('x1', 'residuals', 'sample')
 
     References
     ----------
@@ -74,14 +75,14 @@ class VAR(Measure):
 
     n_nodes: int | None = None
     covariance: Covariance = "auto"
-    conditional: Conditional = "normal"
+    conditional: Conditional | None = None
 
     def __post_init__(self) -> None:
         if self.n_nodes is not None and (not isinstance(self.n_nodes, Integral) or self.n_nodes < 2):
             raise ValueError(f"`n_nodes` must be a whole number of at least 2, got {self.n_nodes!r}.")
         if self.covariance not in COVARIANCES:
             raise ValueError(f"`covariance` must be one of {', '.join(COVARIANCES)}, got {self.covariance!r}.")
-        if self.conditional not in CONDITIONALS:
+        if self.conditional not in (None, *CONDITIONALS):
             raise ValueError(f"`conditional` must be one of {', '.join(CONDITIONALS)}, got {self.conditional!r}.")
 
     def relevance(self, reference: Reference, points: Points) -> Relevance:
@@ -95,19 +96,27 @@ class VAR(Measure):
         else:
             of_block = partial(_variances, reference, nodes=nodes, groups=groups)
             values = np.concatenate(threaded_map(of_block, [points.take(block) for block in blocks]))
-        details = {"conditional": self.conditional, **nodes.conditionals.details}
+        details = {"conditional": self.conditional_of(points.inputs), **nodes.conditionals.details}
         return Relevance(values, f"in squared units of {reference.mean_of}", details=details)
+
+    def conditional_of(self, inputs: Inputs) -> Conditional:
+        """The conditional that was asked for, or the best one that a model with these inputs has."""
+        if self.conditional is not None:
+            return self.conditional
+        return "normal" if inputs.at_hand is None else "residuals"
 
     def nodes(self, inputs: Inputs) -> Nodes:
         """What features are set to, for a model with these inputs."""
+        conditional = self.conditional_of(inputs)
         conditionals = fit_conditionals(inputs.moments, self.covariance)
-        n_nodes = N_NODES[self.conditional] if self.n_nodes is None else int(self.n_nodes)
-        if self.conditional == "normal":
+        n_nodes = N_NODES[conditional] if self.n_nodes is None else int(self.n_nodes)
+        if conditional == "normal":
             return NormalNodes(conditionals, n_nodes)
         if inputs.at_hand is None:
             raise ValueError(
                 f"{self.label} takes residuals of the training inputs, and this model has their moments only: it was "
-                "made from rows elsewhere by a version that kept none of them. Fit it again, or use VAR()."
+                "made from rows elsewhere by a version that kept none of them. Fit it again, or use "
+                'VAR(conditional="normal").'
             )
         return ResidualNodes.of(conditionals, inputs.at_hand, n_nodes)
 

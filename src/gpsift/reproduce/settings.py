@@ -64,4 +64,4 @@ class Settings:
     @property
     def measures(self) -> dict[str, Measure]:
         """The three methods of the paper, with its step."""
-        return {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(covariance=self.covariance)}
+        return {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(covariance=self.covariance, conditional="normal")}
