@@ -257,7 +257,8 @@ def test_trouble_is_told_of_the_users_columns(answer):
     ]
     assert "length-scales of colour, bend." in found[0].detail
     assert (
-        told(found)[1][1] == "The column 'this' is empty and was left out. 40 of 60 rows were used, drawn with seed 3."
+        told(found)[1][1]
+        == "The column 'this' was left out: nothing is in there. 40 of 60 rows were used, drawn with seed 3."
     )
 
 
