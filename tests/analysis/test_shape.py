@@ -82,3 +82,8 @@ def test_several_classes_have_what_their_model_offers():
         except MissingCapability:
             is_offered = False
         assert (getattr(found.shape, name, None) is not None) == is_offered
+
+
+def test_many_columns_that_are_used_take_long(analysis, monkeypatch):
+    monkeypatch.setattr("gpsift.analysis.shape.MOST_COLUMNS", 5)
+    assert takes_long(analysis.model)

@@ -24,6 +24,8 @@ from gpsift.work import Work, share_bar
 # a quarter of a minute on one core. Means of what is observed are made at every value where they are not latent means.
 MOST_WORK = {"exact": 4e7, "sparse": 4e7}
 MOST_WORK_OF_OTHERS = 5e6
+# Pairs grow with the square of the columns, and rows taken apart with the third power.
+MOST_COLUMNS = 300
 # Of a sparse model with blocks curves are averages of predictions, three seconds for each column.
 MOST_PREDICTED_COLUMNS = 5
 
@@ -51,6 +53,8 @@ def takes_long(model: FittedGP | DrawnGP) -> bool:
     n_columns = len(used_columns(model)) * (len(model.draws) or 1)
     if first.report.n_blocks:
         return n_columns > MOST_PREDICTED_COLUMNS
+    if len(used_columns(model)) > MOST_COLUMNS:
+        return True
     n = first.inferred.n_inducing or first.n_rows
     return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)
 
