@@ -166,6 +166,7 @@ def test_cells_from_a_spreadsheet_on_standard_input(monkeypatch):
         ('[{"a": 1}, {"a": ', "could not be read as such"),
         (b"SQLite format 3\x00 and no more", "could not be read as SQLite"),
     ],
+    ids=["gzip", "zip", "zstandard", "no table in JSON", "half of JSON", "SQLite"],
 )
 def test_damaged_files_are_refused(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
