@@ -27,6 +27,8 @@ PATIENCE = 4
 # Steps before the last that it is extrapolated from, and the smallest singular value of theirs that counts.
 MEMORY = 5
 LEAST_SINGULAR = 1e-8
+# They are while sites move by less than this, in widths of their cavities: farther away nothing is linear.
+NEAR = 0.3
 # A site that would need a negative precision gets this share of its cavity's instead.
 SMALLEST_SHARE = 1e-10
 
@@ -74,14 +76,21 @@ def expectation_propagation(
     trail: list[Step] = []
     while True:
         sweep += 1
-        state = _State.of(K, sites, y, size, likelihood)
+        try:
+            state = _State.of(K, sites, y, size, likelihood)
+        except NotPositiveDefinite:
+            if len(trail) < 2:
+                raise
+            # Extrapolated to where a site takes more than there is: one step of the last sites instead.
+            sites, trail = trail[-1].sites.toward(trail[-1].moved, damping), []
+            state = _State.of(K, sites, y, size, likelihood)
         moved, move = state.updated()
         if move < tolerance or sweep == MAX_SWEEPS:
             break
         # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
         stalled = 0 if move < smallest_move else stalled + 1
         smallest_move = min(move, smallest_move)
-        if stalled:
+        if stalled or move > NEAR:
             trail = []
         if stalled >= PATIENCE:
             damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
@@ -138,7 +147,7 @@ class _State:
         root = np.sqrt(sites.tau)
         L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
         inverse = invert_lower(L)
-        mean = times(K, sites.nu - root * (inverse.T @ (inverse @ (root * times(K, sites.nu)))))
+        mean = times(K, sites.nu - root * cholesky_solve(L, root * times(K, sites.nu)))
         var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
         precision = 1.0 / var - sites.tau
         if not np.all(precision > 0):
