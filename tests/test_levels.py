@@ -32,7 +32,9 @@ def own_problem(X, y):
     return Problem.exact(kernel, X, y, tuple(f"x{j}" for j in range(X.shape[1])))
 
 
-@pytest.mark.parametrize(("prior", "own"), [(search.Prior(True), MAP()), (search.Prior(False), default_prior())])
+@pytest.mark.parametrize(
+    ("prior", "own"), [(search.Prior(1.0, True), MAP()), (search.Prior(0.1, False), default_prior())]
+)
 def test_log_posterior_and_slopes_are_the_packages(rng, prior, own):
     X, y = standard()
     log_l, log_var = rng.normal(size=(2, 6)), rng.normal(size=(2, 3)) - 1.0
@@ -65,7 +67,7 @@ def test_columns_that_are_off_have_no_part(rng):
 def test_a_search_ends_as_high_as_the_packages():
     X, y = standard(n=60, sets=3)
     models, evidence = search.searched(
-        search.Models.with_all(torch.as_tensor(X), torch.as_tensor(y)), search.Prior(True), 120, 1e-4
+        search.Models.with_all(torch.as_tensor(X), torch.as_tensor(y)), search.Prior(1.0, True), 120, 1e-4
     )
     for b in range(3):
         own = gs.GP(hyper=MAP(starts=1)).fit(X[b], y[b])

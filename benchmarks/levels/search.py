@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, lgamma, log
 
 import torch
 from torch import Tensor
@@ -26,23 +26,24 @@ START = (1.0, 1.0, 0.1)
 
 @dataclass(frozen=True)
 class Prior:
-    """Inverse gamma (1, 10) of length-scales, half-t of 4 degrees of freedom of magnitudes.
+    """Inverse gamma (`shape`, 10) of length-scales as a density of logarithms, half-t of 4 degrees of magnitudes.
 
-    `log_scale` says whether the densities of length-scales and noise are those of logarithms, as `gpsift.MAP` has them.
+    `log_noise` says whether that of the noise is a density of logarithms, too, as `gpsift.MAP` has it.
     """
 
-    log_scale: bool
+    shape: float
+    log_noise: bool
 
     def __call__(self, log_l: Tensor, on: Tensor, log_var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Log density (B,), and slopes by log length-scales (B, A) and by log variances (B, 3)."""
-        power = 1.0 if self.log_scale else 2.0
         inverse = torch.where(on, 10.0 * torch.exp(-log_l), 0.0)
-        density = torch.where(on, log(10.0) - power * log_l - inverse, 0.0).sum(1)
-        slope = torch.where(on, inverse - power, 0.0)
+        level = self.shape * log(10.0) - lgamma(self.shape)
+        density = torch.where(on, level - self.shape * log_l - inverse, 0.0).sum(1)
+        slope = torch.where(on, inverse - self.shape, 0.0)
         ratio = torch.exp(log_var) / 4.0
         density = density - 2.5 * torch.log1p(ratio).sum(1)
         by_var = -2.5 * ratio / (1.0 + ratio)
-        if self.log_scale:
+        if self.log_noise:
             density = density + 0.5 * log_var[:, NOISE]
             by_var = by_var.clone()
             by_var[:, NOISE] += 0.5

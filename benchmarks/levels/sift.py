@@ -20,7 +20,7 @@ from gpsift.hyper.sifting import (
     TRIAL_ITERATIONS,
 )
 
-PRIOR = Prior(log_scale=False)
+PRIOR = Prior(shape=0.1, log_noise=False)
 MOST_ACTIVE, PATIENCE = 20, 2
 # The search for the hyperparameters of what is on, at the end.
 LAST_ITERATIONS, LAST_GAIN = 60, 1e-3

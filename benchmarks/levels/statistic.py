@@ -35,7 +35,7 @@ def fitted(X: Tensor, y: Tensor, allowed: Tensor, all_at_once: bool) -> Models:
         if all_at_once:
             start = Models.with_all(X[rows], y[rows])
             start = start.with_params(torch.where(allowed[rows], start.log_l, torch.inf), start.log_var)
-            parts.append(searched(start, Prior(log_scale=True), MAP_ITERATIONS, MAP_GAIN)[0])
+            parts.append(searched(start, Prior(shape=1.0, log_noise=True), MAP_ITERATIONS, MAP_GAIN)[0])
         else:
             parts.append(sifted(X[rows], y[rows], TOLL, allowed[rows]))
     log_l, log_var = torch.cat([part.log_l for part in parts]), torch.cat([part.log_var for part in parts])
