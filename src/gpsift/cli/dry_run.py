@@ -11,9 +11,7 @@ from gpsift.analysis.planned import PlannedAnalysis, planned_analysis
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import plan_as_json
 from gpsift.cli.shown import say_cautions, say_table
-from gpsift.cli.terminal import Output, new_table, shortened
-
-MOST_ROWS_SHOWN = 40
+from gpsift.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shortened
 
 
 def show_plan(

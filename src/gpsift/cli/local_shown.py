@@ -12,10 +12,9 @@ from rich.table import Table
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.explained import Explanation
-from gpsift.cli.terminal import new_table, print_first_that_fits, shortened
+from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.words import NOT_USED
 
-MOST_ROWS_SHOWN = 40
 # What is left where there is little room, as far as it is known.
 KEPT = (
     ("value", "adds", "here", "average", "moves mean", "moves variance"),

@@ -14,14 +14,13 @@ from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.planned import PlannedAnalysis
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
-from gpsift.cli.terminal import new_table, print_first_that_fits, shortened
+from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.findings import FindingKind, told
 from gpsift.results import Path, Power, Ranking, Stability
 from gpsift.results.ranking import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
 
 BAR_WIDTH = 8
-MOST_ROWS_SHOWN = 40
 MOST_ODDITIES = 10
 INTERVAL = f"{100 * LEVEL:.0f} % interval"
 # What goes first where there is little room.

@@ -15,6 +15,8 @@ PLAIN_SIGNS = {"█": "#", "√": "sqrt ", "±": "+-", "…": "...", "−": "-",
 
 # Of names that are shown whole.
 LONGEST_NAME = 40
+# Of tables that are shown whole.
+MOST_ROWS_SHOWN = 40
 
 
 class Output(Console):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -194,10 +194,11 @@ class Memory:
         self.last = last
 
 
-class EPEngine(DenseEngine):
-    """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
+class IteratedEngine(DenseEngine):
+    """Inference of one latent function by iteration; each answer starts from where the last one ended if `warm`."""
 
-    name = "ep"
+    TOLERANCE: ClassVar[float]  # of answers, and of those that may have fewer digits
+    ROUGH: ClassVar[float]
 
     def __init__(
         self,
@@ -207,22 +208,18 @@ class EPEngine(DenseEngine):
         *,
         warm: bool = True,
         memory: Memory | None = None,
-        tolerance: float = EP_TOLERANCE,
+        tolerance: float | None = None,
     ):
-        self.X, self.y, self.size, self.warm, self.tolerance = X, y, size, warm, tolerance
-        self._memory = memory or Memory()  # of sites
+        self.X, self.y, self.size, self.warm = X, y, size, warm
+        self.tolerance = self.TOLERANCE if tolerance is None else tolerance
+        self._memory = memory or Memory()
 
-    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        pairs = kernel.between(self.X, self.X)
-        result = self._run(pairs.K, likelihood)
-        return Evidence(result.log_evidence, pairs.log_gradient(_ep_gradient(result)), 0.0)
+    @abstractmethod
+    def _run(self, K: np.ndarray, likelihood: Likelihood) -> EPResult | LaplaceResult:
+        """The answer for a covariance matrix."""
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         return self._run(kernel.between(self.X, self.X).K, likelihood).log_evidence
-
-    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        result = self._run(kernel.between(self.X, self.X).K, likelihood)
-        return Slope(_ep_gradient(result), result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = columns_of(self.X, columns)
@@ -232,7 +229,23 @@ class EPEngine(DenseEngine):
         return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
 
     def rough(self) -> Self:
-        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=ROUGH_TOLERANCE)
+        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=self.ROUGH)
+
+
+class EPEngine(IteratedEngine):
+    """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
+
+    name = "ep"
+    TOLERANCE, ROUGH = EP_TOLERANCE, ROUGH_TOLERANCE
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, likelihood)
+        return Evidence(result.log_evidence, pairs.log_gradient(_ep_gradient(result)), 0.0)
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, likelihood)
+        return Slope(_ep_gradient(result), result.weights)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
@@ -270,23 +283,11 @@ class Mode(NamedTuple):
     latent: np.ndarray
 
 
-class LaplaceEngine(DenseEngine):
+class LaplaceEngine(IteratedEngine):
     """Laplace's method; each answer starts from the mode of the last one if `warm`."""
 
     name = "laplace"
-
-    def __init__(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        size: np.ndarray,
-        *,
-        warm: bool = True,
-        memory: Memory | None = None,
-        tolerance: float = TOLERANCE,
-    ):
-        self.X, self.y, self.size, self.warm, self.tolerance = X, y, size, warm, tolerance
-        self._memory = memory or Memory()  # of the result
+    TOLERANCE, ROUGH = TOLERANCE, ROUGH_LEFT
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -294,22 +295,9 @@ class LaplaceEngine(DenseEngine):
         G, by_param = laplace_gradient(result, self.y, self.size, likelihood)
         return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
 
-    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return self._run(kernel.between(self.X, self.X).K, likelihood).log_evidence
-
     def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
         result = self._run(kernel.between(self.X, self.X).K, likelihood)
         return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
-
-    def on_columns(self, columns: Sequence[int]) -> Self:
-        X = columns_of(self.X, columns)
-        return type(self)(X, self.y, self.size, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
-
-    def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
-
-    def rough(self) -> Self:
-        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=ROUGH_LEFT)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         K = kernel.between(self.X, self.X).K
