@@ -1,9 +1,12 @@
-"""How default fits of classes and counts grow with the rows: processor seconds, evaluations and steps of inference.
+"""How fits and searches grow with the rows: processor seconds, evaluations, memory, and exponents of growth.
 
     python benchmarks/growth.py                          # this checkout
     python benchmarks/growth.py --against OTHER/src      # and another one in turn with it, with ratios
+    python benchmarks/growth.py --only fit select        # some kinds of `growth_cases.py`
+    python benchmarks/growth.py --json FILE              # and keep the figures
+    python benchmarks/growth.py --show FILE              # the table and the picture of docs/speed.md from them
 
-Every fit runs in a process of its own with one BLAS thread. What is compared is processor time, which a busy machine
+Every case runs in a process of its own with one BLAS thread. What is compared is processor time, which a busy machine
 changes less than the clock on the wall; the log evidence at the end says whether both came to the same place.
 """
 
@@ -14,86 +17,140 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).parent.parent / "src"
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-FITS = (("bernoulli", 300), ("bernoulli", 1000), ("softmax", 300), ("poisson", 300), ("poisson", 1000))
-N_FEATURES = 5
+ROOT = Path(__file__).parent.parent
+HERE = ROOT / "src"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# Rows and columns of each kind of case; a new kind is a line here and one in `growth_cases.CASES`.
+SIZES: dict[str, tuple[tuple[int, int], ...]] = {
+    "fit": ((300, 20), (1000, 20), (2000, 20), (4000, 20)),
+    "select": ((300, 20), (1000, 20)),
+    "bernoulli": ((300, 5), (1000, 5)),
+    "softmax": ((300, 5),),
+    "poisson": ((300, 5), (1000, 5)),
+    "Gpsift": ((1000, 20), (2000, 20)),
+    "GPy": ((1000, 20), (2000, 20)),
+    "BoTorch": ((1000, 20), (2000, 20)),
+    "ScikitLearn": ((1000, 20), (2000, 20)),
+}
+# Others are compared with on the same data; they know nothing of another checkout.
+PEERS = ("GPy", "BoTorch", "ScikitLearn")
+HEADER = "| what | rows | columns | seconds | evaluations | megabytes | times faster | nats |\n" + "|---" * 8 + "|"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One case: processor seconds, evaluations, log evidence and memory here, and with another checkout."""
+
+    kind: str
+    n: int
+    p: int
+    here: dict[str, float]
+    other: dict[str, float] | None = None
+
+    @property
+    def line(self) -> str:
+        """As a row of the table."""
+        here, other = self.here, self.other
+        evaluations = "" if np.isnan(here["evaluations"]) else f"{here['evaluations']:.0f}"
+        own = [self.kind, self.n, self.p, f"{here['seconds']:.2f}", evaluations, f"{here['megabytes']:.0f}"]
+        compared = ["", ""]
+        if other is not None:
+            gain = here["height"] - other["height"]
+            compared = [f"{other['seconds'] / here['seconds']:.1f}", "" if np.isnan(gain) else f"{gain:+.3f}"]
+        return "| " + " | ".join(map(str, own + compared)) + " |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--against", type=Path, help="the src folder of another checkout")
-    parser.add_argument("--seeds", type=int, default=1, help="data sets of each size (1)")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        likelihood, n, seed = arguments.one
-        print(json.dumps(fitted(likelihood, int(n), int(seed))))
+    parser.add_argument("--only", nargs="+", choices=SIZES, default=list(SIZES), help="kinds of cases")
+    parser.add_argument("--most-rows", type=int, default=4000, help="leave larger cases out")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="where to keep the figures; those of other cases stay")
+    parser.add_argument("--show", type=Path, help="kept figures to show, without a new run")
+    chosen = parser.parse_args()
+    if chosen.show:
+        show(read(chosen.show))
         return
-    print("likelihood, rows, seed: seconds, evaluations, log evidence")
-    for likelihood, n in FITS:
-        for seed in range(arguments.seeds):
-            here = measured(HERE, likelihood, n, seed)
-            print(f"{likelihood}, {n}, {seed}: {shown(here)}", flush=True)
-            if arguments.against is not None:
-                other = measured(arguments.against, likelihood, n, seed)
-                gain = here["log_evidence"] - other["log_evidence"]
-                ratio = other["seconds"] / here["seconds"]
-                print(f"  the other: {shown(other)}; {ratio:.1f} times, {gain:+.3f} nats", flush=True)
+    print(HEADER)
+    for measured in all_measured(chosen):
+        print(measured.line, flush=True)
+        if chosen.json is not None:
+            keep(chosen.json, measured)
 
 
-def shown(fit: dict[str, float]) -> str:
-    return f"{fit['seconds']:.2f} s, {fit['evaluations']:.0f}, {fit['log_evidence']:.4f}"
+def all_measured(chosen: argparse.Namespace) -> Iterator[Measured]:
+    """The cases that were asked for, this checkout and the other one in turn."""
+    for kind in chosen.only:
+        for n, p in (size for size in SIZES[kind] if size[0] <= chosen.most_rows):
+            here = measured_with(HERE, kind, n, p, chosen.seed)
+            is_compared = chosen.against is not None and kind not in PEERS
+            yield Measured(
+                kind, n, p, here, measured_with(chosen.against, kind, n, p, chosen.seed) if is_compared else None
+            )
 
 
-def measured(source: Path, likelihood: str, n: int, seed: int) -> dict[str, float]:
+def measured_with(source: Path, kind: str, n: int, p: int, seed: int) -> dict[str, float]:
     """What a process of its own says that imports the package from a folder."""
-    command = [sys.executable, __file__, "--one", likelihood, str(n), str(seed)]
+    command = [sys.executable, str(Path(__file__).with_name("growth_cases.py")), kind, str(n), str(p), str(seed)]
     environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(source.resolve())}
-    return json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise RuntimeError(f"{kind} with {n} rows failed:\n{ended.stderr}")
+    return json.loads(ended.stdout.splitlines()[-1])
 
 
-def fitted(likelihood: str, n: int, seed: int) -> dict[str, float]:
-    """Processor seconds, evaluations of the evidence and its value at the end, of a default fit."""
-    import gpsift as gs
-    from gpsift.inference import EPEngine, LaplaceEngine, MulticlassEngine
-
-    calls: Counter[str] = Counter()
-    for engine in (EPEngine, LaplaceEngine, MulticlassEngine):
-        for name in ("evidence", "log_evidence", "slope"):
-            setattr(engine, name, counted(getattr(engine, name), calls))
-    X, y = data(likelihood, n, seed)
-    start = time.process_time()
-    model = gs.GP(likelihood=likelihood).fit(X, y)
-    seconds = time.process_time() - start
-    return {"seconds": seconds, "evaluations": calls["all"], "log_evidence": model.inferred.log_evidence}
+def read(path: Path) -> list[Measured]:
+    return [Measured(**each) for each in json.loads(path.read_text())] if path.exists() else []
 
 
-def counted(method, calls):
-    def asked(*arguments):
-        calls["all"] += 1
-        return method(*arguments)
-
-    return asked
+def keep(path: Path, measured: Measured) -> None:
+    """Write one case to the file of figures, in the place of an older one."""
+    others = [each for each in read(path) if (each.kind, each.n, each.p) != (measured.kind, measured.n, measured.p)]
+    path.write_text(json.dumps([asdict(each) for each in (*others, measured)], indent=1))
 
 
-def data(likelihood: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A curve along one input and a product of two others, behind the link; two inputs do nothing."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, N_FEATURES))
-    f = 1.5 * np.sin(1.5 * X[:, 0]) + X[:, 1] * X[:, 2]
-    if likelihood == "bernoulli":
-        return X, (f + rng.normal(size=n) > 0).astype(float)
-    if likelihood == "poisson":
-        return X, rng.poisson(np.exp(0.5 + 0.7 * f)).astype(float)
-    scores = np.column_stack([2.0 * f, 2.0 * X[:, 1] - X[:, 0] ** 2, -X[:, 2] - 1.0])
-    return X, np.argmax(scores + rng.gumbel(size=(n, 3)), axis=1).astype(float)
+def show(figures: list[Measured]) -> None:
+    """The table, exponents of growth, and the picture."""
+    print(HEADER)
+    for each in sorted(figures, key=lambda each: (list(SIZES).index(each.kind), each.n)):
+        print(each.line)
+    for kind in SIZES:
+        exponent = growth_exponent([each for each in figures if each.kind == kind])
+        if exponent is not None:
+            print(f"{kind}: seconds grow with rows to the power {exponent:.1f}")
+    draw(figures, ROOT / "docs" / "speed.png")
+
+
+def growth_exponent(figures: list[Measured]) -> float | None:
+    """The slope of log seconds over log rows, from 1000 rows on; None with fewer than two sizes there."""
+    large = [each for each in figures if each.n >= 1000]
+    if len(large) < 2:
+        return None
+    return float(np.polyfit(np.log([each.n for each in large]), np.log([each.here["seconds"] for each in large]), 1)[0])
+
+
+def draw(figures: list[Measured], path: Path) -> None:
+    """Seconds over rows of default fits and of `select`, now and with the other checkout."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
+    for kind, colour in (("fit", "C0"), ("select", "C1")):
+        own = sorted((each for each in figures if each.kind == kind), key=lambda each: each.n)
+        rows = [each.n for each in own]
+        axes.loglog(rows, [each.here["seconds"] for each in own], "o-", color=colour, label=kind)
+        before = [(each.n, each.other["seconds"]) for each in own if each.other is not None]
+        if before:
+            axes.loglog(*zip(*before, strict=True), "o:", color=colour, label=f"{kind}, compared")
+    axes.set(xlabel="rows", ylabel="processor seconds", title="20 columns")
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":

@@ -92,20 +92,22 @@ def inverse_from_cholesky(L: Array) -> Array:
 def invert_cholesky_in_place(L: np.ndarray) -> None:
     """Put the lower triangle of (L L^T)^-1 where that of L is; a Fortran-ordered NumPy array."""
     # LAPACK's own dpotri does the same, but OpenBLAS inverts the triangle at a third of the speed of this recursion.
-    _invert_lower_in_place(L)
+    _invert_in_place(L, lower=True)
     lapack.dlauum(L, lower=1, overwrite_c=1)
 
 
-def _invert_lower_in_place(L: np.ndarray) -> None:
-    n = L.shape[0]
+def _invert_in_place(T: np.ndarray, *, lower: bool) -> None:
+    """Put the inverse of a triangle where it is; the matrix is as LAPACK sees it, in Fortran's order."""
+    n = T.shape[0]
     if n <= BLOCK:
-        L[...] = lapack.dtrtri(L, lower=1)[0]
+        T[...] = lapack.dtrtri(T, lower=lower)[0]
         return
-    half = n // 2
-    _invert_lower_in_place(L[:half, :half])
-    _invert_lower_in_place(L[half:, half:])
-    corner = blas.dtrmm(-1.0, L[half:, half:], L[half:, :half], lower=1)
-    L[half:, :half] = blas.dtrmm(1.0, L[:half, :half], corner, side=1, lower=1, overwrite_b=1)
+    first, last = slice(n // 2), slice(n // 2, n)
+    _invert_in_place(T[first, first], lower=lower)
+    _invert_in_place(T[last, last], lower=lower)
+    row, column = (last, first) if lower else (first, last)
+    corner = blas.dtrmm(-1.0, T[row, row], T[row, column], lower=lower)
+    T[row, column] = blas.dtrmm(1.0, T[column, column], corner, side=1, lower=lower, overwrite_b=1)
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:
@@ -165,9 +167,9 @@ def triangle_gram(L: np.ndarray) -> np.ndarray:
 def invert_lower(L: Array) -> Array:
     """L^-1, lower triangular, of an L with zeros above its diagonal."""
     if is_numpy(L):
-        inverse = np.array(L, order="F")
-        _invert_lower_in_place(inverse)
-        return np.ascontiguousarray(inverse)
+        inverse = np.array(L, order="C")
+        _invert_in_place(inverse.T, lower=False)
+        return inverse
     return solve_lower(L, eye_like(L, L.shape[0]))
 
 
@@ -219,6 +221,14 @@ def add_diagonal(A: Array, d: Array | float) -> Array:
         A.diagonal().add_(d)
         return A
     return A + eye_like(A, A.shape[0]) * (d if isinstance(d, float) else d[:, None])
+
+
+def one_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """I + S K S for a NumPy matrix and S = diag(root)."""
+    B = K * root
+    B *= root[:, None]
+    B.flat[:: B.shape[0] + 1] += 1.0
+    return B
 
 
 def zero_diagonal(A: Array) -> Array:

@@ -64,6 +64,15 @@ def test_joint_squares_are_those_of_a_model_with_all_lines(world):
     np.testing.assert_allclose(squares, expected, rtol=1e-8)
 
 
+@pytest.mark.parametrize("n_others", [4, 60])
+def test_what_others_leave_is_the_same_by_either_system(n_others):
+    rng = np.random.default_rng(5)
+    others, seen, phi = rng.normal(size=(30, n_others)), rng.normal(size=(30, n_others)), rng.normal(size=(30, 3))
+    seen = (seen @ seen.T + np.eye(30)) @ others  # as a precision sees them
+    expected = np.linalg.inv(np.eye(30) + 0.2 * others @ seen.T) @ phi
+    np.testing.assert_allclose(near.left_by(others, seen, 0.2, phi), expected, rtol=1e-7, atol=1e-9)
+
+
 def test_bends_are_slopes_of_the_evidence(world):
     A, y, around = world
     r = np.diag(np.linalg.inv(A))

@@ -293,7 +293,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the bac
 ready_after, tune, draws, cores, nuts.WORTH_PROCESSES = json.loads(sys.argv[1])
 compiled_model, count = nuts._compiled_model, itertools.count(1)
 
-def counted_model(problem, make_density, starts):
+def counted_model(problem, make_density, starts, coordinates):
     def make_counted():
         density = make_density()
         def counted(log_params):
@@ -301,7 +301,7 @@ def counted_model(problem, make_density, starts):
                 print("READY", flush=True)
             return density(log_params)
         return counted
-    return compiled_model(problem, make_counted, starts)
+    return compiled_model(problem, make_counted, starts, coordinates)
 
 nuts._compiled_model = counted_model
 rng = np.random.default_rng(0)

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import rankdata
 
 import gpsift as gs
 from gpsift.hyper.screening import (
     DEGREE_WEIGHTS,
+    average_ranks,
     entering_scores,
     hermite_features,
     inverse_square_slopes,
@@ -25,7 +27,7 @@ ONES = np.ones(N)
 CASES = {
     "exact": (lambda X: ExactEngine(X, Y), Gaussian(0.2)),
     "known noise": (lambda X: ExactEngine(X, Y), Gaussian(rng.uniform(0.1, 0.3, N))),
-    "EP": (lambda X: EPEngine(X, (Y > 0).astype(float), ONES), Probit()),
+    "EP": (lambda X: EPEngine(X, (Y > 0).astype(float), ONES, tolerance=1e-9), Probit()),
     "Laplace, probit": (lambda X: LaplaceEngine(X, (Y > 0).astype(float), ONES), Probit()),
     "Laplace, counts": (lambda X: LaplaceEngine(X, np.floor(np.exp(F)), ONES), Poisson()),
     "Laplace, gamma": (lambda X: LaplaceEngine(X, np.exp(Y), ONES), Gamma(2.0)),
@@ -97,3 +99,8 @@ def test_promising_pairs_are_those_of_the_largest_product():
     assert promising_pairs(weights, z, (), 1) == [(1, 4)]
     assert (1, 4) not in promising_pairs(weights, z, (1, 4), 3)
     assert promising_pairs(np.column_stack([weights, weights]), z, (), 1) == [(1, 4)]
+
+
+@pytest.mark.parametrize("values", [rng.normal(size=(9, 2)), rng.integers(0, 4, size=(50, 3)), np.ones((5, 1))])
+def test_ranks_are_those_of_scipy(values):
+    assert_array_equal(average_ranks(values), rankdata(values, axis=0))

@@ -219,6 +219,17 @@ def test_models_that_cannot_be_sifted_are_refused():
         gs.GP(gs.SquaredExponential() + gs.Linear(), hyper=gs.Sift()).fit(X, y)
 
 
+@pytest.mark.parametrize("seed", [13, 15, 17])
+def test_a_product_is_found_beside_a_strong_signal(seed):
+    """In 13 one of the two is on before, as a line; in 15 and 17 every length-scale at which they enter costs."""
+    rng = np.random.default_rng([seed, 200])
+    e = rng.standard_normal(200)
+    X = rng.standard_normal((200, 10))
+    f = 1.5 * X[:, 0] * X[:, 1] + X[:, 2] * np.sin(1.5 * X[:, 3]) + 1.5 * np.cos(1.5 * X[:, 4])
+    found = gs.GP().fit(X, f + 0.7 * e).report.sift
+    assert {"x1", "x2", "x3", "x4", "x5"} <= set(found.active)
+
+
 def test_a_linear_term_is_switched_off_with_the_feature():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(80, 6))
@@ -227,6 +238,7 @@ def test_a_linear_term_is_switched_off_with_the_feature():
     gp = gs.GP(kernel, hyper=gs.Sift()).fit(X, y)
     assert set(gp.report.sift.active) == {"x2", "x4"}
     off = [0, 2, 4, 5]
+    assert gp.noise_var < 0.02  # the wave is followed, although the line before it has left next to no signal
     assert_array_equal(gs.rank(gp, X).scores[off], 0.0)
     assert_array_equal(gp.kernel.terms[1].linear_var[off], 0.0)
 
@@ -266,17 +278,47 @@ def test_known_noise_is_sifted_too():
 
 @pytest.mark.parametrize("noise_var", [None, 0.04])
 def test_many_rows_are_sifted_on_a_sample_and_then_on_all(monkeypatch, noise_var):
-    monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS", 60)
+    monkeypatch.setattr("gpsift.hyper.growing.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.hyper.growing.FEW_ROWS", 60)
     rng = np.random.default_rng(5)
     X = rng.normal(size=(400, 8))
     y = 2.0 * X[:, 1] + 0.035 * X[:, 4] + 0.2 * rng.normal(size=400)
     gp = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
     assert set(gp.report.sift.active) == {"x2", "x5"}  # the second effect is too weak for sixty rows
     monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS_AFTERWARDS", 60)
+    monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS", 60)
     on_sample = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
     assert set(on_sample.report.sift.active) == {"x2"}
     assert on_sample.y_train.size == 400
     assert_array_equal(gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var).lengthscale, on_sample.lengthscale)
+
+
+def test_few_rows_lead_to_the_place_of_a_sift_on_all(monkeypatch):
+    """What is on is the same, and so is where its hyperparameters are found, to a hundredth of a nat."""
+    X, y = wide(700, 12)
+    found = gs.GP(hyper=gs.Sift()).fit(X, y)
+    monkeypatch.setattr("gpsift.hyper.growing.MANY_ROWS", 10_000)
+    on_all = gs.GP(hyper=gs.Sift()).fit(X, y)
+    assert set(found.report.sift.active) == set(on_all.report.sift.active) == set(TRUE)
+    assert objective(found) > objective(on_all) - 0.01
+
+
+def objective(gp):
+    """Log evidence and log prior of what is on."""
+    params = gp.posterior.kernel.log_params
+    kinds = np.array([kind for kind, _ in gp.posterior.kernel.param_labels(gp.inputs.names)] + ["noise_var"])
+    every = np.append(params, np.log(gp.likelihood.noise_var))
+    on = np.isfinite(every)
+    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(kinds[on], every[on])[0]
+
+
+def test_an_effect_that_pays_on_many_rows_only_is_found_there():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 6))
+    y = np.sin(2.0 * X[:, 0]) + 0.13 * X[:, 3] + rng.normal(size=1500)
+    on_few = gs.GP(hyper=gs.Sift()).fit(X[:300], y[:300])
+    assert set(on_few.report.sift.active) == {"x1"}
+    assert set(gs.GP(hyper=gs.Sift()).fit(X, y).report.sift.active) == {"x1", "x4"}
 
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])

@@ -40,10 +40,14 @@ class Stored:
     cases: dict
 
     def made_by(self, libraries):
-        """Whether these libraries, and what computes underneath, are those that made the file."""
+        """Whether these libraries, and NumPy and SciPy underneath, are those that made the file."""
         now = versions()
-        is_same = all(self.about[name] == now[name] for name in ("machine", "numpy", "scipy", *libraries))
-        return is_same and set(self.about["blas"]) <= set(now["blas"])
+        return all(self.about[name] == now[name] for name in ("numpy", "scipy", *libraries))
+
+    def made_here(self):
+        """Whether a machine of this kind, with the same linear algebra, made the file."""
+        now = versions()
+        return self.about["machine"] == now["machine"] and set(self.about["blas"]) <= set(now["blas"])
 
     def worst(self, name, found):
         """The largest difference between what was found now and what is stored, and in which array."""

@@ -51,6 +51,7 @@ def evidence(model, fitted, X, y, size):
             engine = search_for(likelihood).engine.picking(local_rows(rows, inference), fitted.kernel, inference)
         else:
             engine = dense_engine(inference, likelihood, rows)
+            engine.infer(fitted.kernel, likelihood)  # to all digits, from which the evidence starts
         found = engine.evidence(fitted.kernel, likelihood)
     return found.value, found.gradient
 

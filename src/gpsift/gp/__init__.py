@@ -7,7 +7,7 @@ the inference, `scaling.py` the units. `quality.py` is the leave-one-out sheet, 
 hyperparameters are found is in the room `hyper`, the mathematics of posteriors in `inference` and `sparse`.
 """
 
-from gpsift.gp.drawn import DrawnGP
+from gpsift.gp.drawn import DrawnGP, one_of
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.model import GP
 from gpsift.gp.multiclass import FittedMulticlass
@@ -25,4 +25,5 @@ __all__ = [
     "GammaPrior",
     "HalfT",
     "InverseGamma",
+    "one_of",
 ]

@@ -99,3 +99,8 @@ def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood
         inferred = problem.engine.infer(kernel, likelihood)
         found.append((likelihood, replace(inferred, posterior=replace(inferred.posterior))))
     return tuple(found)
+
+
+def one_of(model: FittedGP | DrawnGP) -> FittedGP:
+    """The model, or the first of its draws."""
+    return model.members[0] if isinstance(model, DrawnGP) else model

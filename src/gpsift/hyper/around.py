@@ -23,7 +23,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from gpsift.hyper.choices import MAP
-from gpsift.hyper.nuts import Density, log_posterior, prior_of_logarithms
+from gpsift.hyper.coordinates import Density
+from gpsift.hyper.nuts import log_posterior, prior_of_logarithms
 from gpsift.hyper.optimise import LogPrior, limits
 from gpsift.hyper.priors import GammaPrior, InverseGamma
 from gpsift.hyper.problem import Problem

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from gpsift.hyper.coarse import CoarseToFine
+from gpsift.hyper.growing import begins_on_few
 from gpsift.hyper.optimise import Estimate, LogPrior, maximise
 from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, OnLogScale, Prior
 from gpsift.hyper.problem import Problem
@@ -60,6 +62,8 @@ class Searching(Hyper):
     """A search from several starts; subclasses are dataclasses with these fields."""
 
     searches: ClassVar[bool] = True
+    # Whether many rows are searched by way of few. Without a prior these fit their noise with what they do not see.
+    by_way_of_few_rows: ClassVar[bool] = False
     starts: int
     seed: int
     max_iterations: int
@@ -76,6 +80,8 @@ class Searching(Hyper):
     def maximised(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
         """The best that the starts find."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
+        if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
+            return CoarseToFine(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
 
@@ -130,6 +136,8 @@ class MAP(Searching):
         As in `ML2`.
     """
 
+    by_way_of_few_rows: ClassVar[bool] = True
+
     lengthscale: Prior = OnLogScale(InverseGamma(1.0, 10.0))
     signal: Prior = HalfT(4.0, 1.0)
     noise: Prior = OnLogScale(HalfT(4.0, 1.0))
@@ -151,14 +159,22 @@ class MAP(Searching):
 
     def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
         """Log prior density of all parameters, and its gradient with respect to their logarithms."""
-        value, gradient = 0.0, np.zeros_like(log_params)
-        for kind, (prior, power) in self._by_kind.items():
-            where = kinds == kind
-            if where.any():
+        return self.log_prior_of(kinds)(log_params)
+
+    def log_prior_of(self, kinds: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """The same for parameters of these kinds, to be asked many times."""
+        priors = self._by_kind
+        parts = [(np.flatnonzero(kinds == kind), *prior) for kind, prior in priors.items() if kind in kinds]
+
+        def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = 0.0, np.zeros_like(log_params)
+            for where, prior, power in parts:
                 density, slope = prior.log_density(np.exp(power * log_params[where]))
                 value += float(np.sum(density))
                 gradient[where] = power * slope
-        return value, gradient
+            return value, gradient
+
+        return log_prior
 
     def log_jacobian(self, kinds: np.ndarray) -> np.ndarray:
         """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""

@@ -14,9 +14,10 @@ It costs O(n^2) for each feature, and orders what shares the score 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from gpsift.inference import Slope
 BENDS = (0.5, 1.0, 2.0, 4.0)
 # Features whose bends are looked at: the nearest by what is cheaper.
 N_BENT = 50
+# Rows of the matrices of bends that are looked at together: a quarter of a megabyte of a thousand columns.
+BENT_ROWS = 32
 # What the square of the best of p standard normal numbers exceeds 2 log p by in few cases: the price of the best pair.
 PAIR_MARGIN = 3.0
 
@@ -86,28 +89,60 @@ def own_squares(w: np.ndarray, P: np.ndarray, phi: np.ndarray) -> np.ndarray:
 def joint_squares(w: np.ndarray, P: np.ndarray, phi: np.ndarray, others: np.ndarray) -> np.ndarray:
     """The same when the columns `others` have slopes whose sum has about the variance that the model leaves, (p,)."""
     n, p = phi.shape
-    slope_var = n / (p * np.trace(P))
-    U = np.linalg.inv(np.eye(n) + slope_var * (P @ others) @ others.T)
-    return own_squares(U @ w, U @ P @ U.T, phi)
+    return own_squares(w, P, left_by(others, P @ others, n / (p * np.trace(P)), phi))
+
+
+def left_by(others: np.ndarray, seen: np.ndarray, slope_var: float, phi: np.ndarray) -> np.ndarray:
+    """(1 + slope_var others seen^T)^-1 phi, by a system of as many equations as there are rows or others."""
+    n, n_others = others.shape
+    if n_others > n:
+        return np.linalg.solve(np.eye(n) + slope_var * others @ seen.T, phi)
+    core = np.eye(n_others) / slope_var + seen.T @ others
+    return phi - others @ np.linalg.solve(core, seen.T @ phi)
 
 
 def bend_scores(around: Surroundings, columns: Sequence[int]) -> np.ndarray:
     """The largest over length-scales, of K0 times a squared exponential of each of the columns."""
+    blocks = list(bent_blocks(around))
+    return np.array([steepest_bend(blocks, around.X[:, j]) for j in columns])
+
+
+class Block(NamedTuple):
+    """Some rows of two symmetric matrices up to the diagonal; what stands for two entries is doubled."""
+
+    rows: slice
+    pull: np.ndarray  # K0 o 2 G
+    spread: np.ndarray  # its squared standard deviations, which take the precision for diagonal, as it almost is
+
+
+def bent_blocks(around: Surroundings) -> Iterator[Block]:
+    """The lower triangles in blocks that stay in the processor's cache."""
     w, P, K0 = around.weights, around.precision, around.K0
     sd = np.sqrt(np.abs(np.diag(P)))
-    pull, spread = K0 * (np.outer(w, w) - P), (K0 * np.outer(sd, sd)) ** 2
-    return np.array([steepest_bend(pull, spread, around.X[:, j]) for j in columns])
+    for start in range(0, len(w), BENT_ROWS):
+        rows, columns = slice(start, start + BENT_ROWS), slice(0, start + BENT_ROWS)
+        pull = K0[rows, columns] * (np.outer(w[rows], w[columns]) - P[rows, columns])
+        spread = (K0[rows, columns] * np.outer(sd[rows], sd[columns])) ** 2
+        twice = np.tril(np.ones_like(pull), start) + np.tril(np.ones_like(pull), start - 1)
+        yield Block(rows, pull * twice, spread * twice)
 
 
-def steepest_bend(pull: np.ndarray, spread: np.ndarray, x: np.ndarray) -> float:
-    """The variance takes the precision for diagonal, as it almost is where there is noise."""
-    z = x / (x.std() or 1.0)
-    kappa = np.exp(-0.5 * np.subtract.outer(z, z) ** 2 / BENDS[-1] ** 2)
-    scores = []
+def steepest_bend(blocks: Sequence[Block], x: np.ndarray) -> float:
+    """The largest slope along one column, over length-scales."""
+    z = x / (x.std() or 1.0) / BENDS[-1]
+    pulls, spreads = np.sum([bend_sums(block, z) for block in blocks], axis=0).T
+    return float(np.max(in_units(pulls, np.sqrt(2.0 * spreads))))
+
+
+def bend_sums(block: Block, z: np.ndarray) -> list[tuple[float, float]]:
+    """What a block adds to pull and spread of each length-scale, the longest first."""
+    kappa = np.exp(-0.5 * np.subtract.outer(z[block.rows], z[: block.rows.stop]) ** 2)
+    sums = []
     for _ in BENDS:  # half the length-scale is the fourth power
-        scores.append(float(in_units(np.vdot(pull, kappa), np.sqrt(2.0 * np.vdot(spread, kappa**2)))))
-        kappa = np.square(np.square(kappa))
-    return max(scores)
+        squared = kappa * kappa
+        sums.append((np.vdot(block.pull, kappa), np.vdot(block.spread, squared)))
+        kappa = squared * squared
+    return sums
 
 
 def pair_scores(around: Surroundings) -> np.ndarray:

@@ -16,24 +16,23 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gpsift.hyper.choices import MAP, Hyper
+from gpsift.hyper.coordinates import ByPrior, Density, Round
 from gpsift.hyper.optimise import Draws, Estimate, LogPrior, limits
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.notices import notice
 
-Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # log hyperparameters -> log density and its gradient
-
 # Advice is given beyond these. As many draws as become models should be worth as many independent ones.
 LARGEST_R_HAT = 1.02
 SMALLEST_ESS = 100.0
 # A chain may start at any mode that is at most this many nats below the highest one found, at a random distance with
-# this standard deviation from it, in logarithms.
+# this standard deviation from it, in coordinates in which the posterior has about 1.
 MODE_DEPTH = 10.0
-START_SD = 0.1
+START_SD = 0.5
 # Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
 # many evaluations of the density make a draw.
 WORTH_PROCESSES = 10.0
-EVALUATIONS_PER_DRAW = 10
+EVALUATIONS_PER_DRAW = 6
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class NUTS(Hyper):
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
     """
 
-    draws: int = 1000
-    tune: int = 500
+    draws: int = 600
+    tune: int = 150
     chains: int = 4
     seed: int = 0
     keep: int = 100
     prior: MAP = field(default_factory=MAP)
-    target_accept: float = 0.8
+    target_accept: float = 0.7
     progress: bool = True
     cores: int | None = None
 
@@ -104,10 +103,11 @@ class NUTS(Hyper):
         highest = max(start.objective for start in modes.starts)
         starts = np.array([start.log_params for start in modes.starts if start.objective > highest - MODE_DEPTH])
         cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
+        coordinates = coordinates_for(problem, self.prior, modes.log_params)
         with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
             sampler = nutpie.sample(
-                _compiled_model(problem, make_density, starts),
+                _compiled_model(problem, make_density, starts, coordinates),
                 draws=self.draws,
                 tune=self.tune,
                 chains=self.chains,
@@ -121,11 +121,12 @@ class NUTS(Hyper):
             )
             try:
                 return sampler.wait()
-            except KeyboardInterrupt:
+            except BaseException as ending:
+                # A request to end the program is an interrupt of another type, and no wish to see the draws.
+                if type(ending) is not KeyboardInterrupt:
+                    sampler.cancel()
+                    raise
                 trace = equal_chains(sampler.abort())
-            except BaseException:
-                sampler.cancel()
-                raise
         n_chains, n_draws = trace.posterior.sizes["chain"], trace.posterior.sizes["draw"]
         if n_draws == 0:
             raise KeyboardInterrupt("the sampler was interrupted before its first draw after tuning")
@@ -155,7 +156,15 @@ class NUTS(Hyper):
         return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
 
 
-def _compiled_model(problem: Problem, make_density: Callable[[], Density], starts: np.ndarray) -> Any:
+def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray) -> Round:
+    """Coordinates in which the posterior is round around a mode."""
+    by_prior = ByPrior.of(prior_of_logarithms(prior), problem.kinds, problem.log_units)
+    return Round.around(by_prior, log_posterior(problem.fresh(), prior), mode)
+
+
+def _compiled_model(
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Round
+) -> Any:
     """The density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
     labels = list(parameter_names(problem.labels))
@@ -163,14 +172,15 @@ def _compiled_model(problem: Problem, make_density: Callable[[], Density], start
 
     def initial_point(seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
-        return rng.choice(starts) + START_SD * rng.standard_normal(len(labels))
+        return coordinates.inverse(rng.choice(starts)) + START_SD * rng.standard_normal(len(labels))
 
-    def expanded(log_params: np.ndarray) -> dict[str, np.ndarray]:
+    def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
+        log_params = coordinates.log_params(w)
         return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
 
     return nutpie.compiled_pyfunc.from_pyfunc(
         ndim=len(labels),
-        make_logp_fn=make_density,
+        make_logp_fn=lambda: coordinates.density(make_density()),
         make_expand_fn=lambda *_: expanded,
         expanded_dtypes=[np.dtype("float64") for _ in names],
         expanded_shapes=[(len(labels),) for _ in names],
@@ -195,19 +205,21 @@ def prior_of_logarithms(prior: MAP) -> LogPrior:
 def log_posterior(problem: Problem, prior: MAP) -> Density:
     """Log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
-    log_prior = prior_of_logarithms(prior)
+    log_prior, jacobian = prior.log_prior_of(problem.kinds), prior.log_jacobian(problem.kinds)
 
     def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
         # Beyond the limits the evidence stays as it is there, but the prior goes on: without its tails the density
         # could not be normalised, and a chain that came there would not come back.
-        inside = np.clip(log_params, lower, upper)
+        inside = np.minimum(np.maximum(log_params, lower), upper)
+        scaled = log_params - problem.log_units
         with np.errstate(over="ignore", invalid="ignore"):
-            value, gradient = log_prior(problem.kinds, log_params - problem.log_units)
+            value, gradient = log_prior(scaled)
         try:
             evidence = problem.evidence(inside)
         except NotPositiveDefinite:
             return -np.inf, np.zeros_like(log_params)
-        return evidence.value + value, np.where(inside == log_params, evidence.gradient, 0.0) + gradient
+        slope = np.where(inside == log_params, evidence.gradient, 0.0)
+        return evidence.value + value + float(jacobian @ scaled), slope + gradient + jacobian
 
     return density
 

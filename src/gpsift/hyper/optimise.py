@@ -7,15 +7,15 @@ parameter that ends at one is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
+from gpsift.hyper.curvature import Newton, Steps, curvature_by_differences
 from gpsift.hyper.problem import Problem
 from gpsift.kernels import Kernel
 from gpsift.linalg import NotPositiveDefinite
@@ -61,6 +61,7 @@ class Start:
     converged: bool
     message: str
     n_evaluations: int
+    began: float = -np.inf  # the objective at its first place
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +156,16 @@ def maximise(
     ended: list[Start] = []
     progress = SearchProgress(n_starts)
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
-        ended.append(searched_from(problem, log_prior, start, max_iterations, partial(progress.evaluated, number)))
+        curvature = problem.curvature if start is problem.start else None
+        tell = partial(progress.evaluated, number)
+        ended.append(searched_from(problem, log_prior, start, max_iterations, tell, curvature))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
+    return best_of(problem, ended)
+
+
+def best_of(problem: Problem, ended: Sequence[Start]) -> Estimate:
+    """The estimate that several starts of a search lead to."""
     best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
         raise NotPositiveDefinite("The covariance matrix has no Cholesky factor from any start of the search.")
@@ -184,45 +192,95 @@ def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return log_limits[:, 0] + problem.log_units, log_limits[:, 1] + problem.log_units
 
 
-def searched_from(
-    problem: Problem, log_prior: LogPrior, start: np.ndarray, max_iterations: int, tell: Callable[[int], float]
-) -> Start:
-    """Where the search from one place ends; a parameter that is infinite there stays so, and has no prior."""
-    evaluations = count(1)
-    moves = np.isfinite(start)
-    kinds, units = problem.kinds[moves], problem.log_units[moves]
-    steps = np.array([STEPS.get(kind, OTHER_STEPS) for kind in kinds])
-    lower, upper = (limit[moves] for limit in limits(problem))
+class Objective:
+    """Minus log evidence less log prior of the parameters that move, with its gradient.
 
-    def within_limits(scaled: np.ndarray) -> np.ndarray:
-        log_params = start.copy()
-        log_params[moves] = np.clip(scaled * steps, lower, upper)
-        return log_params
+    A parameter that is infinite at the start stays so, and has no prior.
+    """
 
-    def negative_objective(scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        tell(next(evaluations))
-        log_params = within_limits(scaled)
+    def __init__(self, problem: Problem, log_prior: LogPrior, start: np.ndarray, tell: Callable[[int], float]):
+        self.problem, self.log_prior, self.start, self.tell = problem, log_prior, start, tell
+        self.moves = np.isfinite(start)
+        self.kinds, self.units = problem.kinds[self.moves], problem.log_units[self.moves]
+        self.lower, self.upper = (limit[self.moves] for limit in limits(problem))
+        self.n_evaluations = 0
+        self.first_value = np.inf
+        self._last: tuple[np.ndarray, float, np.ndarray] | None = None
+
+    def log_params(self, moving: np.ndarray) -> np.ndarray:
+        """All of them, within their limits."""
+        every = self.start.copy()
+        every[self.moves] = np.clip(moving, self.lower, self.upper)
+        return every
+
+    def __call__(self, moving: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._last is None or not np.array_equal(self._last[0], moving):
+            self._last = (moving.copy(), *self._evaluated(moving))
+            if self.n_evaluations == 1:
+                self.first_value = self._last[1]
+        return self._last[1], self._last[2]
+
+    def gradient(self, moving: np.ndarray) -> np.ndarray:
+        return self(moving)[1]
+
+    def _evaluated(self, moving: np.ndarray) -> tuple[float, np.ndarray]:
+        self.n_evaluations += 1
+        self.tell(self.n_evaluations)
+        every = self.log_params(moving)
         try:
-            evidence = problem.evidence(log_params)
+            evidence = self.problem.evidence(every)
         except NotPositiveDefinite:
-            return np.inf, np.zeros_like(scaled)
-        moving = log_params[moves]
-        prior, prior_gradient = log_prior(kinds, moving - units)
-        gradient = np.where(moving == scaled * steps, evidence.gradient[moves] + prior_gradient, 0.0)
-        return -(evidence.value + prior), -gradient * steps
+            return np.inf, np.zeros_like(moving)
+        inside = every[self.moves]
+        prior, prior_gradient = self.log_prior(self.kinds, inside - self.units)
+        gradient = np.where(inside == moving, evidence.gradient[self.moves] + prior_gradient, 0.0)
+        return -(evidence.value + prior), -gradient
+
+
+def searched_from(
+    problem: Problem,
+    log_prior: LogPrior,
+    start: np.ndarray,
+    max_iterations: int,
+    tell: Callable[[int], float],
+    curvature: np.ndarray | None = None,
+) -> Start:
+    """Where the search from one place ends; a parameter that is infinite there stays so, and has no prior.
+
+    `curvature` is about that of the objective, of the parameters that move, if it is known.
+    """
+    objective = Objective(problem, log_prior, start, tell)
+    first = start[objective.moves]
+    coordinates: Steps | Newton
+    if curvature is None:
+        coordinates = Steps(np.array([STEPS.get(kind, OTHER_STEPS) for kind in objective.kinds]))
+    else:
+        coordinates = Newton.around(first, curvature, objective.gradient(first))
+
+    def negative_objective(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = objective(coordinates.params(u))
+        return value, coordinates.gradient(gradient)
 
     options = {
         "ftol": problem.tolerance,
-        "gtol": 1e-5,
+        "gtol": coordinates.least_slope,
         "maxcor": 30,
         "maxiter": max_iterations,
         "maxfun": 5 * max_iterations,
     }
-    result = minimize(negative_objective, start[moves] / steps, jac=True, method="L-BFGS-B", options=options)
+    result = minimize(negative_objective, coordinates.start(first), jac=True, method="L-BFGS-B", options=options)
     # "Abnormal termination" of a line search at a flat top is an end of the search, not a failure of it.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))
     converged = bool(np.isfinite(result.fun) and (result.success or flat))
-    return Start(-float(result.fun), within_limits(result.x), converged, str(result.message), int(result.nfev))
+    log_params = objective.log_params(coordinates.params(result.x))
+    began, n_evaluations = -objective.first_value, objective.n_evaluations
+    return Start(-float(result.fun), log_params, converged, str(result.message), n_evaluations, began)
+
+
+def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray) -> np.ndarray:
+    """That of the objective at a place, of the parameters that are finite there; as many evaluations, and one."""
+    objective = Objective(problem, log_prior, log_params, lambda _evaluation: 0.0)
+    return curvature_by_differences(objective.gradient, log_params[objective.moves])
 
 
 def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
@@ -237,7 +295,7 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _moving_features(problem: Problem, ended: list[Start]) -> tuple[str, ...]:
+def _moving_features(problem: Problem, ended: Sequence[Start]) -> tuple[str, ...]:
     """Features whose place in the order of length-scales is not the same at the end of every start."""
     where = [i for i, (kind, feature) in enumerate(problem.labels) if kind == "lengthscale" and feature is not None]
     places = np.array([np.argsort(np.argsort(start.log_params[where])) for start in ended])

@@ -61,6 +61,7 @@ class Problem(Generic[E]):
     engine: E  # inference on X and y
     names: tuple[str, ...]  # of the features, for messages
     start: np.ndarray | None = None  # log parameters to start from first, such as those of a larger model
+    curvature: np.ndarray | None = None  # about that of the objective there, of the finite parameters
     ceiling: float = np.inf  # a log evidence that no parameters exceed, where one is known
     tolerance: float = TOLERANCE  # a gain of less than this share of the objective in one iteration ends the search
 
@@ -85,6 +86,7 @@ class Problem(Generic[E]):
             X=self.X[:, list(columns)],
             names=tuple(self.names[j] for j in columns),
             start=None,
+            curvature=None,
         )
 
     def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
@@ -127,11 +129,16 @@ class Problem(Generic[E]):
 
     def split(self, log_params: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these parameters."""
-        n_kernel = self.kernel.log_params.size
+        n_kernel = self._n_kernel
         return (
             self.kernel.with_log_params(log_params[:n_kernel]),
             self.likelihood.with_log_params(log_params[n_kernel:]),
         )
+
+    @cached_property
+    def _n_kernel(self) -> int:
+        """How many parameters are the kernel's."""
+        return int(self.kernel.log_params.size)
 
     def fresh(self) -> Self:
         """The same problem with an engine of its own that remembers nothing between evaluations."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from gpsift.grouping import read_groups
 from gpsift.hyper.choices import MAP, Fixed, Hyper
+from gpsift.hyper.growing import begins_on_few, growing_samples, on_sample
 from gpsift.hyper.optimise import Draws, Estimate, SwitchedOn
 from gpsift.hyper.priors import HalfT, InverseGamma, OnLogScale
 from gpsift.hyper.problem import Problem, parameter_names
@@ -24,11 +25,11 @@ from gpsift.hyper.sifting import Place, Sifting
 from gpsift.inference import DenseEngine
 from gpsift.progress import part_of_search
 
-# Rows on which the path is walked, at most: with the closed form, and with inference that iterates. It goes on with all
-# rows up to a number at which each trial takes a minute.
-MOST_ROWS = 1000
+# Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
+# all rows up to a number at which each trial takes a minute, and with the closed form on this many of more.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
+MOST_ROWS = 1000
 # What the path is taken for of the whole work; the rest is the search for the hyperparameters of what is on.
 PATH_SHARE = 0.9
 
@@ -126,16 +127,18 @@ class Sift(Hyper):
         with part_of_search(0.0, PATH_SHARE):
             sifting, place, steps = self._sifted(problem)
         with part_of_search(PATH_SHARE, 1.0):
-            estimate = self._estimate(problem, place, sifting.columns(place.active))
+            estimate = self._estimate(problem, sifting, place)
         return replace(estimate, sift=sifting.report(place, steps))
 
     def _sifted(self, problem: Problem[DenseEngine]) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
         """A sift on all rows, or on a sample if they are very many, the place that it ends at, and its steps."""
-        rows = rows_to_sift(problem, self.seed)
-        sifting = self._sifting(problem.on_rows(rows))
+        few, *more = rows_to_sift(problem, self.seed)
+        sifting = self._sifting(problem.on_rows(few))
         path = sifting.walked(sifting.without_features())
-        if rows.size < len(problem.y) <= MOST_ROWS_AFTERWARDS:
-            sifting = replace(self._sifting(problem), patience=0)
+        for rows in more:
+            scout = sifting if problem.likelihood.has_closed_form else None
+            patience = 0 if path.best.active else self.patience
+            sifting = replace(self._sifting(on_sample(problem, rows)), patience=patience, scout=scout)
             path = sifting.walked(sifting.searched(sifting.entry(path.best)), path.steps)
         return sifting, sifting.without_idlers(path.best), path.steps
 
@@ -143,10 +146,11 @@ class Sift(Hyper):
         units = read_groups(self.groups, problem.names)
         return Sifting(problem, units, self.toll, self.max_active, self.patience, self.pairs, self.prior.log_prior)
 
-    def _estimate(self, problem: Problem[DenseEngine], place: Place, columns: Sequence[int]) -> Estimate:
+    def _estimate(self, problem: Problem[DenseEngine], sifting: Sifting, place: Place) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
-        active = problem.on_columns(columns)
-        found = self.last.estimate(replace(active, start=place.log_params(active)))
+        active = problem.on_columns(sifting.columns(place.active))
+        curvature = sifting.curvature(sifting.entry(place))
+        found = self.last.estimate(replace(active, start=place.log_params(active), curvature=curvature))
         draws = found.draws
         if draws is not None:
             draws = Draws(among_all(problem, active, draws.log_params), draws.trace, draws.diagnostics)
@@ -156,13 +160,17 @@ class Sift(Hyper):
         return replace(found, log_params=log_params, starts=starts, draws=draws, n_charged=n_charged)
 
 
-def rows_to_sift(problem: Problem, seed: int) -> np.ndarray:
-    """The numbers of all rows, or of a sample with the smallest and the largest target, so that it varies."""
-    n, most = len(problem.y), MOST_ROWS if problem.likelihood.has_closed_form else MOST_ROWS_ITERATED
-    if n <= most + 2:  # samples that others have drawn have both extremes, too
-        return np.arange(n)
-    drawn = np.random.default_rng(seed).choice(n, size=most, replace=False)
-    return np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
+def rows_to_sift(problem: Problem, seed: int) -> list[np.ndarray]:
+    """Numbers of the rows on which the path begins, and of those on which it goes on: at last all, if not too many."""
+    n = len(problem.y)
+    goes_on = n <= MOST_ROWS_AFTERWARDS
+    if begins_on_few(problem):
+        return growing_samples(problem.y, seed, most=n if goes_on else MOST_ROWS)
+    if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # samples of others have both extremes, too
+        return [np.arange(n)]
+    drawn = np.random.default_rng(seed).choice(n, size=MOST_ROWS_ITERATED, replace=False)
+    few = np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
+    return [few, np.arange(n)] if goes_on else [few]
 
 
 def among_all(problem: Problem, active: Problem, log_params: np.ndarray) -> np.ndarray:

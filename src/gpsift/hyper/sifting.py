@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from gpsift.hyper.nearness import Surroundings, nearness
-from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, searched_from
+from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, curvature_at, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
 from gpsift.inference import DenseEngine, Slope
@@ -29,6 +29,10 @@ from gpsift.results.ranking import N_CLOSE
 
 # Length-scales, in standard deviations, at which a feature may enter.
 ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
+# A signal of less than this share of that which searches begin with is faint.
+FAINT = 0.1
+# The one from which the most promising pair is searched.
+BENT_LENGTHSCALE = 1.5
 # Iterations of a search on the way, and of one that leaves a feature out; nats below which the gain of one ends them.
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
@@ -55,7 +59,7 @@ def price_of_choosing(k: int, p: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Units that are on, the hyperparameters of their model by name, its log evidence, and which units came last."""
+    """Units that are on, the hyperparameters of their model by name, its log evidence, and which units entered last."""
 
     active: tuple[int, ...]
     values: dict[str, float]
@@ -73,26 +77,26 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """Where a search with these units begins, and which of them are new."""
+    """Where a search with these units begins, and which of them enter, of which one may have been on."""
 
     active: tuple[int, ...]
-    new: tuple[int, ...]
+    entering_units: tuple[int, ...]
     problem: Problem[DenseEngine]
     log_params: np.ndarray
-    entering: np.ndarray  # which parameters are length-scales of the new ones
+    entering: np.ndarray  # which parameters are length-scales of the units that enter
 
     def at(self, length: float) -> Entry:
-        """The same with the new units at another length-scale."""
+        """The same with the units that enter at another length-scale."""
         entering = np.log(length) + self.problem.log_units
         return replace(self, log_params=np.where(self.entering, entering, self.log_params))
 
     def at_best(self) -> Entry:
-        """With the new units at the best length-scale."""
+        """With the units that enter at the best length-scale."""
         return max(map(self.at, ENTERING_LENGTHSCALES), key=lambda entry: entry.evidence)
 
     def as_place(self) -> Place:
         values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
-        return Place(self.active, values, self.evidence, self.new)
+        return Place(self.active, values, self.evidence, self.entering_units)
 
     @cached_property
     def evidence(self) -> float:
@@ -121,6 +125,7 @@ class Sifting:
     patience: int  # steps in a row that do not pay before the path ends
     tries_pairs: bool
     log_prior: LogPrior  # of the hyperparameters of what is on
+    scout: Sifting | None = None  # the same on fewer rows, where what costs much is tried before
 
     @property
     def most_active(self) -> int:
@@ -185,25 +190,56 @@ class Sifting:
         single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
         there = self.entered(here, single)
         if with_pairs and (there is None or self.worth(there) < self.worth(here)):
-            pairs = [pair for pair in self.pairs(here, slope) if pair not in single]
-            by_pair = self.entered(here, pairs, afresh=True)
-            there = max((place for place in (there, by_pair) if place is not None), key=self.worth, default=None)
+            pairs = self.pairs(here, slope)
+            ways = (there, self.entered(here, pairs, afresh=True), *self.bent(here, pairs[:1]))
+            there = max((place for place in ways if place is not None), key=self.worth, default=None)
         return there
 
     def entered(self, here: Place, candidates: Sequence[tuple[int, ...]], *, afresh: bool = False) -> Place | None:
         """The place that the best of some further units leads to, by the evidence where they would enter.
 
-        They enter beside the hyperparameters here, and `afresh` also with the signal that searches begin with: where a
-        unit is on by chance, with a weak one, a pair that brings much would be as weak.
+        They enter beside the hyperparameters here, and `afresh`, or where the signal is faint, also with that which
+        searches begin with: where a unit is on by chance, or by a linear term, what brings much would be as faint. One
+        of a pair that is on already enters once more, at the length-scale of the other: alone it may have had no more
+        than a line, which a product is not.
 
         Where every length-scale costs, a search would only lengthen it, and there is none.
         """
-        places = [here, here.without("signal_var")] if afresh and here.active else [here]
-        entries = [self.entry(place, new).at_best() for new in candidates for place in places]
+        others = [here.without("signal_var")] if here.active and (afresh or self.is_faint(here)) else []
+        entries = [self.best_entry((here, *others), units) for units in candidates]
         best = max(entries, key=lambda entry: entry.evidence, default=None)
         if best is None:
             return None
         return best.as_place() if here.active and best.evidence < here.evidence else self.searched(best)
+
+    def best_entry(self, places: Sequence[Place], units: tuple[int, ...]) -> Entry:
+        """The best over some places, and length-scales at which units may enter, which a scout looks for."""
+        if self.scout is not None:
+            found = self.scout.best_entry(places, units)
+            return replace(self.entry(places[0], units), log_params=found.log_params)
+        return max((self.entry(place, units).at_best() for place in places), key=lambda entry: entry.evidence)
+
+    def is_faint(self, here: Place) -> bool:
+        """Whether the signal is far below that which searches begin with."""
+        problem = self.rough.on_columns(self.columns(here.active))
+        own = dict(zip(parameter_names(problem.labels), problem.log_params + problem.log_units, strict=True))
+        return "signal_var" in own and np.log(here.values["signal_var"]) < own["signal_var"] + np.log(FAINT)
+
+    def bent(self, here: Place, pairs: Sequence[tuple[int, ...]]) -> list[Place]:
+        """The places that pairs lead to from a length-scale at which their products bend.
+
+        Beside a strong signal it costs there, and nothing at a long one, where the evidence is level and a search would
+        end before it began. With half of the units on a further one owes little, and a pair out of hundreds would pay
+        by chance.
+        """
+        return [] if 2 * len(here.active) > len(self.units[0]) else [self.bent_by(here, pair) for pair in pairs]
+
+    def bent_by(self, here: Place, pair: tuple[int, ...]) -> Place:
+        """The place that a pair leads to from there; a scout searches first, if there is one."""
+        if self.scout is None:
+            return self.searched(self.entry(here, pair).at(BENT_LENGTHSCALE))
+        entry = replace(self.entry(self.scout.bent_by(here, pair)), entering_units=pair)
+        return self.searched(entry) if entry.evidence > here.evidence else entry.as_place()
 
     def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
         """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
@@ -230,11 +266,10 @@ class Sifting:
         return self.tries_pairs and len(self.problem.names) <= MOST_PAIRED
 
     def pairs(self, here: Place, slope: Slope) -> list[tuple[int, ...]]:
-        """The units that the most promising pairs of features would switch on."""
+        """The units of the most promising pairs of features, of which one may be on."""
         owner = {j: unit for unit, columns in enumerate(self.units[1]) for j in columns}
-        on = self.columns(here.active)
-        found = promising_pairs(slope.weights, self.features[0], on, N_TRIED)
-        return [tuple({owner[j]: None for j in pair if j not in on}) for pair in found]
+        found = promising_pairs(slope.weights, self.features[0], self.columns(here.active), N_TRIED)
+        return [tuple({owner[j]: None for j in pair}) for pair in found]
 
     def without_idlers(self, place: Place) -> Place:
         """The place without units that no longer pay."""
@@ -252,37 +287,64 @@ class Sifting:
         """
         leaving = [unit for unit in place.active if place.newest != (unit,)]
         rests = [tuple(unit for unit in place.active if unit != left) for left in leaving]
-        entries = [self.entry(replace(place, active=rest)) for rest in rests]
-        for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]:
+        for rest in self.least_missed(place, rests):
+            entry = self.entry(replace(place, active=rest))
             if entry.evidence > place.evidence - MOST_MISSED:
                 yield self.searched(entry, leaving=True)
 
-    def entry(self, here: Place, new: tuple[int, ...] = ()) -> Entry:
-        """Where a search begins that further units enter, from the hyperparameters here."""
-        active = (*here.active, *new)
+    def least_missed(self, place: Place, rests: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The rests of the active units that have most evidence, as a scout sees it if there is one."""
+        if self.scout is not None:
+            return self.scout.least_missed(place, rests)
+        entries = [self.entry(replace(place, active=rest)) for rest in rests]
+        return [entry.active for entry in sorted(entries, key=lambda entry: -entry.evidence)[:N_LEAVING]]
+
+    def entry(self, here: Place, units: tuple[int, ...] = ()) -> Entry:
+        """Where a search begins that units enter, from the hyperparameters here."""
+        active = (*here.active, *(unit for unit in units if unit not in here.active))
         problem = self.rough.on_columns(self.columns(active))
         known = here.values if here.active else {}  # without features the signal has vanished, and would stay so
         names = parameter_names(problem.labels)
         own = problem.log_params + problem.log_units
         log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])
-        entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(new)}
-        return Entry(active, new, problem, log_params, np.array([name in entering for name in names]))
+        entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(units)}
+        return Entry(active, units, problem, log_params, np.array([name in entering for name in names]))
 
     def searched(self, entry: Entry, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
-        if entry.new:
-            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.new)}")
-        tolerance = least_gain / max(1.0, abs(entry.evidence))
-        problem = replace(entry.problem, tolerance=tolerance)
+        if entry.entering_units:
+            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
+        problem, curvature = entry.problem, self.curvature(entry)
+        if curvature is None:
+            problem = replace(problem, tolerance=least_gain / max(1.0, abs(entry.evidence)))
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         tell = partial(self.tell, self.most_active if leaving else len(entry.active))
-        end = searched_from(problem, self.log_prior, entry.log_params, iterations, tell)
+        end = searched_from(problem, self.log_prior, entry.log_params, iterations, tell, curvature)
         prior, _ = self.log_prior(problem.kinds, end.log_params - problem.log_units)
         values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
-        return Place(entry.active, values, end.objective - prior, entry.new)
+        return Place(entry.active, values, end.objective - prior, entry.entering_units)
+
+    def curvature(self, entry: Entry) -> np.ndarray | None:
+        """About that of the objective where a search begins, as a scout sees it if there is one."""
+        return None if self.scout is None else self.scout.curvature_for(entry, len(self.problem.y))
+
+    def curvature_for(self, entry: Entry, n_rows: int) -> np.ndarray:
+        """That of the objective on these rows, as if there were more of them."""
+        problem = self.problem.on_columns(self.columns(entry.active))
+        return curvature_at(problem, self.log_prior, entry.log_params) * (n_rows / len(problem.y))
 
     def slope(self, place: Place) -> tuple[np.ndarray, Slope]:
-        """The radial part of the covariance, and how the evidence reacts to the whole."""
+        """The radial part of the covariance, and how the evidence reacts to the whole; the last answer is kept."""
+        if place not in self.last_slope:
+            self.last_slope.clear()
+            self.last_slope[place] = self._slope(place)
+        return self.last_slope[place]
+
+    @cached_property
+    def last_slope(self) -> dict[Place, tuple[np.ndarray, Slope]]:
+        return {}
+
+    def _slope(self, place: Place) -> tuple[np.ndarray, Slope]:
         problem = self.rough.on_columns(self.columns(place.active))
         kernel, likelihood = problem.split(place.log_params(problem))
         radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]

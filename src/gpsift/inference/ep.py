@@ -16,11 +16,12 @@ from gpsift.inference.laplace import times
 from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Moments
-from gpsift.linalg import NotPositiveDefinite, add_diagonal, cholesky, cholesky_solve, invert_lower
+from gpsift.linalg import NotPositiveDefinite, cholesky, cholesky_solve, invert_lower, one_plus_scaled
 
 # Of one answer.
 MAX_SWEEPS = 500
-# Sites move by this share of the way to where they would like to be; halved when the sweeps stop settling.
+# Far from the end sites move by this share of the way to where they would like to be; halved, near and far, when the
+# sweeps stop settling.
 DAMPING = 0.9
 SMALLEST_DAMPING = 0.02
 PATIENCE = 4
@@ -71,19 +72,20 @@ def expectation_propagation(
     tolerance: float = 1e-9,
 ) -> EPResult:
     """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width."""
+    terms = Terms(K, y, size, likelihood)
     sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
-    damping, smallest_move, stalled, sweep = DAMPING, np.inf, 0, 0
+    damping, smallest_move, stalled, sweep = 1.0, np.inf, 0, 0
     trail: list[Step] = []
     while True:
         sweep += 1
         try:
-            state = _State.of(K, sites, y, size, likelihood)
+            state = _State.of(terms, sites)
         except NotPositiveDefinite:
             if len(trail) < 2:
                 raise
             # Extrapolated to where a site takes more than there is: one step of the last sites instead.
-            sites, trail = trail[-1].sites.toward(trail[-1].moved, damping), []
-            state = _State.of(K, sites, y, size, likelihood)
+            sites, trail = trail[-1].sites.toward(trail[-1].moved, DAMPING * damping), []
+            state = _State.of(terms, sites)
         moved, move = state.updated()
         if move < tolerance or sweep == MAX_SWEEPS:
             break
@@ -94,9 +96,26 @@ def expectation_propagation(
             trail = []
         if stalled >= PATIENCE:
             damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
-        trail = [*trail[-MEMORY:], Step(sites, moved)]
-        sites = _extrapolated(trail, state.cavity_var, damping)
-    return state.result(K, converged=move < tolerance, n_sweeps=sweep)
+        if move > NEAR:
+            sites = sites.toward(moved, DAMPING * damping)
+        else:
+            trail = [*trail[-MEMORY:], Step(sites, state.followed(moved))]
+            sites = _extrapolated(trail, state.cavity_var, damping)
+    return state.result(converged=move < tolerance, n_sweeps=sweep)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The prior covariance and the likelihood terms."""
+
+    K: np.ndarray
+    y: np.ndarray
+    size: np.ndarray
+    likelihood: Likelihood
+
+    def tilted(self, cavity_mean: np.ndarray, cavity_var: np.ndarray) -> Moments:
+        """Moments of the cavities times the terms."""
+        return self.likelihood.tilted_moments(self.y, cavity_mean, cavity_var, self.size)
 
 
 class Step(NamedTuple):
@@ -133,6 +152,7 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
 class _State:
     """Given the sites: the marginals, these without their own site, and with the observation in its place."""
 
+    terms: Terms
     sites: Sites
     L: np.ndarray
     inverse: np.ndarray
@@ -143,9 +163,9 @@ class _State:
     tilted: Moments
 
     @classmethod
-    def of(cls, K: np.ndarray, sites: Sites, y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> Self:
-        root = np.sqrt(sites.tau)
-        L = cholesky(add_diagonal(root[:, None] * K * root, 1.0), overwrite=True)
+    def of(cls, terms: Terms, sites: Sites) -> Self:
+        K, root = terms.K, np.sqrt(sites.tau)
+        L = cholesky(one_plus_scaled(K, root), overwrite=True)
         inverse = invert_lower(L)
         mean = times(K, sites.nu - root * cholesky_solve(L, root * times(K, sites.nu)))
         var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
@@ -153,23 +173,35 @@ class _State:
         if not np.all(precision > 0):
             raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
         cavity_mean, cavity_var = (mean / var - sites.nu) / precision, 1.0 / precision
-        tilted = likelihood.tilted_moments(y, cavity_mean, cavity_var, size)
-        return cls(sites, L, inverse, mean, var, cavity_mean, cavity_var, tilted)
+        return cls(terms, sites, L, inverse, mean, var, cavity_mean, cavity_var, terms.tilted(cavity_mean, cavity_var))
 
     def updated(self) -> tuple[Sites, float]:
         """Where the sites would like to be, and how far that is."""
-        tilted, cavity_mean, cavity_var = self.tilted, self.cavity_mean, self.cavity_var
-        share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
-        tau = share / cavity_var
-        nu = tilted.mean * (1.0 + share) / cavity_var - cavity_mean / cavity_var
-        width = np.sqrt(cavity_var)
+        tilted, width = self.tilted, np.sqrt(self.cavity_var)
         move = max(
             float(np.max(np.abs(tilted.mean - self.mean) / width)),
             float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
         )
-        return Sites(tau, nu), move
+        return matched(self.cavity_mean, self.cavity_var, tilted), move
 
-    def result(self, K: np.ndarray, *, converged: bool, n_sweeps: int) -> EPResult:
+    def followed(self, moved: Sites) -> Sites:
+        """Where sites that have moved would like to be next, when the means have followed and the variances have not.
+
+        The means cost no new factor, and the variances of cavities hardly move: what is left to do then is a sixth of
+        what a sweep without this leaves.
+        """
+        weights = self.refined(moved, self.sites.nu - self.sites.tau * self.mean)
+        mean = times(self.terms.K, weights)
+        cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
+        return matched(cavity_mean, self.cavity_var, self.terms.tilted(cavity_mean, self.cavity_var))
+
+    def refined(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
+        """Weights (K + D)^-1 t of sites, from some that are near, by one step with the factor of this state."""
+        residual = sites.nu - sites.tau * times(self.terms.K, weights) - weights
+        root = np.sqrt(self.sites.tau)
+        return weights + residual - root * cholesky_solve(self.L, root * times(self.terms.K, residual))
+
+    def result(self, *, converged: bool, n_sweeps: int) -> EPResult:
         # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before adding.
         tau, nu, cavity_mean, cavity_var = self.sites.tau, self.sites.nu, self.cavity_mean, self.cavity_var
         shrink = 1.0 + tau * cavity_var
@@ -182,10 +214,13 @@ class _State:
             + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
         )
         # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant would magnify its rounding error.
-        weights = nu - tau * self.mean
-        residual = nu - tau * times(K, weights) - weights
-        root = np.sqrt(tau)
-        weights = weights + residual - root * cholesky_solve(self.L, root * times(K, residual))
+        weights = self.refined(self.sites, nu - tau * self.mean)
         return EPResult(
             self.sites, float(log_evidence), self.L, self.inverse, weights, cavity_mean, cavity_var, converged, n_sweeps
         )
+
+
+def matched(cavity_mean: np.ndarray, cavity_var: np.ndarray, tilted: Moments) -> Sites:
+    """The sites with which cavities have the moments of the tilted distributions."""
+    share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
+    return Sites(share / cavity_var, (tilted.mean * (1.0 + share) - cavity_mean) / cavity_var)

@@ -7,6 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -250,11 +251,9 @@ class Sum(Kernel):
         return np.concatenate([term.log_params for term in self.terms])
 
     def with_log_params(self, log_params: np.ndarray) -> Self:
-        ends = np.cumsum([term.log_params.size for term in self.terms])
-        parts = np.split(log_params, ends[:-1])
-        return replace(
-            self, terms=tuple(term.with_log_params(part) for term, part in zip(self.terms, parts, strict=True))
-        )
+        ends = list(accumulate(term.log_params.size for term in self.terms))
+        pieces = zip(self.terms, [0, *ends], ends, strict=False)
+        return replace(self, terms=tuple(term.with_log_params(log_params[start:end]) for term, start, end in pieces))
 
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
         return [label for term in self.terms for label in term.param_labels(names)]
