@@ -30,6 +30,7 @@ def main() -> None:
     own = commands.add_parser("own", help="the package itself: other likelihoods, a forest")
     own.add_argument("--sets", type=int, default=100)
     own.add_argument("--sizes", nargs="*", default=["100x10"], help="rows x columns")
+    own.add_argument("--null", action="store_true", help="observations that no column has to do with")
     own.add_argument("--jobs", type=int, default=1)
     check = commands.add_parser("check", help="the package's own answer beside that of the batch")
     check.add_argument("--sets", type=int, default=2)
@@ -47,7 +48,7 @@ def main() -> None:
     elif chosen.command == "own":
         from benchmarks.levels.own import run_own
 
-        run_own([size_of(size) for size in chosen.sizes], chosen.sets, chosen.jobs, chosen.out)
+        run_own([size_of(size) for size in chosen.sizes], chosen.sets, chosen.jobs, chosen.out, chosen.null)
     elif chosen.command == "check":
         from benchmarks.levels.check import print_differences
 

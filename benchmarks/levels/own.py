@@ -1,4 +1,7 @@
-"""The package's own test on observations of other kinds, and with a forest in the place of a Gaussian process."""
+"""The package's own test on observations of other kinds, and with a forest in the place of a Gaussian process.
+
+Observations follow Friedman's function of five columns, or, under the null, no column at all.
+"""
 
 from __future__ import annotations
 
@@ -52,42 +55,45 @@ KINDS = {
 }
 
 
-def run_own(sizes: Sequence[tuple[int, int]], n_sets: int, n_jobs: int, out: Path) -> None:
-    """Friedman's function, every kind; what is in the file already is left."""
+def run_own(sizes: Sequence[tuple[int, int]], n_sets: int, n_jobs: int, out: Path, null: bool) -> None:
+    """Every kind, on Friedman's function or under the null; what is in the file already is left."""
     out.mkdir(parents=True, exist_ok=True)
-    done = {(record["kind"], record["n"], record["p"], record["set"]) for record in records(out)}
-    jobs = [(kind, n, p, r) for r, (n, p), kind in product(range(n_sets), sizes, KINDS)]
+    done = {(record["kind"], record["n"], record["p"], record["set"], record["null"]) for record in records(out)}
+    jobs = [(kind, n, p, r, null) for r, (n, p), kind in product(range(n_sets), sizes, KINDS)]
     with ProcessPoolExecutor(n_jobs) as pool, (out / FILE).open("a") as stream:
         for one in as_completed([pool.submit(run_set, *job) for job in jobs if job not in done]):
             stream.write(json.dumps(one.result()) + "\n")
             stream.flush()
 
 
-def run_set(kind: str, n: int, p: int, number: int) -> dict[str, Any]:
-    rng = np.random.default_rng([list(KINDS).index(kind), number, n, p])
+def run_set(kind: str, n: int, p: int, number: int, null: bool) -> dict[str, Any]:
+    rng = np.random.default_rng([list(KINDS).index(kind), number, n, p, *([1] if null else [])])
     X = independent(rng, n, p)
-    y = KINDS[kind].draw(rng, (friedman_of(ndtr(X)) - CENTER) / SPREAD)
+    latent = (friedman_of(ndtr(X)) - CENTER) / SPREAD
+    y = KINDS[kind].draw(rng, np.zeros(n) if null else latent)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = gs.discover(X, y, KINDS[kind].model(n, p))
-    return {"kind": kind, "n": n, "p": p, "set": number, "q": np.asarray(found.q).tolist()}
+    return {"kind": kind, "n": n, "p": p, "set": number, "null": null, "q": np.asarray(found.q).tolist()}
 
 
 def records(out: Path) -> list[dict[str, Any]]:
     file = out / FILE
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [{"null": False, **json.loads(line)} for line in lines]
 
 
 def own_table(out: Path) -> pd.DataFrame:
-    """False discoveries and power of each kind and size."""
+    """False discoveries and power of each kind and size; under the null, the share of sets with any discovery."""
     rows = []
     for record in records(out):
-        q, relevant = np.array(record["q"]), np.isin(np.arange(record["p"]), FIVE)
-        row = {"kind": record["kind"], "n": record["n"], "p": record["p"], "sets": 1}
+        q, relevant = np.array(record["q"]), np.isin(np.arange(record["p"]), [] if record["null"] else FIVE)
+        kind = f"{record['kind']}, null" if record["null"] else record["kind"]
+        row = {"kind": kind, "n": record["n"], "p": record["p"], "sets": 1}
         for rate in RATES:
             chosen = q <= rate
             row[f"false at {rate}"] = np.sum(chosen & ~relevant) / max(1, chosen.sum())
-            row[f"found at {rate}"] = np.mean(chosen[relevant])
+            row[f"found at {rate}"] = np.mean(chosen[relevant]) if relevant.any() else np.nan
         rows.append(row)
     if not rows:
         return pd.DataFrame()

@@ -147,6 +147,22 @@ def test_models_of_others_are_tested_by_a_function():
     assert answer.discoveries == ("x3",)
 
 
+def test_models_of_others_see_the_rows_before_a_part_alone(table):
+    by_function = gs.discover(*table, lines, work=QUIET)
+    assert by_function.details["in_order"]
+    assert_array_equal(by_function.p, gs.discover(*table, lines, folds=gs.InOrder(), work=QUIET).p)
+    assert not gs.discover(*table, lines, folds=5, work=QUIET).details["in_order"]
+
+
+def test_hyperparameters_that_are_given_may_follow_the_noise(table):
+    given = gs.GP(hyper=gs.Fixed(lengthscale=0.3, noise_var=1e-4))
+    assert gs.discover(*table, given, work=QUIET).details["in_order"]
+
+
+def test_our_own_models_see_all_other_rows(found):
+    assert not found.details["in_order"]
+
+
 def test_several_divisions_of_the_rows(table):
     answer = gs.discover(*table, lines, repeats=3, work=QUIET)
     again = gs.discover(*table, lines, repeats=3, work=QUIET)

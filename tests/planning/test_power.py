@@ -70,7 +70,7 @@ def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
     for number in range(4):
         made = study.made_up(model, 50, np.random.default_rng([3, 50, number]))
         X, y = model.scaling.inputs(made.X), model.scaling.target(made.y)
-        found.append(gs.discover(X, y, fixed, rate=0.2, seed=5, work=QUIET).found)
+        found.append(gs.discover(X, y, fixed, rate=0.2, folds=5, seed=5, work=QUIET).found)
     assert_array_equal(shares, np.mean(found, axis=0))
     assert 0.0 < shares.mean() < 1.0
 

@@ -29,6 +29,7 @@ from gpsift.discovery.folds import Fit, Unseen, unseen
 from gpsift.discovery.gathered import gathered
 from gpsift.discovery.multiplicity import q_values, twice_the_median
 from gpsift.gp import GP
+from gpsift.hyper import Fixed
 from gpsift.hyper.screening import normal_scores
 from gpsift.relevance.rank import versions
 from gpsift.results import Discoveries
@@ -45,7 +46,7 @@ def discover(
     model: GP | Fit | None = None,
     *,
     rate: float = 0.1,
-    folds: int | InOrder = 5,
+    folds: int | InOrder | None = None,
     repeats: int = 1,
     features: Features = Features(),
     seed: int = 0,
@@ -69,10 +70,11 @@ def discover(
         with ``Sift(toll=2)`` otherwise.
     rate : float
         The share of false discoveries, among all, that may be expected (Benjamini and Hochberg).
-    folds : int or InOrder
+    folds : int or InOrder, optional
         Parts of the rows, each of which is asked for after a fit to all others. For models that do not follow the
         noise, as the ones that are fitted here, p-values are then on the safe side; with `InOrder()`, whose models see
-        the rows before a part alone, they are right for any model.
+        the rows before a part alone, they are right for any model. By default 5 parts with a `GP`, and `InOrder()` with
+        `Fixed` hyperparameters or a function, of whose models nothing is known.
     repeats : int
         How often the rows are divided anew; p-values are then twice the median.
     features : Features
@@ -98,6 +100,7 @@ def discover(
     >>> sorted(found.discoveries)
     ['x1', 'x2']
     """
+    folds = folds_for(model) if folds is None else folds
     n_folds = folds.folds if isinstance(folds, InOrder) else folds
     _check(rate, n_folds, repeats)
     data = Data.read(*gathered(X, y, observed, seed))
@@ -146,6 +149,12 @@ def discover(
         explained=np.array([fit.explained for fit in fits]),
         calibration=np.array([fit.calibration for fit in fits]),
     )
+
+
+def folds_for(model: GP | Fit | None) -> int | InOrder:
+    """What is not fitted here may follow the noise, for which folds that have seen each other are not safe."""
+    is_ours = model is None or (isinstance(model, GP) and not isinstance(model.hyper, Fixed))
+    return 5 if is_ours else InOrder()
 
 
 def _asked(

@@ -12,7 +12,7 @@ from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import TestedUnit
 from gpsift.discovery.division import Part
 from gpsift.discovery.statistic import Sums
-from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.inputs import Points
 from gpsift.relevance.switched import used_columns
 from gpsift.selection.data import Data
@@ -62,7 +62,7 @@ class OfGP:
             return np.mean([of(member, member.inputs.points(X)) for member in members], axis=0)
 
     def pull(self, y: np.ndarray, mean: np.ndarray, sizes: Mapping[str, np.ndarray]) -> np.ndarray:
-        one = self.fitted.members[0] if isinstance(self.fitted, DrawnGP) else self.fitted
+        one = one_of(self.fitted)
         likelihood = one.likelihood
         if likelihood.has_closed_form:
             return y[:, None] - mean

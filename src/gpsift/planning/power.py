@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.gp import DrawnGP, FittedGP
+from gpsift.gp import DrawnGP, FittedGP, one_of
 from gpsift.grouping import number_of
 from gpsift.planning.study import Design, found_in_study, known_rows
 from gpsift.relevance.rank import versions
@@ -163,7 +163,7 @@ def read_model(model: Any) -> FittedGP | DrawnGP:
             f"`power` needs a fitted GP, or the file of a saved one, got {type(found).__name__}. Fit one: "
             "GP().fit(X, y)."
         )
-    one = found.members[0] if isinstance(found, DrawnGP) else found
+    one = one_of(found)
     if one.inputs.X is None and one.likelihood.size_name is not None:
         raise ValueError(
             f"The rows of the model, with their {one.likelihood.size_name}, are elsewhere. Fit some of them in memory."

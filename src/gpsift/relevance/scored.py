@@ -45,6 +45,19 @@ class ScoredUnits:
         levels = {place: self.levels[unit] for place, unit in enumerate(units) if unit in self.levels}
         return ScoredUnits(tuple(self.names[u] for u in units), tuple(self.columns[u] for u in units), levels)
 
+    def opened(self, feature_names: Sequence[str]) -> ScoredUnits:
+        """The same with each column of a group that is no category by itself."""
+        names: list[str] = []
+        columns: list[tuple[int, ...]] = []
+        levels: dict[int, Levels] = {}
+        for unit, (name, its_columns) in enumerate(zip(self.names, self.columns, strict=True)):
+            if unit in self.levels:
+                levels[len(names)] = self.levels[unit]
+            is_one = unit in self.levels or len(its_columns) == 1
+            names += [name] if is_one else [feature_names[j] for j in its_columns]
+            columns += [its_columns] if is_one else [(j,) for j in its_columns]
+        return ScoredUnits(tuple(names), tuple(columns), levels)
+
     @property
     def n_levels(self) -> Mapping[str, int]:
         """Number of levels of each category."""

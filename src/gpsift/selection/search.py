@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gpsift.gp import GP, DrawnGP, FittedGP
+from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.inputs import same_rows
 from gpsift.likelihoods import read_likelihood
 from gpsift.notices import notice
@@ -170,7 +170,7 @@ def _read_fitted(reference: Any, data: Data) -> FittedGP | DrawnGP | None:
             f"`reference` must be a GP, or what its `fit(X, y)` returns, got {type(reference).__name__}: submodels of "
             "other models cannot be fitted."
         )
-    one = reference.members[0] if isinstance(reference, DrawnGP) else reference
+    one = one_of(reference)
     is_same = same_rows(one.inputs.X, data.X) and np.array_equal(one.y_train, data.y)
     if reference.inputs.names != data.names or not is_same:
         raise ValueError(
