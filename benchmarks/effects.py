@@ -7,7 +7,7 @@ python benchmarks/effects.py bands --seeds 200    # how often the band of a curv
 python benchmarks/effects.py shap                 # beside shap's KernelExplainer, if it is installed
 python benchmarks/effects.py all
 
-Sampling is by Saltelli's and Jansen's estimates, written here, over several independent sequences of points.
+Sampling is SALib's, of first-order and total indices, over several independent sequences of points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -122,27 +122,21 @@ def shares(_: int) -> None:
 
 def sampled(function: Function, low: float, high: float, p: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """First-order and total indices by sampling, with standard errors over independent sequences of points."""
-    found = [pick_and_freeze(function, low, high, p, seed) for seed in range(N_SEQUENCES)]
-    indices = {index: np.array([each[index] for each in found]) for index in ("first", "total")}
+    found = [by_salib(function, low, high, p, seed) for seed in range(N_SEQUENCES)]
+    indices = {index: np.array([each[key] for each in found]) for index, key in (("first", "S1"), ("total", "ST"))}
     return {
         index: (values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(N_SEQUENCES))
         for index, values in indices.items()
     }
 
 
-def pick_and_freeze(function: Function, low: float, high: float, p: int, seed: int) -> dict[str, np.ndarray]:
-    """Saltelli et al. (2010), table 2, (b) and (f)."""
-    both = low + (high - low) * qmc.Sobol(2 * p, rng=np.random.default_rng(seed)).random(N_SAMPLED)
-    A, B = both[:, :p], both[:, p:]
-    of_A, of_B = function(A), function(B)
-    variance, first, total = np.concatenate([of_A, of_B]).var(), np.empty(p), np.empty(p)
-    for j in range(p):
-        mixed = A.copy()
-        mixed[:, j] = B[:, j]
-        of_mixed = function(mixed)
-        first[j] = np.mean(of_B * (of_mixed - of_A)) / variance
-        total[j] = 0.5 * np.mean((of_A - of_mixed) ** 2) / variance
-    return {"first": first, "total": total}
+def by_salib(function: Function, low: float, high: float, p: int, seed: int) -> Mapping[str, np.ndarray]:
+    from SALib.analyze import sobol as estimates
+    from SALib.sample import sobol as points
+
+    problem = {"num_vars": p, "names": [f"x{j + 1}" for j in range(p)], "bounds": [[low, high]] * p}
+    rows = points.sample(problem, N_SAMPLED, calc_second_order=False, seed=seed)
+    return estimates.analyze(problem, function(rows), calc_second_order=False, num_resamples=2, seed=seed)
 
 
 def autoregressive(n: int, p: int, r: float, rng: np.random.Generator) -> np.ndarray:

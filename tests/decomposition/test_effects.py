@@ -90,8 +90,22 @@ def test_indicator_columns_are_called_by_their_names():
     found = gs.effects(gp, groups=groups, categorical=["colour"])
     assert sorted(found["colour"].labels) == ["0", "1", "2"]
     assert found["colour"].labels[int(np.argmax(found["colour"].mean))] == "2"
-    with pytest.raises(ValueError, match="'colour' is a group of columns"):
-        gs.effects(gp, features=["colour"], groups=groups)
+
+
+def test_a_group_that_is_no_category_has_a_curve_of_each_column():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(50, 3))
+    gp = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1)).fit(X, X[:, 0] + X[:, 1] ** 2)
+    groups = {"both": ["x2", "x3"]}
+    apart = gs.effects(gp)
+    assert {curve.name for curve in gs.effects(gp, groups=groups).curves} == {"x1", "x2", "x3"}
+    of_group = gs.effects(gp, features=["both"], groups=groups)
+    assert {curve.name for curve in of_group.curves} == {"x2", "x3"}
+    assert_allclose(of_group["x2"].mean, apart["x2"].mean)
+    assert [curve.name for curve in gs.effects(gp, features=["x3"], groups=groups).curves] == ["x3"]
+    assert [curve.name for curve in gs.effects(gp, features=[0], groups=groups).curves] == ["x1"]
+    with pytest.raises(ValueError, match="There is no feature 'neither'; the features are x1, both"):
+        gs.effects(gp, features=["neither"], groups=groups)
 
 
 def test_the_most_relevant_comes_first_and_off_features_have_no_curve():

@@ -27,6 +27,19 @@ def test_values_add_up_to_predictions(fitted):
     assert np.all(found.sd > 0)
 
 
+def test_kernel_explainer_has_the_same_values(fitted):
+    """Its background has every combination of the margins' values, so that it samples nothing."""
+    shap = need("shap")
+    nodes = {"x1": [3.0, 4.5, 7.0], "x2": [2.0, 5.0, 6.0, 9.0], "x3": [4.0, 8.0]}
+    background = np.stack(np.meshgrid(*nodes.values(), indexing="ij"), axis=-1).reshape(-1, 3)
+    rows = fitted.inputs.X[:5]
+    explainer = shap.KernelExplainer(lambda X: fitted.predict(X).mean, background)
+    theirs = explainer.shap_values(rows, nsamples=1000, l1_reg=False, silent=True)
+    found = gs.explain(fitted, rows, margins=nodes)
+    assert_allclose(found.values, theirs, rtol=0, atol=1e-8 * np.abs(theirs).max())
+    assert_allclose(found.average, explainer.expected_value)
+
+
 def test_shap_draws_a_row(fitted):
     shap = need("shap")
     found = gs.explain(fitted)

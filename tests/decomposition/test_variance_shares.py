@@ -25,6 +25,22 @@ def ishigami(X):
     return np.sin(X[:, 0]) + 7 * np.sin(X[:, 1]) ** 2 + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
 
 
+def test_salib_samples_the_same_indices():
+    need("SALib")
+    from SALib.analyze import sobol as estimates
+    from SALib.sample import sobol as points
+
+    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(80, 3))
+    gp = gs.GP(hyper=gs.Fixed(lengthscale=np.array([1.5, 1.2, 2.0]), noise_var=1e-2)).fit(X, ishigami(X))
+    problem = {"num_vars": 3, "names": list(gp.inputs.names), "bounds": [[-np.pi, np.pi]] * 3}
+    rows = points.sample(problem, 2048, calc_second_order=False, seed=0)
+    theirs = estimates.analyze(problem, gp.predict(rows).mean, calc_second_order=False, num_resamples=20, seed=0)
+    nodes, weights = np.polynomial.legendre.leggauss(32)
+    ours = gs.variance_shares(gp, margins=dict.fromkeys(gp.inputs.names, (np.pi * nodes, weights)))
+    assert_allclose(ours.first, theirs["S1"], rtol=0, atol=0.005)
+    assert_allclose(ours.total, theirs["ST"], rtol=0, atol=0.005)
+
+
 def test_ishigami_indices_from_300_rows():
     """Against the indices of the function itself (Sobol and Levitan 1999)."""
     X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(300, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gpsift.reference import Reference
 from gpsift.relevance import KL
 from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
+from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used, used_columns
 from gpsift.results import Curve, Effects
 from gpsift.threads import blas_threads_for
@@ -52,7 +54,7 @@ def effects(
     features : iterable of names or numbers, optional
         Of the features, or categories, with a curve; by default those that the model depends on.
     groups, categorical : optional
-        As in `rank`. A category has a value for each level; a group that is none has no curve.
+        As in `rank`. A category has a value for each level; a group that is none has a curve for each of its columns.
     of : str or int, optional
         As in `variance_shares`. Curves of a class are those of its probability.
     latent : bool
@@ -78,7 +80,9 @@ def effects(
     True
     """
     asked = Asked.read(model, X, groups, categorical, of)
-    chosen = _by_relevance(_chosen(features, asked), asked)
+    named = asked.units
+    asked = replace(asked, units=named.opened(asked.points.inputs.names))
+    chosen = _by_relevance(_chosen(features, named, asked), asked)
     rows = AveragedRows.drawn(asked, latent, seed)
     axes = [_axis(unit, asked) for unit in chosen]
     ways = [_way(unit, axis, asked) for unit, axis in zip(chosen, axes, strict=True)]
@@ -147,24 +151,25 @@ def _flat(way: Way, n: int) -> Along:
     return Along(np.zeros((n, g)), np.zeros((g, g)))
 
 
-def _chosen(features: Iterable[str | int] | None, asked: Asked) -> list[int]:
-    """The units with a curve, by their numbers."""
-    names, columns = asked.units.names, asked.units.columns
-    has_curve = [unit in asked.units.levels or len(columns[unit]) == 1 for unit in range(len(names))]
+def _chosen(features: Iterable[str | int] | None, named: ScoredUnits, asked: Asked) -> list[int]:
+    """The numbers of what has a curve, of the features as users name them, the columns of groups among them."""
     if features is None:
         used = set(used_columns(asked.model))
-        return [unit for unit, does in enumerate(has_curve) if does and used.intersection(columns[unit])]
+        return [unit for unit, columns in enumerate(asked.units.columns) if used.intersection(columns)]
     if isinstance(features, str):
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
-    chosen = []
-    for feature in features:
-        unit = number_of(feature, names)
-        if unit is None:
-            raise ValueError(f"There is no feature {feature!r}; the features are {listed(names)}.")
-        if not has_curve[unit]:
-            raise ValueError(f"{names[unit]!r} is a group of columns, along which there is no one curve.")
-        chosen.append(unit)
-    return chosen
+    return [unit for feature in features for unit in _units_of(feature, named, asked.units)]
+
+
+def _units_of(feature: str | int, named: ScoredUnits, opened: ScoredUnits) -> list[int]:
+    """One unit, or those of a group's columns."""
+    number = number_of(feature, named.names)
+    if number is not None:
+        own = set(named.columns[number])
+        return [unit for unit, columns in enumerate(opened.columns) if own.issuperset(columns)]
+    if feature in opened.names:
+        return [opened.names.index(str(feature))]
+    raise ValueError(f"There is no feature {feature!r}; the features are {listed(named.names)}.")
 
 
 def _by_relevance(chosen: Sequence[int], asked: Asked) -> list[int]:
