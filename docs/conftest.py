@@ -1,6 +1,7 @@
 """Which pages are run as tests: those whose library is installed."""
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 NEEDS = {
     "adapters/gpytorch.md": ("gpytorch",),
     "adapters/botorch.md": ("botorch",),
+    "tutorials/campaign.md": ("botorch",),
     "adapters/ax.md": ("ax",),
     "adapters/gpy.md": ("GPy",),
     "adapters/gpflow.md": ("gpflow",),
@@ -37,3 +39,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix() in NEEDS:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures():
+    """A page leaves no picture open for the next one."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")

@@ -15,7 +15,11 @@ PACKAGE = SRC / "gpsift"
 MOST_MEMBERS_OF_A_REFERENCE = 10
 MOST_PARAMETERS = 10
 # A record draws itself and writes itself: the only imports upwards, made inside the methods.
-UPWARDS = (("gpsift.results.", "gpsift.plotting."), ("gpsift.savable", "gpsift.storage.save"))
+UPWARDS = (
+    ("gpsift.results.", "gpsift.plotting."),
+    ("gpsift.savable", "gpsift.storage.save"),
+    ("gpsift.analysis.record.", "gpsift.page.notebook."),
+)
 
 
 def module_name(path):

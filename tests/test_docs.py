@@ -1,10 +1,14 @@
-"""What the documentation cites is there: files, and the functions and classes that are named after a file."""
+"""What the documentation cites is there, and what is there it shows: names, pictures, examples of the README."""
 
 import ast
 import re
+from inspect import ismodule
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
+
+import gpsift
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -55,3 +59,36 @@ def test_page_cites_names_that_their_file_defines(page):
 def test_links_lead_to_files(page):
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())  # Sphinx looks after those of the pages in docs/
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def public_names():
+    """Classes and functions of the package, and its version."""
+    return {name for name in gpsift.__all__ if not ismodule(getattr(gpsift, name))}
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = re.findall(r"^\.\. auto\w+:: (?:gpsift\.)?([\w.]+)", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    assert public_names() - set(listed) == {"__version__"}
+
+
+def classes_that_draw():
+    for path in sorted((PACKAGE / "results").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and any(getattr(item, "name", "") == "plot" for item in node.body):
+                yield node.name
+
+
+def test_gallery_has_the_picture_of_every_record():
+    gallery = (ROOT / "docs" / "gallery.md").read_text()
+    drawn = list(classes_that_draw())
+    assert len(drawn) > 8
+    assert [name for name in drawn if f"`{name}.plot`" not in gallery] == []
+
+
+def test_python_of_the_readme_runs(rng):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    X = rng.normal(size=(30, 3))
+    for block in blocks:
+        exec(block, {"X": X, "y": X[:, 0] + 0.1 * rng.normal(size=30)})
+    plt.close("all")

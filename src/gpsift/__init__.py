@@ -25,6 +25,7 @@ from gpsift.reference import Reference
 from gpsift.relevance import ARD, KL, RATE, VAR, Derivative, Measure, rank
 from gpsift.results import (
     Attribution,
+    Comparison,
     Discoveries,
     Effects,
     Interactions,
@@ -54,6 +55,7 @@ from gpsift.work import Work
 if TYPE_CHECKING:
     from gpsift import datasets
     from gpsift.analysis import Analysis, Reading, Selection, analyse
+    from gpsift.analysis.compared import compare
     from gpsift.decomposition.average import effects
     from gpsift.decomposition.explain import explain
     from gpsift.decomposition.pairs import interactions
@@ -77,6 +79,7 @@ __all__ = [
     "Analysis",
     "Attribution",
     "Backward",
+    "Comparison",
     "Constant",
     "Derivative",
     "Discoveries",
@@ -129,6 +132,7 @@ __all__ = [
     "__version__",
     "analyse",
     "as_reference",
+    "compare",
     "datasets",
     "discover",
     "effects",
@@ -161,6 +165,7 @@ LAZY = {
     "GPRegressor": "gpsift.estimators",
     "GPSelector": "gpsift.selector",
     "analyse": "gpsift.analysis",
+    "compare": "gpsift.analysis.compared",
     "discover": "gpsift.discovery.discover",
     "effects": "gpsift.decomposition.average",
     "explain": "gpsift.decomposition.explain",

@@ -73,6 +73,7 @@ class FindingKind(StrEnum):
     INTERVALS_LEFT_OUT = "intervals-left-out"
     INTERVALS_UNSURE = "intervals-unsure"
     SHAPE_LEFT_OUT = "shape-left-out"
+    TEST_LEFT_OUT = "test-left-out"
     VAR_LEFT_OUT = "var-left-out"
     PATH_SHORTENED = "path-shortened"
     NOT_SEARCHED = "not-searched"
@@ -319,6 +320,11 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         TIME,
         "Curves and pairs were left out: with {n_rows} rows and {n_columns} columns that are used they may take more "
         "than a quarter of a minute.",
+    ),
+    FindingKind.TEST_LEFT_OUT: (
+        TIME,
+        "Columns were not tested: with {n_rows} rows and {n_columns} columns that may take more than a quarter of a "
+        "minute.",
     ),
     FindingKind.VAR_LEFT_OUT: (TIME, "VAR was left out: there are more than {most} columns."),
     FindingKind.PATH_SHORTENED: (TIME, "Submodels were searched up to size {largest} of {n_columns:,}."),

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.input_moments import InputMoments
+from gpsift.recipe import Recipe
 from gpsift.user_arrays import column_sd
 from gpsift.words import listed
 
@@ -34,6 +35,8 @@ class Inputs:
         Where those are, to be visited there.
     sample : array (m, p) or None
         Some of those, drawn at random.
+    recipe : Recipe or None
+        What was done with the table that the inputs come from, where a file keeps it for new rows.
     is_own : bool
         Whether X are the very rows that the model was trained on, in their order. False for rows that were given
         afterwards, which serve for units only.
@@ -47,6 +50,7 @@ class Inputs:
     source: Any = None
     sample: np.ndarray | None = None
     is_own: bool = True
+    recipe: Recipe | None = None
 
     @property
     def n_features(self) -> int:

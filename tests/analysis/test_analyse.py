@@ -156,6 +156,7 @@ def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monke
     monkeypatch.setattr(analysis_run, "LARGEST_QUICK", 40)
     monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SPARSE_RANKING", 50)
     monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_A_SEARCH", 30)
+    monkeypatch.setattr(analysis_run, "MOST_ROWS_OF_AN_ITERATED_SEARCH", 25)
     ranked = gs.analyse(frame, "y", select=False)
     assert rows_and_inference(ranked) == (50, "sparse")
     said = " ".join(caution.detail for caution in ranked.cautions)
@@ -163,6 +164,7 @@ def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monke
     assert "256 inducing points stand for them" in said
     assert rows_and_inference(gs.analyse(frame, "y", select=False, reading=gs.Reading(most_rows=40))) == (40, "exact")
     assert rows_and_inference(gs.analyse(frame, "y")) == (30, "exact")
+    assert rows_and_inference(gs.analyse(frame, "sex", hyper=gs.MAP(starts=1))) == (25, "ep")
     assert rows_and_inference(gs.analyse(frame, "sex", select=False, hyper=gs.MAP(starts=1))) == (40, "ep")
     assert rows_and_inference(gs.analyse(frame, "y", select=False, likelihood="student-t")) == (40, "laplace")
 

@@ -9,6 +9,7 @@ import pytest
 import gpsift as gs
 from gpsift.analysis.shape import MOST_PREDICTED_COLUMNS, MOST_WORK, takes_long, with_shape
 from gpsift.findings import FindingKind
+from gpsift.page import write_page
 from gpsift.reference import MissingCapability
 
 SILENT = gs.Work(progress=False)
@@ -52,6 +53,16 @@ def test_it_is_left_out_if_not_wanted_or_where_it_takes_long(analysis, monkeypat
     assert without.cautions[-1].kind is FindingKind.SHAPE_LEFT_OUT
     assert without.cautions[-1].data == {"n_rows": 40, "n_columns": 6}
     assert with_shape(analysis, True, SILENT).shape is not None
+
+
+def test_a_date_alone_has_curves_of_its_parts_and_a_page(tmp_path):
+    days = pd.date_range("2020-01-01", periods=60, freq="9D")
+    table = pd.DataFrame({"day": days.astype(str), "y": np.sin(np.arange(60) / 12)})
+    shaped = with_shape(gs.analyse(table, "y", select=False, hyper=HYPER, work=SILENT), work=SILENT)
+    assert shaped.groups  # days and month, scored as one
+    assert {curve.name for curve in shaped.shape.effects.curves} == {"day: days", "day: month", "day: weekday"}
+    assert shaped.shape.variance_shares.names == ("day",)
+    assert "What matters for" in write_page(shaped, tmp_path / "page.html").read_text()
 
 
 def test_a_model_without_columns_has_no_shape():

@@ -252,7 +252,9 @@ def test_any_measure_leads_where_there_are_categories(folder, measure):
     assert told.partition("───")[2].count("colour") == 1
 
 
-@pytest.mark.parametrize("words", [("select",), ("stability", "--samples", "4")], ids=["select", "stability"])
+@pytest.mark.parametrize(
+    "words", [("select", "--no-test"), ("stability", "--samples", "4")], ids=["select", "stability"]
+)
 def test_a_checkpoint_saves_fits(folder, tmp_path, monkeypatch, words):
     command, *rest = words
     call = (command, "measurements.csv", "-t", "yield", *rest, "--checkpoint", str(tmp_path / "kept"))

@@ -105,7 +105,7 @@ def test_names_stay_names(tmp_path):
     names = page_cases.HOSTILE[:4]
     path = write_discovered(record(names=names), tmp_path / "page.html")
     page = Outline(path.read_text(encoding="utf-8"))
-    assert len(page.scripts) == 3  # data, Bokeh, ours
+    assert len(page.scripts) == 4  # data, Bokeh, our two
     assert not page.all("img")
     assert names[0] in page.words("tests")
 

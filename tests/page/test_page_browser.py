@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import shutil
 import time
+from xml.etree import ElementTree
 
 import page_cases
+import pandas as pd
 import pytest
+from test_discovered_page import record
 
+import gpsift as gs
 from gpsift.page import write_page
+from gpsift.page.compared import write_compared
+from gpsift.page.discovered import write_discovered
 
 pytestmark = pytest.mark.browser
 NEEDED = "GPSIFT_REQUIRE_BROWSER"
+# Where axe-core of npm lies, node_modules/axe-core/axe.min.js.
+AXE = "GPSIFT_AXE"
 LIGHT, DARK = "rgb(252, 252, 250)", "rgb(21, 24, 27)"
 
 
@@ -41,11 +51,20 @@ def pages(tmp_path_factory):
 
     def page(name):
         if name not in made:
-            analysis = page_cases.sized(300, 60) if name == "wide" else getattr(page_cases, name)()
-            made[name] = write_page(analysis, folder / f"{name}.html")
+            made[name] = written(name, folder / f"{name}.html")
         return made[name]
 
     return page
+
+
+def written(name, path):
+    if name == "tests":
+        return write_discovered(record(), path)
+    if name == "compared":
+        first = page_cases.regression()
+        return write_compared(gs.compare(first, first.leading, labels=("one", "two")), path)
+    analysis = page_cases.sized(300, 60) if name == "wide" else getattr(page_cases, name)()
+    return write_page(analysis, path)
 
 
 @pytest.fixture
@@ -53,9 +72,9 @@ def show(browser, pages):
     """Open a page, wait until it is drawn, and at the end refuse errors and requests."""
     contexts, troubles, requests = [], [], []
 
-    def opened(name="regression", width=1440, scheme="light", touch=False):
+    def opened(name="regression", width=1440, scheme="light", **options):
         view = {"width": width, "height": 900}
-        context = browser.new_context(viewport=view, color_scheme=scheme, has_touch=touch)
+        context = browser.new_context(viewport=view, color_scheme=scheme, **options)
         contexts.append(context)
         tab = context.new_page()
         tab.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
@@ -77,7 +96,7 @@ def show(browser, pages):
     assert requests == []
 
 
-@pytest.mark.parametrize("name", ["regression", "classes", "noise", "hostile", "wide", "acting"])
+@pytest.mark.parametrize("name", ["regression", "classes", "noise", "hostile", "wide", "acting", "tests", "compared"])
 @pytest.mark.parametrize("width", [375, 1440])
 def test_page_fits_the_screen_and_loads_without_a_word(show, name, width):
     tab = show(name, width)
@@ -168,7 +187,7 @@ def test_choosing_a_dot_explains_its_row(show):
 
 
 def test_a_tap_shows_and_explains_the_row(show):
-    tab, row = show(width=375, touch=True), furthest(page_cases.regression())
+    tab, row = show(width=375, has_touch=True), furthest(page_cases.regression())
     at = dot(tab, row)
     tab.touchscreen.tap(at["x"], at["y"])
     tab.wait_for_selector("#tip:not([hidden])")
@@ -280,7 +299,7 @@ def test_every_picture_of_how_columns_act_is_drawn(show):
     drawn = tab.locator(".plot:has(canvas)").evaluate_all("all => all.map(e => e.id)")
     panels = [f"figure-acts-{place}" for place in range(1, 5)]
     assert set(drawn) == {*panels, "figure-pairs", "figure-surface", "figure-strips"}
-    widths = tab.locator(".stack i").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
+    widths = tab.locator(".stack rect").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
     assert min(widths) > 0
 
 
@@ -318,3 +337,100 @@ def test_curves_print_light_from_a_dark_screen(show):
     assert n_pictures >= 6
     assert tab.locator("canvas.printed").count() == n_pictures
     assert tab.evaluate(INKS)["dark"] == 0
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The script of axe-core, which finds what a page keeps from people who hear or magnify it."""
+    path = os.environ.get(AXE, "node_modules/axe-core/axe.min.js")
+    if AXE not in os.environ and not os.path.exists(path):
+        pytest.skip("no axe-core")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("name", ["regression", "classes", "acting", "tests", "compared"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (380, "dark")])
+def test_axe_finds_no_fault(show, axe, name, width, scheme):
+    tab = show(name, width, scheme, bypass_csp=True)  # the policy of the page lets no other script run
+    for hidden in tab.locator("button.ask").all():
+        hidden.click()
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    tab.evaluate(axe)
+    found = tab.evaluate("axe.run()")
+    assert len(found["passes"]) > 20
+    assert [(each["impact"], each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+
+
+def test_a_question_mark_says_what_a_word_means(show):
+    tab = show()
+    button = tab.locator("button.ask").first
+    meaning = tab.locator(f"#{button.get_attribute('aria-controls')}")
+    assert meaning.is_hidden()
+    button.press("Enter")
+    assert meaning.is_visible()
+    assert button.get_attribute("aria-expanded") == "true"
+    button.press("Enter")
+    assert meaning.is_hidden()
+
+
+def kept(tab, label):
+    """What a button of this label hands to the user: its name and its bytes."""
+    with tab.expect_download() as waiting:
+        tab.get_by_role("button", name=label, exact=True).click()
+    with open(waiting.value.path(), "rb") as file:
+        return waiting.value.suggested_filename, file.read()
+
+
+def test_tables_are_downloaded_with_all_digits(show):
+    analysis, tab = page_cases.regression(), show()
+    ranking = analysis.leading
+    name, text = kept(tab, "The table relevance as CSV")
+    assert name == "what-matters-for-outcome-relevance.csv"
+    frame = pd.read_csv(io.BytesIO(text))
+    assert list(frame["column"]) == [ranking.names[j] for j in ranking.order]
+    assert list(frame["KL"]) == pytest.approx(ranking.scores[ranking.order].tolist())
+    lines = json.loads(kept(tab, "The table relevance as JSON")[1])
+    assert [line["KL"] for line in lines] == pytest.approx(ranking.scores[ranking.order].tolist())
+    tab.locator("#sizes summary").click()
+    sizes = pd.read_csv(io.BytesIO(kept(tab, "The table sizes as CSV")[1]))
+    assert list(sizes["elpd"]) == pytest.approx(analysis.path.elpd.tolist())
+
+
+def test_names_survive_a_download(show):
+    tab = show("hostile")
+    frame = pd.read_csv(io.BytesIO(kept(tab, "The table relevance as CSV")[1]))
+    assert set(frame["column"]) == set(page_cases.HOSTILE)
+
+
+def test_every_picture_is_downloaded_in_both_forms(show):
+    tab = show("acting", scheme="dark")
+    names = tab.locator(".plot").evaluate_all("all => all.map(each => each.id.replace('figure-', ''))")
+    for name in [*names[:2], "pairs", "surface", "strips"]:
+        assert kept(tab, f"The picture {name} as PNG")[1].startswith(b"\x89PNG")
+        drawn = ElementTree.fromstring(kept(tab, f"The picture {name} as SVG")[1])
+        assert drawn.tag.endswith("svg")
+        assert len(list(drawn.iter())) > 20
+    assert kept(tab, "The shares of the variance as PNG")[1].startswith(b"\x89PNG")
+    bars = ElementTree.fromstring(kept(tab, "The shares of the variance as SVG")[1])
+    assert all(bar.get("fill", "").startswith("rgb") for bar in bars)
+    shares = json.loads(kept(tab, "The shares of the variance as JSON")[1])
+    assert sum(line["share"] for line in shares) == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_code_is_downloaded(show):
+    name, text = kept(show(), "The code that repeats it as Code")
+    assert name.endswith("repeat.sh")
+    assert text.decode() == "gpsift analyse toy.csv --target outcome\n"
+
+
+def test_the_first_screen_can_be_read_on_a_phone(show):
+    tab = show("acting", width=380)
+    for element in tab.locator("#answer li, #answer p, #answer h2").all():
+        box = element.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 380
+    sizes = tab.locator("#answer :is(li, p, small)").evaluate_all(
+        "all => all.map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert min(sizes) >= 12.5

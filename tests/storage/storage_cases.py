@@ -18,6 +18,7 @@ from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.posterior import DenseFactor
+from gpsift.recipe import Recipe
 from gpsift.results import SampledQuality
 from gpsift.savable import kept_fields
 from gpsift.storage.registry import NAMES
@@ -109,6 +110,15 @@ def cases():
         ),
         gs.discover(X, y, gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1)), folds=2, work=gs.Work(progress=False)),
         gs.power(gp, n=10, studies=2, search=False, work=gs.Work(progress=False)),
+        gs.compare(gp, gs.GP(hyper=gs.ML2(starts=1)).fit(X, -y), intervals=False),
+        Recipe(
+            {"a": 1.5, "day": "2020-01-01"},
+            {"a missing": "a"},
+            {"b": ("x", "y")},
+            ("b",),
+            ("c",),
+            {"day": "2020-01-01"},
+        ),
         gs.effects(gp, X),
         gs.effects(gp, X).curves[0],
         gs.interactions(gp),

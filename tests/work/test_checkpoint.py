@@ -113,3 +113,16 @@ def test_fingerprints_tell_arrays_apart(rng):
         fingerprint("x", a),
     ]
     assert len(set(different)) == len(different)
+
+
+def test_a_refused_checkpoint_leaves_no_connection_open(tmp_path, monkeypatch):
+    opened, connect = [], sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *args, **options: opened.append(connect(*args, **options)) or opened[-1]
+    )
+    path = tmp_path / "notes.txt"
+    path.write_text("these are my notes, and not a database at all" * 50)
+    with pytest.raises(CheckpointMismatch):
+        Checkpoint(path, IDENTITY)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")

@@ -36,6 +36,9 @@ class Discovered:
     def n_columns(self) -> int:
         return self.found.n_features
 
+    def _repr_html_(self) -> str:
+        return self.found._repr_html_()
+
 
 def discover_columns(
     data: Any,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +14,8 @@ from gpsift.analysis.columns import odd_columns
 from gpsift.analysis.switched import Step, switched_on
 from gpsift.findings import Finding, told
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.results import Attribution, Effects, Interactions, Path, Ranking, Stability, VarianceShares
+from gpsift.recipe import Recipe
+from gpsift.results import Attribution, Discoveries, Effects, Interactions, Path, Ranking, Stability, VarianceShares
 from gpsift.tabular.encode import Task
 
 MOST_NAMED = 5
@@ -65,6 +67,10 @@ class Analysis:
     stability : Stability or None
     shape : Shape or None
         How columns act, where `with_shape` has looked.
+    tested : Discoveries or None
+        Which columns matter given all others, at a rate of false discoveries, where `with_test` has tested them.
+    recipe : Recipe
+        What new rows need to take the form of `X`.
     cautions : tuple of Finding
         What a reader should know before acting on the answer, the gravest first.
     command : str or None
@@ -88,6 +94,8 @@ class Analysis:
     unsearched: Finding | None = None
     stability: Stability | None = None
     shape: Shape | None = None
+    tested: Discoveries | None = None
+    recipe: Recipe = Recipe()
     cautions: tuple[Finding, ...] = ()
     command: str | None = None
     seed: int = 0
@@ -108,6 +116,17 @@ class Analysis:
             )
         lines += [f"  {title}: {text}" for title, text in told(self.cautions)]
         return "\n".join(lines)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, with what was done with the table, so that it can be asked about new rows."""
+        members = self.model.members if isinstance(self.model, DrawnGP) else (self.model,)
+        kept = [replace(each, inputs=replace(each.inputs, recipe=self.recipe)) for each in members]
+        (replace(self.model, members=tuple(kept)) if isinstance(self.model, DrawnGP) else kept[0]).save(path)
+
+    def _repr_html_(self) -> str:
+        from gpsift.page.notebook import notebook_html
+
+        return notebook_html(self)
 
     @property
     def n_rows(self) -> int:

@@ -12,8 +12,8 @@ from gpsift.analysis.record import Analysis
 from gpsift.results import Prediction, Ranking
 
 MOST_ROWS = 2000
-# Rows times columns that are shown: about 3 MB of text.
-MOST_CELLS = 200_000
+# Rows times columns that are shown: about 2 MB of text, with what each column adds there.
+MOST_CELLS = 30_000
 
 
 @dataclass(frozen=True, eq=False)

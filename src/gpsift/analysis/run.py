@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from inspect import signature
 from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any
 
+from gpsift.analysis.called import call_code
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.choices import Reading, Selection
 from gpsift.analysis.record import Analysis
@@ -34,6 +36,8 @@ from gpsift.work import Work, fit_bar, share_bar, waiting_bar
 
 # A search takes as many fits as sizes.
 MOST_ROWS_OF_A_SEARCH = 1000
+# Where inference iterates, each fit takes ten times as long: 840 rows of two classes took more than three minutes.
+MOST_ROWS_OF_AN_ITERATED_SEARCH = 500
 # Sparse inference takes about a minute on this many.
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
@@ -100,6 +104,16 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
+    asked: dict[str, Any] = {
+        "measure": measure,
+        "select": select,
+        "samples": samples,
+        "likelihood": likelihood,
+        "hyper": hyper,
+        "reading": reading,
+        "seed": seed,
+    }
+    default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
     with waiting_bar("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
@@ -129,12 +143,14 @@ def analyse(
         classes=table.classes,
         groups=table.groups,
         dates=table.dates,
+        recipe=table.recipe,
         model=fitted,
         rankings=rankings,
         path=path,
         unsearched=unsearched,
         stability=steady,
         cautions=cautions_of(fitted, table, notes),
+        command=call_code(data, target, {name: each for name, each in asked.items() if each != default_of[name]}),
         seed=seed,
         seconds=time.perf_counter() - began,
     )
@@ -158,9 +174,10 @@ def within_reach(
     table: Prepared, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[Prepared, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
-    may_be_sparse = ranks_only and model.likelihood == "gaussian" and not model.hyper.samples
+    is_gaussian = model.likelihood == "gaussian"
+    may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
     if not ranks_only:
-        limit = MOST_ROWS_OF_A_SEARCH
+        limit = MOST_ROWS_OF_A_SEARCH if is_gaussian else MOST_ROWS_OF_AN_ITERATED_SEARCH
     else:
         limit = MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK
     table = reading.limited(table, limit, seed, notes)

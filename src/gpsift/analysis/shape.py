@@ -14,7 +14,7 @@ from gpsift.decomposition.explain import explain
 from gpsift.decomposition.pairs import interactions
 from gpsift.decomposition.shares import variance_shares
 from gpsift.findings import Finding, FindingKind
-from gpsift.gp import DrawnGP, FittedGP
+from gpsift.gp import DrawnGP, FittedGP, one_of
 from gpsift.progress import counted
 from gpsift.reference import MissingCapability
 from gpsift.relevance.switched import used_columns
@@ -49,7 +49,7 @@ def with_shape(analysis: Analysis, wanted: bool | None = None, work: Work = Work
 
 def takes_long(model: FittedGP | DrawnGP) -> bool:
     """Whether curves, pairs, shares and rows taken apart may take more than a quarter of a minute."""
-    first = model.members[0] if isinstance(model, DrawnGP) else model
+    first = one_of(model)
     n_columns = len(used_columns(model)) * (len(model.draws) or 1)
     if first.report.n_blocks:
         return n_columns > MOST_PREDICTED_COLUMNS

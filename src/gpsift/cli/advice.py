@@ -14,6 +14,7 @@ ADVICE: Mapping[FindingKind, str] = {
     FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",
     FindingKind.INTERVALS_LEFT_OUT: "--intervals takes the time.",
     FindingKind.SHAPE_LEFT_OUT: "--effects takes the time.",
+    FindingKind.TEST_LEFT_OUT: "--test takes the time.",
     FindingKind.INTERVALS_UNSURE: "That is --hyper nuts.",
     FindingKind.MANY_COLUMNS: "That is --hyper sift.",
     FindingKind.NOT_SEARCHED: "--hyper sift has no such limit.",

@@ -83,7 +83,7 @@ def answered(
 ) -> None:
     """Print the answer, write page and model, and end with a code that says whether there was one."""
     if save is not None:
-        analysis.model.save(save)
+        analysis.save_model(save)
     if html is not None:
         from gpsift.page import write_page
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gpsift.cli.compare import compare
 from gpsift.cli.demo import demo
 from gpsift.cli.discover import discover
 from gpsift.cli.effects import effects
@@ -17,7 +18,7 @@ from gpsift.cli.rank import rank
 from gpsift.cli.reproduce import reproduce
 from gpsift.cli.select import select
 from gpsift.cli.stability import stability
-from gpsift.cli.terminal import allow_any_sign
+from gpsift.cli.terminal import allow_any_sign, say_errors_only
 from gpsift.version import __version__
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -41,12 +42,13 @@ def gpsift(
     """
 
 
-for command in (rank, select, discover, power, effects, interactions, explain, stability, reproduce, demo):
+for command in (rank, select, discover, power, effects, interactions, explain, stability, compare, reproduce, demo):
     app.command()(command)
 
 
 def main() -> None:
     """Entry point of the ``gpsift`` command."""
     allow_any_sign()
+    say_errors_only()
     heed_termination()
     app()

@@ -18,7 +18,7 @@ from gpsift.cli.advice import ADVICE
 from gpsift.cli.shape_machine import apart_record, shape_record
 from gpsift.findings import TABLE, Finding, told
 from gpsift.relevance.rank import versions
-from gpsift.results import Path, Power, Ranking
+from gpsift.results import Comparison, Discoveries, Path, Power, Ranking
 
 SCHEMA = "gpsift-answer/1"
 
@@ -47,6 +47,8 @@ def as_json(analysis: Analysis) -> str:
         record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
     if analysis.shape is not None:
         record |= shape_record(analysis.shape)
+    if analysis.tested is not None:
+        record["tested"] = _tested(analysis.tested)
     record["preparation"] = _preparation(analysis.cautions)
     record["odd_columns"] = [_finding(finding) for finding in analysis.odd_columns]
     record["cautions"] = [_finding(finding) for finding in analysis.cautions]
@@ -101,14 +103,20 @@ def discovered_as_json(answer: Discovered) -> str:
     found = answer.found
     record = {
         **_head(answer),
-        "rate": found.rate,
-        "discoveries": list(found.discoveries),
-        "columns": found.to_frame().replace({-np.inf: None}).to_dict(orient="records"),
-        "copies": [list(names) for names in found.copies],
+        **_tested(found),
         "preparation": _preparation(answer.cautions),
         "cautions": [_finding(finding) for finding in answer.cautions],
     }
     return _dumped(record)
+
+
+def _tested(found: Discoveries) -> dict[str, Any]:
+    return {
+        "rate": found.rate,
+        "discoveries": list(found.discoveries),
+        "columns": found.to_frame().replace({-np.inf: None}).to_dict(orient="records"),
+        "copies": [list(names) for names in found.copies],
+    }
 
 
 def plan_as_json(plan: PlannedAnalysis) -> str:
@@ -150,6 +158,24 @@ def power_as_json(power: Power, source: str) -> str:
         "versions": versions(),
     }
     return _dumped(record)
+
+
+def comparison_as_json(answer: Comparison) -> str:
+    """What changed between two answers."""
+    return _dumped(
+        {
+            "schema": SCHEMA,
+            "first": answer.labels[0],
+            "second": answer.labels[1],
+            "measure": answer.measure,
+            "units": answer.units,
+            "columns": answer.to_frame().to_dict(orient="records"),
+            "only_in_first": list(answer.only[0]),
+            "only_in_second": list(answer.only[1]),
+            "told": answer.told,
+            "versions": versions(),
+        }
+    )
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

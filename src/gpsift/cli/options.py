@@ -133,6 +133,14 @@ Effects = Annotated[
         "takes less than about a quarter of a minute.",
     ),
 ]
+TestOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--test/--no-test",
+        help="Test every column, with an error rate, for the page and JSON; if not said, where that takes less than "
+        "about a quarter of a minute.",
+    ),
+]
 Rate = Annotated[
     float,
     typer.Option(min=0.001, max=0.999, help="The share of false ones, among the columns named, that may be expected."),

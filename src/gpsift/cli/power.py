@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
+from gpsift.analysis.saved_inputs import features_of
 from gpsift.cli import options as o
 from gpsift.cli.answering import check_writable, remarks
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.machine import power_as_json
-from gpsift.cli.saved import categories_of, load_model
+from gpsift.cli.saved import load_model
 from gpsift.cli.shown import show_power
 from gpsift.cli.terminal import Output
 from gpsift.planning.power import power as power_of
 from gpsift.planning.power import read_model
-from gpsift.selection.units import Features
 from gpsift.work import Work
 
 Picture = Annotated[Path | None, typer.Option(help="Draw the shares over the rows into this file, such as power.png.")]
@@ -50,8 +50,7 @@ def power(
     work = Work(jobs, checkpoint, o.shown(quiet))
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         loaded = load_model(model)
-        features = Features.with_indicators(categories_of(loaded))
-        answer = power_of(read_model(loaded), features, n=n or None, seed=seed, work=work, **options)
+        answer = power_of(read_model(loaded), features_of(loaded), n=n or None, seed=seed, work=work, **options)
         if plot is not None:
             answer.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
         if json:

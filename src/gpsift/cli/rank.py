@@ -7,6 +7,7 @@ import typer
 from gpsift.analysis import Reading
 from gpsift.analysis.intervals import with_intervals
 from gpsift.analysis.shape import with_shape
+from gpsift.analysis.tested import with_test
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.dry_run import show_plan
@@ -35,6 +36,7 @@ def rank(
     conditional: o.ConditionalOption = None,
     intervals: o.Intervals = None,
     effects: o.Effects = None,
+    test: o.TestOption = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -78,5 +80,6 @@ def rank(
         )
         analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
+            analysis = with_test(analysis, test, Work(progress=o.shown(quiet)))
             analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

@@ -10,6 +10,7 @@ import typer
 from gpsift.analysis import Reading, Selection
 from gpsift.analysis.intervals import with_intervals
 from gpsift.analysis.shape import with_shape
+from gpsift.analysis.tested import with_test
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.discover import discovered
@@ -20,7 +21,7 @@ from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
 
 # What says nothing about a test at a rate.
-FOR_SUBMODELS = ("measure", "conditional", "intervals", "effects", "rule", "folds", "samples", "hyper", "save")
+FOR_SUBMODELS = ("measure", "conditional", "intervals", "effects", "test", "rule", "folds", "samples", "hyper", "save")
 
 
 class RuleChoice(StrEnum):
@@ -66,6 +67,7 @@ def select(
     samples: Annotated[int, typer.Option(min=0, help="Random samples of the rows on which to rank again.")] = 0,
     intervals: o.Intervals = None,
     effects: o.Effects = None,
+    test: o.TestOption = None,
     likelihood: o.Likelihood = None,
     hyper: o.HyperOption = o.HyperChoice.SIFT,
     rows: o.Rows = None,
@@ -118,5 +120,6 @@ def select(
         )
         analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
+            analysis = with_test(analysis, test, Work(jobs, checkpoint, o.shown(quiet)))
             analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

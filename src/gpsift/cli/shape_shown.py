@@ -27,7 +27,7 @@ KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), (
 def show_effects(found: Effects, predicted: str, console: Console) -> None:
     """What each column does to the prediction, the most relevant first; `predicted` says of what."""
     if not found.curves:
-        console.print("The model uses no column, so there is nothing to draw.")
+        console.print("No column that the model uses has a curve of its own, so there is nothing to draw.")
         return
     console.print(
         f"Averaged over the rows, [bold]{escape(predicted)}[/bold] is {found.average:.4g}. Each column moves it, the "

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from gpsift.analysis import Analysis
 from gpsift.analysis.record import Shape
+from gpsift.analysis.saved_inputs import features_of, inputs_of
 from gpsift.analysis.shape import unit_options, with_shape
 from gpsift.atomic import written_whole
 from gpsift.cli import options as o
@@ -19,7 +20,7 @@ from gpsift.cli.answering import analysed, answered, check_writable, refuse_type
 from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import saved_shape_as_json, shape_as_json
-from gpsift.cli.saved import categories_of, inputs_of, load_model
+from gpsift.cli.saved import load_model
 from gpsift.cli.shown import say_cautions, show_model
 from gpsift.cli.terminal import Output
 from gpsift.tabular import read_file
@@ -106,9 +107,9 @@ class Question:
 
     def _of_model(self, model: Path, given: Given, seed: int) -> None:
         loaded = load_model(model)
-        X = None if given.file is None else inputs_of(read_file(given.file), loaded.inputs.names)
-        categories = categories_of(loaded)
-        shape = self.asked(loaded, X, seed=seed, groups=categories, categorical=list(categories))
+        X = None if given.file is None else inputs_of(read_file(given.file), loaded)
+        features = features_of(loaded)
+        shape = self.asked(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
         self._draw(shape, given.plot)
         if given.json:
             typer.echo(saved_shape_as_json(shape, str(model)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -32,6 +33,11 @@ def allow_any_sign() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="gpsift.plain")
+
+
+def say_errors_only() -> None:
+    """Keep to itself what a plotting library says of its own folders, such as that it may not write into the home."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def plain_sign(error: UnicodeError) -> tuple[str, int]:

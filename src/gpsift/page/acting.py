@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from markupsafe import Markup
 
@@ -39,6 +40,7 @@ class Part:
     share: float
     kind: str  # "column", "others" or "noise"
     opacity: float = 1.0
+    start: float = 0.0  # where it begins on the bar
 
     @property
     def told(self) -> str:
@@ -89,7 +91,9 @@ def parts(shares: VarianceShares) -> list[Part]:
     ]
     rest = 1.0 - noise - sum(part.share for part in found) if shares.variance > 0 else 0.0
     more = (Part("others", rest, "others"), Part("noise", noise, "noise"))
-    return [*found, *(part for part in more if part.share >= LEAST_PART)]
+    shown = [*found, *(part for part in more if part.share >= LEAST_PART)]
+    starts = accumulate((part.share for part in shown), initial=0.0)
+    return [replace(part, start=start) for part, start in zip(shown, starts, strict=False)]
 
 
 def function_of(target: str, found: Interactions | VarianceShares | Attribution | None) -> str:

@@ -1,4 +1,4 @@
-"""What was asked and answered, in two sentences."""
+"""What was asked and answered, in two sentences, and one more of a test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from markupsafe import Markup
 from gpsift.analysis import Analysis
 from gpsift.analysis.columns import leaders
 from gpsift.page.sheet import predicts
-from gpsift.page.words import count, listed, tag
+from gpsift.page.words import count, listed, percent, tag
 from gpsift.results import Ranking
 
 
@@ -30,6 +30,23 @@ def answer(analysis: Analysis) -> list[Markup]:
         verb = "matters" if len(names) == 1 else "matter"
         first = Markup("For {}, {} {} most among {}.").format(target, listed(names), verb, _columns(ranking))
     return [first, Markup("{}, {}.").format(_enough(analysis), predicts(analysis))]
+
+
+def tested(analysis: Analysis) -> Markup:
+    """What a test has shown, with its rate; empty where there was none."""
+    found = analysis.tested
+    if found is None:
+        return Markup("")
+    n, rate = int(found.found.sum()), percent(found.rate)
+    if n == 0:
+        text = Markup("Tested column by column, none of {} is shown to matter given all others, at a rate of {}.")
+        return text.format(count(found.n_features, "column"), rate)
+    verb = "is" if n == 1 else "are"
+    text = Markup(
+        "Tested column by column, {} {} shown to matter given all others; of such columns at most {} are "
+        "expected to be false."
+    )
+    return text.format(listed(found.discoveries, 8), verb, rate)
 
 
 def _columns(ranking: Ranking) -> str:

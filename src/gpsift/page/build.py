@@ -13,9 +13,12 @@ from gpsift.analysis.intervals import with_intervals
 from gpsift.analysis.record import Shape
 from gpsift.analysis.rows import rows_of
 from gpsift.analysis.shape import with_shape
+from gpsift.analysis.tested import with_test
 from gpsift.findings import told
 from gpsift.page import acting
-from gpsift.page.answer import answer
+from gpsift.page.advice import advice
+from gpsift.page.answer import answer, tested
+from gpsift.page.first import first_screen
 from gpsift.page.render import rendered, written
 from gpsift.page.rows import payload
 from gpsift.page.sheet import data_lines, quality_lines
@@ -31,6 +34,7 @@ def report(
     *,
     intervals: bool | None = None,
     effects: bool | None = None,
+    test: bool | None = None,
     **options: Any,
 ) -> Analysis:
     """Analyse a table and write the page.
@@ -46,6 +50,9 @@ def report(
         minute.
     effects : bool, optional
         Whether the page shows how columns act; by default where that takes less than about a quarter of a minute.
+    test : bool, optional
+        Whether every column is tested, with an error rate, as by `discover`; by default where that takes less than
+        about a quarter of a minute.
     **options
         Of `analyse`.
 
@@ -56,7 +63,7 @@ def report(
     """
     work = options.get("work", Work())
     analysis = with_intervals(analyse(data, target, **options), intervals, work)
-    analysis = with_shape(analysis, effects, work)
+    analysis = with_shape(with_test(analysis, test, work), effects, work)
     write_page(analysis, path)
     return analysis
 
@@ -91,6 +98,10 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         answered=analysis,
         analysis=analysis,
         answer=answer(analysis),
+        tested=tested(analysis),
+        first=first_screen(analysis),
+        todo=advice(analysis),
+        still=False,
         data_lines=data_lines(analysis),
         quality_lines=quality_lines(analysis),
         table=relevance_table(analysis),
@@ -100,7 +111,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         most_strips=figures.MOST_STRIPS,
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
         stability=_stability_lines(analysis),
-        first=analysis.n_first,
+        n_first=analysis.n_first,
         cautions=told(analysis.cautions),
         versions=analysis.leading.details.get("versions", {}),
     )

@@ -43,6 +43,14 @@
       head.querySelector("button").addEventListener("click", () => sortBy(table, head));
     }
   }
+  // Words of the field: a question mark shows what they mean.
+  for (const button of document.querySelectorAll("button.ask")) {
+    button.addEventListener("click", () => {
+      const meaning = byId(button.getAttribute("aria-controls"));
+      meaning.hidden = !meaning.hidden;
+      button.setAttribute("aria-expanded", String(!meaning.hidden));
+    });
+  }
   const shorten = (table, button) => {
     if (!table || !button) return;
     table.classList.add("short");
@@ -55,6 +63,7 @@
   shorten(byId("relevance-table"), byId("relevance-more"));
   shorten(byId("stability-table"), byId("stability-more"));
   shorten(byId("tests-table"), byId("tests-more"));
+  shorten(byId("compared-table"), byId("compared-more"));
 
   // One row: what its prediction reacts to.
 
@@ -238,6 +247,7 @@
       const view = (await Bokeh.embed.embed_item(item)).roots[0];
       const models = [...view.model.references()];
       drawn.push({ target, view, models });
+      target.dispatchEvent(new CustomEvent("drawn", { detail: view, bubbles: true }));
       attend(name, target, models);
     }
     colour();

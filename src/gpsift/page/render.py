@@ -9,6 +9,7 @@ from typing import Any
 
 from gpsift.atomic import written_whole
 from gpsift.page.embed import bokeh_script, own, policy, script_data
+from gpsift.page.glossary import TERMS
 from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
 
 # A table with more columns than this opens with the first of them only.
@@ -24,8 +25,8 @@ FILTERS = {
 }
 
 
-def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:
-    """The page as text; `data` are for its scripts, and `now` is its date, by default this moment."""
+def filled(template: str, **shown: Any) -> str:
+    """A template with what it shows."""
     import jinja2  # needed by pages only
 
     environment = jinja2.Environment(
@@ -36,14 +37,19 @@ def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(FILTERS)
-    scripts = [bokeh_script(), own("page.js")]
     return environment.get_template(template).render(
+        **shown, count=count, terms=TERMS, short_table=SHORT_TABLE, style=own("page.css")
+    )
+
+
+def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:
+    """The page as text; `data` are for its scripts, and `now` is its date, by default this moment."""
+    scripts = [bokeh_script(), own("downloads.js"), own("page.js")]
+    return filled(
+        template,
         **shown,
-        count=count,
-        short_table=SHORT_TABLE,
         now=(now or datetime.now().astimezone()).strftime("%d %B %Y, %H:%M"),
         data=script_data(data),
-        style=own("page.css"),
         scripts=scripts,
         policy=policy(scripts),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpsift.analysis import Analysis
 from gpsift.findings import Finding, FindingKind
+from gpsift.page.glossary import TERMS
 from gpsift.page.words import aligned, number, percent
 from gpsift.results import Ranking
 from gpsift.results.ranking import LEVEL
@@ -66,6 +67,12 @@ class RelevanceTable:
     def has_shares(self) -> bool:
         """Whether shares of variance are among its columns."""
         return any(head.text == SHARE for head in self.heads)
+
+    @property
+    def terms(self) -> list[str]:
+        """The measures in its headings that can be asked about."""
+        heads = [self.score.text, *(head.text.removeprefix("√") for head in self.heads)]
+        return [word for word in heads if word in TERMS]
 
     @property
     def flagged(self) -> list[Column]:

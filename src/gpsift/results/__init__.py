@@ -1,6 +1,7 @@
 """Answers: frozen records that print themselves, become data frames and draw themselves. One file a record."""
 
 from gpsift.results.attribution import Attribution
+from gpsift.results.comparison import Comparison
 from gpsift.results.discoveries import Discoveries
 from gpsift.results.effects import Curve, Effects
 from gpsift.results.interactions import Interactions, Surface
@@ -17,6 +18,7 @@ from gpsift.results.variance_shares import VarianceShares
 __all__ = [
     "Attribution",
     "Baseline",
+    "Comparison",
     "Curve",
     "Discoveries",
     "Effects",

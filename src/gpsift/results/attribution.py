@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.notebook import words_and_table
 from gpsift.results.optional import optional_library
 from gpsift.savable import Savable
 
@@ -104,11 +105,19 @@ class Attribution(Savable):
 
         return row_taken_apart(self, row, ax=ax)
 
+    @property
+    def told(self) -> str:
+        """The answer in a few words."""
+        n = len(self.values)
+        what = "prediction" if n == 1 else "predictions"
+        return f"{n} {what} of {self.mean_of} around an average of {self.average:.4g}"
+
+    def _repr_html_(self) -> str:
+        return words_and_table(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
+
     def __repr__(self) -> str:
         n = len(self.values)
-        lines = [
-            f"{n} {'prediction' if n == 1 else 'predictions'} of {self.mean_of} around an average of {self.average:.4g}"
-        ]
+        lines = [self.told]
         if n == 1:
             frame = self.row(0).head(MOST_LINES)
             width = max(len("feature"), *(len(name) for name in frame["feature"]))

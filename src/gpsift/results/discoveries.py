@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
+from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
 from gpsift.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+# A statistic below one standard deviation is no effect that one could plan for.
+LEAST_Z = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +91,24 @@ class Discoveries(Savable):
         """The names of the features that matter, the surest first."""
         return tuple(self.names[j] for j in self.order if self.found[j])
 
+    def rows_needed(self, n_rows: int, chance: float = 0.8) -> np.ndarray:
+        """Rows with which a feature that is not found would be, with a chance, if its effect is as it seems here, (p,).
+
+        The statistic grows with the root of the rows, with a standard deviation of 1, and must pass the limit of one
+        discovery more. Infinite for a statistic below 1. It is one number with the error of the statistic; `power`
+        makes up studies instead.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of this test.
+        chance : float
+        """
+        n_found = int(self.found.sum())
+        limit = -ndtri(self.limits[min(n_found, self.n_features - 1)])
+        safe = np.where(self.z >= LEAST_Z, self.z, np.nan)
+        return np.nan_to_num(n_rows * np.maximum((limit + ndtri(chance)) / safe, 1.0) ** 2, nan=np.inf)
+
     def under_any_dependence(self) -> Discoveries:
         """The same test with a rate that holds however the p-values depend on each other, which finds less.
 
@@ -142,5 +164,4 @@ class Discoveries(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True)
-        return f"<p>{escape(self.told)}</p>{table}"
+        return words_and_table(self.told, self.to_frame())

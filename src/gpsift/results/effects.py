@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.results.course import Course, course_of
+from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
 from gpsift.words import listed
 
@@ -80,6 +81,25 @@ class Curve:
         """One of its values as text."""
         return self.labels[place] if self.labels else f"{self.x[place]:.4g}"
 
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each value."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "feature": self.name,
+                "value": self.labels or self.x,
+                "mean": self.mean,
+                "sd": self.sd,
+                "lower": self.band[:, 0],
+                "upper": self.band[:, 1],
+                "support": self.support,
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        return words_and_table(f"{self.name}: {self.course.told}", self.to_frame())
+
     @property
     def leaves_the_data(self) -> bool:
         """Whether some of its values are such as nine rows of ten could not have."""
@@ -138,20 +158,7 @@ class Effects(Savable):
         """A data frame with a row for each value of each feature."""
         import pandas as pd
 
-        frames = [
-            pd.DataFrame(
-                {
-                    "feature": curve.name,
-                    "value": curve.labels or curve.x,
-                    "mean": curve.mean,
-                    "sd": curve.sd,
-                    "lower": curve.band[:, 0],
-                    "upper": curve.band[:, 1],
-                    "support": curve.support,
-                }
-            )
-            for curve in self.curves
-        ]
+        frames = [curve.to_frame() for curve in self.curves]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
     def plot(self) -> Figure:
@@ -175,6 +182,21 @@ class Effects(Savable):
             low, high = (_value(curve, int(which(curve.mean))) for which in (np.argmin, np.argmax))
             lines.append(f"  {curve.name:<{width}}  {low:>10}  {high:>10}  {curve.span:>8.3g}  {curve.sd.mean():>8.2g}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        lines = [
+            {
+                "feature": curve.name,
+                "acts": curve.course.told,
+                "lowest": curve.at(curve.course.lowest),
+                "highest": curve.at(curve.course.highest),
+                "span": curve.span,
+            }
+            for curve in self.curves
+        ]
+        return words_and_table(self.told, pd.DataFrame(lines))
 
 
 def _value(curve: Curve, place: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
 
 if TYPE_CHECKING:
@@ -35,6 +35,26 @@ class Surface:
     y_labels: tuple[str, ...] = ()
     x_rows: np.ndarray | None = None
     y_rows: np.ndarray | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each value of the first feature, and a column for each of the second."""
+        import pandas as pd
+
+        rows, columns = (list(labels or values) for labels, values in self._axes)
+        frame = pd.DataFrame(self.mean, columns=[f"{self.names[1]} = {_value(each)}" for each in columns])
+        frame.insert(0, self.names[0], [_value(each) for each in rows], allow_duplicates=True)
+        return frame
+
+    @property
+    def _axes(self) -> tuple[tuple[tuple[str, ...], np.ndarray], tuple[tuple[str, ...], np.ndarray]]:
+        return (self.x_labels, self.x), (self.y_labels, self.y)
+
+    def _repr_html_(self) -> str:
+        return words_and_table(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
+
+
+def _value(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,6 +188,4 @@ class Interactions(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame().head(MOST_LINES)
-        table = frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True)
-        return f"<p>{escape(self.told)}</p>{table}"
+        return words_and_table(self.told, self.to_frame().head(MOST_LINES))

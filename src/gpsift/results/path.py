@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.notebook import words_and_table
 from gpsift.results.suggestion import Suggestion
 from gpsift.savable import Savable
 from gpsift.words import listed
@@ -249,9 +250,8 @@ class Path(Savable):
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}", escape=True)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>Path by {escape(self.measure)}, {escape(self.scheme)}</p>{table}{notes}"
+        return words_and_table(f"Path by {self.measure}, {self.scheme}", self.to_frame(), 4) + notes
 
 
 def _sum_se(values: np.ndarray) -> np.ndarray:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
 from gpsift.words import NOT_USED
 
@@ -147,8 +147,7 @@ class Power(Savable):
         return self.told
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True)
-        return f"<p>{'<br>'.join(escape(line) for line in self.told.splitlines())}</p>{table}"
+        return words_and_table(self.told, self.to_frame())
 
 
 def rising(shares: np.ndarray) -> np.ndarray:

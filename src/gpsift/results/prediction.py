@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpsift.families import Family, Gaussian
+from gpsift.results.notebook import words_and_table
 from gpsift.user_arrays import read_target
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,18 @@ class Prediction:
         if not 0 < level < 1:
             raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
         return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each point: mean and standard deviation; of several classes probabilities."""
+        import pandas as pd
+
+        if self.mean.ndim == 2:
+            return pd.DataFrame(self.mean, columns=[f"class {k}" for k in range(self.mean.shape[1])])
+        return pd.DataFrame({"mean": self.mean, "sd": np.sqrt(self.var)})
+
+    def _repr_html_(self) -> str:
+        n = len(self.latent_mean)
+        return words_and_table(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
 
     def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
         """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""

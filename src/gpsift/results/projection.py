@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
 from gpsift.words import listed
 
@@ -21,7 +22,7 @@ NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(Savable, Generic[Model]):
+class Projection(AsText, Savable, Generic[Model]):
     """The projection of a model on some of its features.
 
     Attributes

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from gpsift.results.notebook import AsText
+
 
 @dataclass(frozen=True, eq=False)
-class Quality:
+class Quality(AsText):
     """How well a fitted model predicts points left out one at a time, hyperparameters kept.
 
     Attributes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
 from gpsift.words import others_not_used
 
@@ -153,8 +153,5 @@ class Stability(Savable):
 
     def _repr_html_(self) -> str:
         head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
-        table = self.to_frame()[: self.n_told].to_html(
-            index=False, border=0, float_format=lambda value: f"{value:.3g}", escape=True
-        )
         rest = "".join(f"<p>{line}</p>" for line in self.rest_told)
-        return f"<p>{escape(head)}</p>{table}{rest}"
+        return words_and_table(head, self.to_frame()[: self.n_told]) + rest

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
+from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Baseline(AsText):
     """What submodels are compared with: the reference, or a submodel that predicts better than it.
 
     `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
@@ -31,7 +31,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(AsText):
     """What one rule says.
 
     `gain` is what there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
@@ -83,7 +83,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestion(Savable):
+class Suggestion(AsText, Savable):
     """A suggested size.
 
     Attributes
@@ -122,6 +122,3 @@ class Suggestion(Savable):
             for rule, v in self.by_rule.items()
         ]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gpsift.results.notebook import words_and_table
 from gpsift.results.ranking import LEVEL
 from gpsift.savable import Savable
 
@@ -134,5 +134,4 @@ class VarianceShares(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(index=False, border=0, float_format=lambda value: f"{value:.3f}", escape=True)
-        return f"<p>{escape(self.told)}</p>{table}"
+        return words_and_table(self.told, self.to_frame())

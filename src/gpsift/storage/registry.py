@@ -21,6 +21,7 @@ from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
+from gpsift.recipe import Recipe
 from gpsift.sparse import BlockPosterior, Sparse
 from gpsift.sparse.blocks import Blocks
 from gpsift.storage.trace import Group, Trace, Variable
@@ -37,6 +38,7 @@ CLASSES: Mapping[str, type] = {
     "Stability": results.Stability,
     "Discoveries": results.Discoveries,
     "Power": results.Power,
+    "Comparison": results.Comparison,
     "VarianceShares": results.VarianceShares,
     "Interactions": results.Interactions,
     "Surface": results.Surface,
@@ -62,6 +64,7 @@ CLASSES: Mapping[str, type] = {
     "Scaling": Scaling,
     "Inputs": Inputs,
     "InputMoments": InputMoments,
+    "Recipe": Recipe,
     "FitReport": FitReport,
     "SiftReport": SiftReport,
     "SwitchedOn": SwitchedOn,

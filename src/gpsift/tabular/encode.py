@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpsift.findings import Finding
+from gpsift.recipe import Recipe
 from gpsift.tabular.date_parts import parts_of
 from gpsift.tabular.errors import Choice, TableError
 from gpsift.tabular.kinds import Kind, kind_of, not_numbers
@@ -32,6 +33,7 @@ class Prepared:
     groups: dict[str, list[str]] = field(default_factory=dict)  # the columns of `X` for each category and each date
     notes: tuple[Finding, ...] = ()  # what was done to the table
     dates: tuple[str, ...] = ()
+    recipe: Recipe = Recipe()  # what new rows need to take the same form
 
     @property
     def categories(self) -> list[str]:

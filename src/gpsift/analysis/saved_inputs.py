@@ -1,0 +1,62 @@
+"""The columns of a saved model: which of them code a category, and how a table is brought into their form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpsift.reference import Reference
+from gpsift.selection.units import Features
+from gpsift.tidy.again import tidied_again
+
+
+def categories_of(model: Reference) -> dict[str, list[str]]:
+    """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
+    groups: dict[str, list[str]] = {}
+    inputs = model.inputs.sample if model.inputs.X is None else model.inputs.X
+    assert inputs is not None  # a fitted model of ours has rows, or some of them
+    for feature, values in zip(model.inputs.names, inputs.T, strict=True):
+        name, sign, _ = feature.partition("=")
+        if sign and np.isin(values, (0.0, 1.0)).all():
+            groups.setdefault(name, []).append(feature)
+    return groups
+
+
+def dates_of(model: Reference) -> dict[str, list[str]]:
+    """Which columns of a model are parts of a date, such as "day: month", by the name of the column of dates."""
+    known = () if model.inputs.recipe is None else model.inputs.recipe.first_dates
+    return {name: [feature for feature in model.inputs.names if feature.startswith(f"{name}: ")] for name in known}
+
+
+def features_of(model: Reference) -> Features:
+    """The user's columns: categories and dates are several columns of the model each."""
+    categories = categories_of(model)
+    return Features({**categories, **dates_of(model)}, list(categories))
+
+
+def inputs_of(frame: pd.DataFrame, model: Reference) -> pd.DataFrame:
+    """The columns that a model was fitted on, from a table; as its own table was treated, where its file says how."""
+    recipe = model.inputs.recipe
+    return _as_it_is(frame, model.inputs.names) if recipe is None else tidied_again(frame, model.inputs.names, recipe)
+
+
+def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers as they are; indicators such as "colour=red" are made from the column of texts."""
+    columns: dict[str, Any] = {}
+    for feature in features:
+        name, _, level = feature.partition("=")
+        if feature in frame:
+            numbers = pd.to_numeric(frame[feature], errors="coerce")
+            if numbers.isna().any():
+                raise ValueError(
+                    f"The column {feature!r} has missing values or texts; the model was fitted on numbers."
+                )
+            columns[feature] = numbers.to_numpy(dtype=float)
+        elif level and name in frame:
+            columns[feature] = (frame[name].astype(str) == level).to_numpy(dtype=float)
+        else:
+            known = ", ".join(map(str, frame.columns[:12]))
+            raise ValueError(f"The model was fitted on the column {feature!r}, which the table lacks; it has {known}.")
+    return pd.DataFrame(columns, dtype=np.float64)

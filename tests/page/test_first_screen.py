@@ -1,0 +1,197 @@
+"""The first screen: which columns matter and how sure that is, how they act, what to do; and the same in a notebook."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+
+import numpy as np
+import page_cases
+import pytest
+from test_discovered_page import record
+from test_page import Outline
+
+import gpsift as gs
+from gpsift.analysis.record import Analysis
+from gpsift.analysis.tested import takes_long, with_test
+from gpsift.findings import Finding, FindingKind
+from gpsift.page import page_text
+from gpsift.page.advice import advice
+from gpsift.page.first import MOST_COLUMNS, first_screen
+from gpsift.page.glossary import TERMS
+from gpsift.page.thumbnails import EDGE, HEIGHT, WIDTH, thumbnails
+
+
+def having_test(analysis: Analysis, **changes) -> Analysis:
+    """With a test, by hand: of four columns the first two are found."""
+    found = replace(record().found, names=analysis.leading.names[:4], **changes)
+    return replace(analysis, tested=found)
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    return having_test(page_cases.regression())
+
+
+@pytest.fixture(scope="module")
+def page(analysis):
+    return Outline(page_text(analysis))
+
+
+def words_of(sentences):
+    return [re.sub("<[^>]*>", "", sentence) for sentence in sentences]
+
+
+def test_three_questions_are_answered_before_anything_else():
+    page = Outline(page_text(having_test(page_cases.acting())))
+    words = page.words("answer")
+    places = [words.index(each) for each in ("Which columns matter", "What to do", "How they act", "Data and model")]
+    assert places == sorted(places)
+    assert page.all("section")[0]["id"] == "answer"
+
+
+def test_bars_are_the_scores_of_the_first_columns(analysis):
+    ranking, shown = analysis.leading, first_screen(analysis)
+    order = ranking.order[:MOST_COLUMNS]
+    assert [column.name for column in shown.columns] == [ranking.names[j] for j in order]
+    np.testing.assert_allclose(
+        [column.width for column in shown.columns], 100 * ranking.scores[order] / ranking.scores.max(), atol=0.01
+    )
+    assert shown.n_others == len(ranking.names) - MOST_COLUMNS
+
+
+def test_intervals_are_drawn_around_the_scores(analysis):
+    ranking = analysis.leading
+    draws = ranking.scores * np.linspace(0.5, 1.5, 101)[:, None]
+    drawn = replace(analysis, rankings={"KL": replace(ranking, draws=draws)})
+    first = first_screen(drawn).columns[0]
+    low, high = replace(ranking, draws=draws).interval()[ranking.order[0]]
+    assert first.span == pytest.approx((100 * low / high, 100 - 100 * low / high), abs=0.02)
+    assert first.width == pytest.approx(100 * ranking.scores.max() / high, abs=0.02)
+
+
+def test_how_sure_it_is_comes_from_the_best_that_is_known(analysis):
+    name = analysis.tested.discoveries[0]
+    sure = {column.name: (column.sure, column.is_sure) for column in first_screen(analysis).columns}
+    assert sure[name] == ("shown to matter", True)
+    without = replace(analysis, tested=None)
+    assert re.fullmatch(r"among the first \d in >?\d+ % of samples", first_screen(without).columns[0].sure)
+    ranking = analysis.leading
+    drawn = replace(ranking, draws=np.tile(ranking.scores, (5, 1)))
+    by_draws = first_screen(replace(without, stability=None, rankings={"KL": drawn})).columns[0]
+    assert by_draws.sure.endswith("with 100 %")
+    assert first_screen(replace(without, stability=None)).columns[0].sure == ""
+
+
+def test_the_rate_of_a_test_is_said(page, analysis):
+    a, b = analysis.tested.discoveries
+    assert f"{a} and {b} are shown to matter given all others; of such columns at most 10 %" in page.words("answer")
+    none = Outline(page_text(having_test(page_cases.regression(), q=np.ones(4))))
+    assert "none of 4 columns is shown to matter" in none.words("answer")
+
+
+def test_thumbnails_have_one_scale_and_stay_inside():
+    curves = page_cases.acting().shape.effects.curves
+    pictures = thumbnails(curves)
+    heights = []
+    for curve, picture in zip(curves, pictures, strict=True):
+        drawn = re.search(r'class="curve" d="([^"]*)"', picture)
+        numbers = np.array(re.findall(r"-?\d+\.\d", drawn[1]), dtype=float)
+        assert numbers.min() >= EDGE - 0.1
+        assert numbers.max() <= WIDTH
+        if not curve.labels:
+            at = numbers.reshape(-1, 2)
+            heights.append((at[:, 1].max() - at[:, 1].min()) / curve.span)
+    assert np.ptp(heights) < 0.05 * max(heights)
+    assert max(heights) * max(curve.span for curve in curves) <= HEIGHT
+
+
+def test_advice_is_what_was_found():
+    analysis = page_cases.acting()
+    assert words_of(advice(analysis)) == ["Look at slope with switch: what one does depends on the other."]
+    assert words_of(advice(replace(analysis, shape=None))) == []
+    leak = Finding(FindingKind.MAY_LEAK, {"columns": ("price",), "target": "outcome"})
+    assert words_of(advice(replace(analysis, cautions=(leak,))))[0].startswith("Check whether price is known before")
+
+
+def test_advice_names_the_columns_that_are_enough(analysis):
+    chosen = analysis.selected
+    first = words_of(advice(analysis))[0]
+    assert first.startswith("Keep ")
+    assert all(name in first for name in chosen)
+    assert "predicts about as well as one of all 8" in first
+
+
+def test_twins_are_told_once():
+    pairs = Finding(FindingKind.COLUMNS_GO_TOGETHER, {"pairs": (("x1", "x2", 0.97),)})
+    analysis = replace(page_cases.regression(), cautions=(pairs,))
+    assert any("Do not choose between x1 and x2" in each for each in words_of(advice(analysis)))
+    copied = words_of(advice(having_test(analysis, copies=(("x1", "x2"),))))
+    assert any("Keep one of x1 and x2" in each for each in copied)
+    assert not any("Do not choose" in each for each in copied)
+
+
+def test_rows_to_collect_are_those_of_the_test():
+    z = np.array([5.6, 3.1, 1.3, -np.inf])
+    analysis = having_test(page_cases.regression(), z=z)
+    (sentence,) = [each for each in words_of(advice(analysis)) if each.startswith("Collect")]
+    needed = analysis.tested.rows_needed(90)[2] - 90
+    (rows,) = re.findall(r"about ([\d,]+) more rows", sentence)
+    assert float(rows.replace(",", "")) == pytest.approx(needed, rel=0.05)
+    assert analysis.leading.names[2] in sentence
+    assert "chance of 80 %" in sentence
+    weak = having_test(page_cases.regression(), z=np.array([5.6, 3.1, 0.9, -np.inf]))
+    assert not any(each.startswith("Collect") for each in words_of(advice(weak)))
+
+
+def test_a_column_that_the_model_leaves_out_must_have_come_close():
+    z = np.array([5.6, 3.1, 1.3, -np.inf])
+    analysis = having_test(page_cases.regression(), z=z)
+    ranking = analysis.leading
+    used = np.arange(len(ranking.names)) != 2
+
+    def told(slope):
+        off = replace(ranking, used=used, slopes=np.where(used, -np.inf, slope))
+        return any(each.startswith("Collect") for each in words_of(advice(replace(analysis, rankings={"KL": off}))))
+
+    assert told(2.5)
+    assert not told(1.5)
+
+
+def test_words_of_the_field_are_behind_a_question_mark(page):
+    buttons = [attrs for attrs in page.all("button") if attrs.get("class") == "ask"]
+    assert len(buttons) >= 5
+    ids = {attrs["id"] for attrs in page.all("span") if attrs.get("class") == "meaning" and "hidden" in attrs}
+    assert {attrs["aria-controls"] for attrs in buttons} == ids
+    assert all(attrs["aria-expanded"] == "false" and attrs["aria-label"].startswith("What is ") for attrs in buttons)
+    assert TERMS["elpd"] in page.words("data")
+
+
+def test_a_test_is_made_where_it_is_quick():
+    analysis = page_cases.counts()
+    made = with_test(analysis, work=gs.Work(progress=False))
+    assert made.tested.names == analysis.leading.names
+    assert made.tested.discoveries[0] == "rate"
+    assert with_test(made) is made
+    assert with_test(analysis, wanted=False) is analysis
+    assert takes_long(analysis.model, 1000)
+    large = replace(analysis, X=analysis.X.reindex(columns=[*analysis.X, *map(str, range(300))], fill_value=0.0))
+    assert with_test(large).cautions[-1].kind is FindingKind.TEST_LEFT_OUT
+    assert with_test(large).tested is None
+
+
+def test_a_notebook_shows_the_first_screen_and_the_table():
+    analysis = page_cases.hostile()
+    text = analysis._repr_html_()
+    outer = Outline(text)
+    (frame,) = outer.all("iframe")
+    assert frame["sandbox"] == ""
+    assert len(outer.elements) == 1
+    inner = Outline(frame["srcdoc"])
+    assert inner.open == []
+    assert not inner.scripts
+    words = html.unescape(inner.words("relevance"))
+    assert all(name in words for name in page_cases.HOSTILE[:1])
+    assert "Which columns matter" in inner.words("answer")
+    assert "Choose a heading" not in words
