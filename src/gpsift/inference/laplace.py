@@ -237,16 +237,16 @@ def _newton_direction(
 ) -> tuple[np.ndarray, float, float | None]:
     """Step in a, the gain that a quadratic would give, and the accuracy of the step, None if it was by factors."""
     first, second, _ = likelihood.derivatives(y, f, size)
-    K_gradient = times(K, first - a)  # the gradient of the height in f-space, in the metric of K
+    gradient = first - a  # of the height in f-space
+    K_gradient = times(K, gradient)
     if accuracy is not None and likelihood.is_log_concave:
         weights = _by_products(K, f, first, -second, accuracy)
         if weights is not None and (gain := 0.5 * float((weights - a) @ K_gradient)) >= 0.0:
             return weights - a, gain, accuracy
     for W in (-second, likelihood.safe_weights(y, f, size)):
         try:
-            curvature = Curvature(K, W)
-            b = W * f + first
-            direction = b - curvature.times_M(times(K, b)) - a
+            # Nothing at the mode, whatever the factors of a K that is nearly singular have lost.
+            direction = gradient - Curvature(K, W).times_M(K_gradient)
         except NotPositiveDefinite:
             continue
         gain = 0.5 * float(direction @ K_gradient)
