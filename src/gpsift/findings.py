@@ -67,6 +67,11 @@ class FindingKind(StrEnum):
     MISSING_MARKED = "missing-marked"
     FILLED_WITH_LEVEL = "filled-with-level"
     ROWS_DRAWN = "rows-drawn"
+    # what was done with a table for a model that was fitted before
+    COLUMNS_SET_ASIDE = "columns-set-aside"
+    FILLED_AS_BEFORE = "filled-as-before"
+    LEVELS_JOINED_AS_BEFORE = "levels-joined-as-before"
+    LEVELS_UNKNOWN = "levels-unknown"
     # what was done to save time
     INFERENCE_SPARSE = "inference-sparse"
     NO_INTERVALS = "no-intervals"
@@ -192,6 +197,25 @@ def _repeated(data: Mapping[str, Any]) -> str:
     return f"Columns that repeat another one were left out: {same}{more}."
 
 
+def _filled_as_before(data: Mapping[str, Any]) -> str:
+    fills = list(data["fills"].items())
+    shown = "; ".join(
+        f"{name!r} by {fill if isinstance(fill, str) else format(fill, '.4g')}" for name, fill in fills[:NAMES_SHOWN]
+    )
+    more = ", ..." if len(fills) > NAMES_SHOWN else ""
+    values = "value was" if data["count"] == 1 else "values were"
+    return f"{data['count']:,} missing {values} replaced by what stood for them in the table of the fit: {shown}{more}."
+
+
+def _unknown_levels(data: Mapping[str, Any]) -> str:
+    values, known = "value" if data["count"] == 1 else "values", data["taken_for"]
+    taken = "none of the levels that it had" if known is None else repr(known)
+    return (
+        f"{data['count']:,} {values} of {data['columns'][0]!r} that the table of the fit did not have, such as "
+        f"{data['text']!r}: taken for {taken}."
+    )
+
+
 def _leaks(data: Mapping[str, Any]) -> str:
     return (
         f"{_columns(data)}: alone nearly enough to know {data['target']!r}. If that is another form of the target, or "
@@ -302,6 +326,17 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.MISSING_MARKED: (TABLE, _their("Where much is missing, new columns say which rows these are:")),
     FindingKind.FILLED_WITH_LEVEL: (TABLE, "{count} missing values of {column!r} became a level of their own."),
     FindingKind.ROWS_DRAWN: (TABLE, "{used} of {n_rows} rows were used, drawn with seed {seed}."),
+    FindingKind.COLUMNS_SET_ASIDE: (TABLE, _their("Columns that the model does not take were set aside:")),
+    FindingKind.FILLED_AS_BEFORE: (TABLE, _filled_as_before),
+    FindingKind.LEVELS_JOINED_AS_BEFORE: (
+        TABLE,
+        _counted(
+            "value",
+            "values",
+            "of {columns[0]!r}, rare in the table of the fit or new, such as {text!r}: now {level!r}.",
+        ),
+    ),
+    FindingKind.LEVELS_UNKNOWN: (TABLE, _unknown_levels),
     FindingKind.INFERENCE_SPARSE: (
         TIME,
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",

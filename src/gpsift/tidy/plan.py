@@ -19,7 +19,7 @@ from gpsift.tabular.prepare import MISSINGS, Missing, refuse_unknown, target_nam
 from gpsift.tidy import columns, dates, holes, levels, names, numbers
 from gpsift.tidy.draft import Draft
 from gpsift.tidy.leaks import leaking
-from gpsift.tidy.learn import with_dates, with_fills
+from gpsift.tidy.learn import with_base_levels, with_dates, with_fills
 from gpsift.tidy.plain import plain
 
 # In the order in which they are looked for; a later one sees what an earlier one left.
@@ -111,6 +111,7 @@ def _recipe(draft: Draft, kinds: dict[str, Kind], missing: str, frame: pd.DataFr
         means = {name: rows[name].mean() for name in holes if kinds[name] is not Kind.CATEGORY}
         recipe = with_fills(recipe, means)
         recipe = replace(recipe, own_level=tuple(name for name in holes if name not in means))
+    recipe = with_base_levels(recipe, frame, [name for name in kinds if kinds[name] is Kind.CATEGORY])
     return with_dates(recipe, frame, [name for name in kinds if kinds[name] is Kind.DATE])
 
 
