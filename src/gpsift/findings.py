@@ -36,6 +36,7 @@ class FindingKind(StrEnum):
     FEW_ROWS = "few-rows"
     MANY_COLUMNS = "many-columns"
     MAY_LEAK = "may-leak"
+    MADE_OF = "made-of"
     # what was done with the table
     PART_CHOSEN = "part-chosen"
     LINES_ABOVE = "lines-above"
@@ -223,6 +224,16 @@ def _leaks(data: Mapping[str, Any]) -> str:
     )
 
 
+def _made_of(data: Mapping[str, Any]) -> str:
+    rows = "every row" if data["share"] == 1.0 else f"{int(1000 * data['share']) / 10:g} % of the rows"
+    they, one = ("it is", "it") if len(data["columns"]) == 1 else ("they are", "one of them")
+    return (
+        f"{data['target']} = {data['text']} in {rows}, up to rounding. If {they} part of the target or made from it, a "
+        f"model can only find that again: leave {one} out and ask again. If that is the law you looked for, here it is."
+    )
+
+
+GIVEN_AWAY = "Is the target known already?"
 TABLE = "What was done with the table"
 TIME = "What was done to save time"
 # Title, and a sentence with fields of the data or a function that makes one of them.
@@ -273,7 +284,8 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
         "there. Switch columns on one by one instead, hyper=Sift().",
     ),
-    FindingKind.MAY_LEAK: ("Is the target known already?", _leaks),
+    FindingKind.MAY_LEAK: (GIVEN_AWAY, _leaks),
+    FindingKind.MADE_OF: (GIVEN_AWAY, _made_of),
     FindingKind.PART_CHOSEN: (TABLE, "Of {count} {what} the one called {name!r} was read."),
     FindingKind.LINES_ABOVE: (TABLE, lambda data: _was(data, "above the header")),
     FindingKind.LINE_OF_UNITS: (TABLE, "The line of units below the header was left out ({text})."),

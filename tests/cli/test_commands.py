@@ -327,6 +327,27 @@ def test_a_model_is_kept_and_ranked_again(folder, tmp_path, measure):
     assert "colour=green" not in shown.output
 
 
+def test_a_sum_is_pointed_out_everywhere(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"net": rng.uniform(10, 90, 40).round(2), "other": rng.normal(size=40).round(2)})
+    frame["tax"] = (0.2 * frame["net"] + rng.normal(size=40)).round(2)
+    file, page = tmp_path / "prices.csv", tmp_path / "page.html"
+    frame.assign(price=frame["net"] + frame["tax"]).to_csv(file, index=False)
+    words = ["rank", str(file), "-t", "price", "--no-intervals", "-q"]
+    told = "price = net + tax in every row, up to rounding."
+    shown = runner.invoke(app, [*words, "--html", str(page)])
+    assert f"{told} If they are part of the target" in " ".join(shown.output.split())
+    assert "--drop leaves a column out." in shown.output
+    record = json.loads(runner.invoke(app, [*words, "--json", "--no-effects", "--no-test"]).stdout)
+    (made,) = [each for each in record["cautions"] if each["kind"] == "made-of"]
+    assert made["detail"].startswith(told)
+    assert made["data"]["columns"] == ["net", "tax"]
+    assert {each["feature"] for each in record["rankings"]["KL"]["columns"]} == {"net", "other", "tax"}
+    text = page.read_text(encoding="utf-8")
+    assert told in text
+    assert "Check</b> whether" in text
+
+
 def test_what_a_saved_model_does_with_a_table_is_told(folder, tmp_path):
     kept, messy, page = tmp_path / "model.gpsift", tmp_path / "messy.csv", tmp_path / "page.html"
     answer(folder, "rank", "measurements.csv", "-t", "yield", "--save", str(kept))

@@ -113,6 +113,11 @@ def test_advice_is_what_was_found():
     assert words_of(advice(replace(analysis, shape=None))) == []
     leak = Finding(FindingKind.MAY_LEAK, {"columns": ("price",), "target": "outcome"})
     assert words_of(advice(replace(analysis, cautions=(leak,))))[0].startswith("Check whether price is known before")
+    data = {"columns": ("net", "tax"), "text": "net + tax", "share": 1.0, "target": "outcome"}
+    made = Finding(FindingKind.MADE_OF, data)
+    first, *_ = words_of(advice(replace(analysis, cautions=(made,))))
+    target = analysis.target
+    assert first == f"Check whether net and tax are known before {target}: {target} = net + tax, up to rounding."
 
 
 def test_advice_names_the_columns_that_are_enough(analysis):

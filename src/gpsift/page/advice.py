@@ -27,12 +27,16 @@ def advice(analysis: Analysis) -> list[Markup]:
 
 
 def _suspects(analysis: Analysis) -> Iterator[Markup]:
+    target = tag(analysis.target)
     for finding in analysis.cautions:
-        if finding.kind is FindingKind.MAY_LEAK:
-            names = list(finding.data["columns"])
-            known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(listed(names))
-            text = Markup("<b>Check</b> whether {} known before {}: alone nearly enough to tell it.")
-            yield text.format(known, tag(analysis.target))
+        if finding.kind not in (FindingKind.MAY_LEAK, FindingKind.MADE_OF):
+            continue
+        names = list(finding.data["columns"])
+        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(listed(names))
+        text = Markup("<b>Check</b> whether {} known before {}: {}.")
+        is_alone = finding.kind is FindingKind.MAY_LEAK
+        formula = Markup("{} = {}, up to rounding").format(target, finding.data.get("text", ""))
+        yield text.format(known, target, "alone nearly enough to tell it" if is_alone else formula)
     if not analysis.model.quality.explains:
         yield Markup("<b>Do not act</b> on the order of the columns: look for other columns, or for more rows.")
 
