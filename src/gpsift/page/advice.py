@@ -8,15 +8,13 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.columns import LEAST_SLOPE
 from gpsift.findings import FindingKind
 from gpsift.page.words import count, listed, number, percent, tag
 from gpsift.results import Ranking
 
 # With which a column should be found.
 CHANCE = 0.8
-# A column that the model does not use needs this slope of the log evidence as it enters, in standard deviations under
-# noise, to be told about.
-LEAST_SLOPE = 2.0
 # Numbers of rows are said with this many digits.
 DIGITS = 2
 

@@ -46,9 +46,11 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
-    ax.set_title(ranking.measure + (_hidden(ranking, len(chosen)) if features is None else ""))
-    if ranking.terms or ranking.draws is not None:
-        ax.legend(frameon=False, loc="lower right")
+    title = ranking.measure + (_hidden(ranking, len(chosen)) if features is None else "")
+    has_legend = bool(ranking.terms) or ranking.draws is not None
+    ax.set_title(title, loc="left" if has_legend else "center")
+    if has_legend:  # above the bars, which leave no corner free where the last ones are long
+        ax.legend(frameon=False, fontsize="small", ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0.1)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
