@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BLUE, ORANGE, INK = "#31688e", "#e08a2c", "#222222"
 TERM_COLOURS = {"mean": BLUE, "variance": ORANGE}
 MAX_BARS = 30
+# Points above the axes.
+ROOM_FOR_LEGEND = 22.0
 MAX_PANELS = 9
 LABEL_LENGTH = 28
 
@@ -48,9 +50,11 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
     ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
     title = ranking.measure + (_hidden(ranking, len(chosen)) if features is None else "")
     has_legend = bool(ranking.terms) or ranking.draws is not None
-    ax.set_title(title, loc="left" if has_legend else "center")
-    if has_legend:  # above the bars, which leave no corner free where the last ones are long
-        ax.legend(frameon=False, fontsize="small", ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderpad=0.1)
+    ax.set_title(title, pad=ROOM_FOR_LEGEND if has_legend else None)
+    if has_legend:  # between title and bars: these leave no corner free where the last ones are long
+        ax.legend(
+            frameon=False, fontsize="small", ncols=3, columnspacing=1.0, loc="lower right", bbox_to_anchor=(1.0, 0.98)
+        )
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
