@@ -81,7 +81,12 @@ def test_how_sure_it_is_comes_from_the_best_that_is_known(analysis):
     drawn = replace(ranking, draws=np.tile(ranking.scores, (5, 1)))
     by_draws = first_screen(replace(without, stability=None, rankings={"KL": drawn})).columns[0]
     assert by_draws.sure.endswith("with 100 %")
-    assert first_screen(replace(without, stability=None)).columns[0].sure == ""
+    bare = first_screen(replace(without, stability=None))
+    assert (bare.columns[0].sure, bare.columns[0].is_sure, bare.says_how_sure) == ("", False, False)
+    assert first_screen(without).says_how_sure
+    told = "How sure that is was not looked at"
+    assert told in page_text(replace(without, stability=None))
+    assert told not in page_text(without)
 
 
 def test_the_rate_of_a_test_is_said(page, analysis):
@@ -126,6 +131,13 @@ def test_advice_names_the_columns_that_are_enough(analysis):
     assert first.startswith("Keep ")
     assert all(name in first for name in chosen)
     assert "predicts about as well as one of all 8" in first
+
+
+def test_a_column_that_gives_the_target_away_is_kept_under_a_condition(analysis):
+    leak = Finding(FindingKind.MAY_LEAK, {"columns": (analysis.selected[0],), "target": "outcome"})
+    check, keep, *_ = words_of(advice(replace(analysis, cautions=(leak,))))
+    assert check.startswith(f"Check whether {analysis.selected[0]} is known before")
+    assert keep.startswith("Only then keep ")
 
 
 def test_twins_are_told_once():

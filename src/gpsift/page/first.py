@@ -8,7 +8,6 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift.analysis import Analysis
-from gpsift.analysis.columns import leaders
 from gpsift.page.thumbnails import thumbnails
 from gpsift.page.words import aligned, number, percent, signed
 from gpsift.results import Ranking
@@ -48,6 +47,11 @@ class FirstScreen:
     acting: tuple[Acting, ...]
     n_others: int
     level: str = percent(LEVEL)
+
+    @property
+    def says_how_sure(self) -> bool:
+        """Whether a test, samples or intervals were there to ask."""
+        return any(column.sure for column in self.columns)
 
 
 def first_screen(analysis: Analysis) -> FirstScreen:
@@ -94,7 +98,7 @@ def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
     if ranking.draws is not None:
         share = float(ranking.in_first_probability(k)[j])
         return f"among the first {k} with {percent(share)}", share > LEVEL
-    return "", name in leaders(ranking)
+    return "", False
 
 
 def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
