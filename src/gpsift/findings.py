@@ -109,7 +109,7 @@ class Finding:
 
 
 def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None) -> list[tuple[str, str]]:
-    """Title and text of each; neighbours of one title share it, and of many of one kind the first are told.
+    """Title and text of each; those of one title share it, and of many of one kind the first are told.
 
     `advice` is added to the kinds that it is for.
     """
@@ -126,7 +126,10 @@ def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None =
             if len(shown) < len(same):
                 yield f"The same holds for {len(same) - len(shown):,} other columns."
 
-    return [(title, " ".join(texts(some))) for title, some in groupby(findings, key=lambda each: each.title)]
+    by_title: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_title.setdefault(finding.title, []).append(finding)
+    return [(title, " ".join(texts(some))) for title, some in by_title.items()]
 
 
 def ordinal(n: int) -> str:

@@ -71,6 +71,15 @@ def test_intervals_are_drawn_around_the_scores(analysis):
     assert first.width == pytest.approx(100 * ranking.scores.max() / high, abs=0.02)
 
 
+def test_intervals_that_may_be_off_are_said_to_be():
+    ranking = page_cases.regression().leading
+    drawn = replace(page_cases.regression(), rankings={"KL": replace(ranking, draws=np.tile(ranking.scores, (5, 1)))})
+    unsure = Finding(FindingKind.INTERVALS_UNSURE, {"k_hat": 0.9})
+    said = "they may be off"
+    assert said in Outline(page_text(replace(drawn, cautions=(unsure,)))).words("answer")
+    assert said not in Outline(page_text(drawn)).words("answer")
+
+
 def test_how_sure_it_is_comes_from_the_best_that_is_known(analysis):
     name = analysis.tested.discoveries[0]
     sure = {column.name: (column.sure, column.is_sure) for column in first_screen(analysis).columns}

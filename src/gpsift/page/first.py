@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift.analysis import Analysis
+from gpsift.findings import FindingKind
 from gpsift.page.thumbnails import thumbnails
 from gpsift.page.words import aligned, number, percent, signed
 from gpsift.results import Ranking
@@ -46,6 +47,7 @@ class FirstScreen:
     columns: tuple[Shown, ...]
     acting: tuple[Acting, ...]
     n_others: int
+    intervals_unsure: bool = False
     level: str = percent(LEVEL)
 
     @property
@@ -62,7 +64,9 @@ def first_screen(analysis: Analysis) -> FirstScreen:
     every = [j for j in ranking.order.tolist() if ranking.scores[j] > 0 and ranking.is_used(j)]
     shown = every[:MOST_COLUMNS]
     columns = _columns(analysis, ranking, shown)
-    return FirstScreen(columns, _acting(analysis, [ranking.names[j] for j in shown]), len(every) - len(shown))
+    acting = _acting(analysis, [ranking.names[j] for j in shown])
+    unsure = any(finding.kind is FindingKind.INTERVALS_UNSURE for finding in analysis.cautions)
+    return FirstScreen(columns, acting, len(every) - len(shown), unsure)
 
 
 def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Shown, ...]:
