@@ -43,3 +43,5 @@ html_theme = "furo"
 html_title = f"gpsift {release}"
 html_show_copyright = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]

@@ -55,12 +55,6 @@ def test_page_cites_names_that_their_file_defines(page):
     assert missing == []
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
-def test_links_lead_to_files(page):
-    links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())  # Sphinx looks after those of the pages in docs/
-    assert [link for link in links if not (ROOT / link).exists()] == []
-
-
 def public_names():
     """Classes and functions of the package, and its version."""
     return {name for name in gpsift.__all__ if not ismodule(getattr(gpsift, name))}

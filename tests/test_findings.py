@@ -25,7 +25,8 @@ def test_every_kind_has_words():
     assert set(WORDS) == set(FindingKind)
 
 
-def test_neighbours_of_one_title_share_it():
+def test_findings_of_one_title_share_it():
+    assert [title for title, _ in told([EMPTY, FEW, DRAWN])] == ["What was done with the table", FEW.title]
     assert [title for title, _ in told([FEW, EMPTY, DRAWN])] == [FEW.title, "What was done with the table"]
     assert told([EMPTY, DRAWN])[0][1] == f"{EMPTY.detail} {DRAWN.detail}"
     assert "'{odd}'" in EMPTY.detail

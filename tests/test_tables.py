@@ -61,7 +61,7 @@ def test_summary_counts_refusals_and_disagreements():
 def test_a_line_has_every_kind_of_step_once():
     steps = [{"kind": kind, "detail": ""} for kind in ("dates-read", "filled-with-level", "filled-with-level")]
     line = page.line(record(steps=steps, enough=list("abcdefgh"), target="p|q"))
-    assert line.endswith("| a, b, c, d, e, f and 2 more | dates read, filled with level | 4 |")
+    assert line.endswith("| `a`, `b`, `c`, `d`, `e`, `f` and 2 more | dates read, filled with level | 4 |")
     assert "p\\|q" in line
     assert "nothing is shown to help" in page.line(record(enough=[]))
 

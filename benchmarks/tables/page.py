@@ -79,7 +79,7 @@ def enough(record: dict[str, Any]) -> str:
 
 def listed(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    return ", ".join(f"`{name}`" for name in names[:MOST_NAMES]) + more
 
 
 def done(record: dict[str, Any]) -> str:

@@ -36,6 +36,7 @@ class FindingKind(StrEnum):
     FEW_ROWS = "few-rows"
     MANY_COLUMNS = "many-columns"
     MAY_LEAK = "may-leak"
+    MADE_OF = "made-of"
     # what was done with the table
     PART_CHOSEN = "part-chosen"
     LINES_ABOVE = "lines-above"
@@ -67,6 +68,11 @@ class FindingKind(StrEnum):
     MISSING_MARKED = "missing-marked"
     FILLED_WITH_LEVEL = "filled-with-level"
     ROWS_DRAWN = "rows-drawn"
+    # what was done with a table for a model that was fitted before
+    COLUMNS_SET_ASIDE = "columns-set-aside"
+    FILLED_AS_BEFORE = "filled-as-before"
+    LEVELS_JOINED_AS_BEFORE = "levels-joined-as-before"
+    LEVELS_UNKNOWN = "levels-unknown"
     # what was done to save time
     INFERENCE_SPARSE = "inference-sparse"
     NO_INTERVALS = "no-intervals"
@@ -103,7 +109,7 @@ class Finding:
 
 
 def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None) -> list[tuple[str, str]]:
-    """Title and text of each; neighbours of one title share it, and of many of one kind the first are told.
+    """Title and text of each; those of one title share it, and of many of one kind the first are told.
 
     `advice` is added to the kinds that it is for.
     """
@@ -120,7 +126,10 @@ def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None =
             if len(shown) < len(same):
                 yield f"The same holds for {len(same) - len(shown):,} other columns."
 
-    return [(title, " ".join(texts(some))) for title, some in groupby(findings, key=lambda each: each.title)]
+    by_title: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_title.setdefault(finding.title, []).append(finding)
+    return [(title, " ".join(texts(some))) for title, some in by_title.items()]
 
 
 def ordinal(n: int) -> str:
@@ -192,6 +201,25 @@ def _repeated(data: Mapping[str, Any]) -> str:
     return f"Columns that repeat another one were left out: {same}{more}."
 
 
+def _filled_as_before(data: Mapping[str, Any]) -> str:
+    fills = list(data["fills"].items())
+    shown = "; ".join(
+        f"{name!r} by {fill if isinstance(fill, str) else format(fill, '.4g')}" for name, fill in fills[:NAMES_SHOWN]
+    )
+    more = ", ..." if len(fills) > NAMES_SHOWN else ""
+    values = "value was" if data["count"] == 1 else "values were"
+    return f"{data['count']:,} missing {values} replaced by what stood for them in the table of the fit: {shown}{more}."
+
+
+def _unknown_levels(data: Mapping[str, Any]) -> str:
+    values, known = "value" if data["count"] == 1 else "values", data["taken_for"]
+    taken = "none of the levels that it had" if known is None else repr(known)
+    return (
+        f"{data['count']:,} {values} of {data['columns'][0]!r} that the table of the fit did not have, such as "
+        f"{data['text']!r}: taken for {taken}."
+    )
+
+
 def _leaks(data: Mapping[str, Any]) -> str:
     return (
         f"{_columns(data)}: alone nearly enough to know {data['target']!r}. If that is another form of the target, or "
@@ -199,6 +227,16 @@ def _leaks(data: Mapping[str, Any]) -> str:
     )
 
 
+def _made_of(data: Mapping[str, Any]) -> str:
+    rows = "every row" if data["share"] == 1.0 else f"{int(1000 * data['share']) / 10:g} % of the rows"
+    they, one = ("it is", "it") if len(data["columns"]) == 1 else ("they are", "one of them")
+    return (
+        f"{data['target']} = {data['text']} in {rows}, up to rounding. If {they} part of the target or made from it, a "
+        f"model can only find that again: leave {one} out and ask again. If that is the law you looked for, here it is."
+    )
+
+
+GIVEN_AWAY = "Is the target known already?"
 TABLE = "What was done with the table"
 TIME = "What was done to save time"
 # Title, and a sentence with fields of the data or a function that makes one of them.
@@ -249,7 +287,8 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
         "there. Switch columns on one by one instead, hyper=Sift().",
     ),
-    FindingKind.MAY_LEAK: ("Is the target known already?", _leaks),
+    FindingKind.MAY_LEAK: (GIVEN_AWAY, _leaks),
+    FindingKind.MADE_OF: (GIVEN_AWAY, _made_of),
     FindingKind.PART_CHOSEN: (TABLE, "Of {count} {what} the one called {name!r} was read."),
     FindingKind.LINES_ABOVE: (TABLE, lambda data: _was(data, "above the header")),
     FindingKind.LINE_OF_UNITS: (TABLE, "The line of units below the header was left out ({text})."),
@@ -302,6 +341,17 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.MISSING_MARKED: (TABLE, _their("Where much is missing, new columns say which rows these are:")),
     FindingKind.FILLED_WITH_LEVEL: (TABLE, "{count} missing values of {column!r} became a level of their own."),
     FindingKind.ROWS_DRAWN: (TABLE, "{used} of {n_rows} rows were used, drawn with seed {seed}."),
+    FindingKind.COLUMNS_SET_ASIDE: (TABLE, _their("Columns that the model does not take were set aside:")),
+    FindingKind.FILLED_AS_BEFORE: (TABLE, _filled_as_before),
+    FindingKind.LEVELS_JOINED_AS_BEFORE: (
+        TABLE,
+        _counted(
+            "value",
+            "values",
+            "of {columns[0]!r}, rare in the table of the fit or new, such as {text!r}: now {level!r}.",
+        ),
+    ),
+    FindingKind.LEVELS_UNKNOWN: (TABLE, _unknown_levels),
     FindingKind.INFERENCE_SPARSE: (
         TIME,
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",

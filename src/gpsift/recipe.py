@@ -24,6 +24,8 @@ class Recipe:
         Columns of numbers that are a category.
     first_dates : mapping of str to str
         The date from which time is counted.
+    base_levels : mapping of str to tuple of str
+        Of categories with two levels, the one that has no column of its own.
     """
 
     fills: Mapping[str, float | str] = field(default_factory=dict)
@@ -32,3 +34,4 @@ class Recipe:
     own_level: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
     first_dates: Mapping[str, str] = field(default_factory=dict)
+    base_levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 import gpsift as gs
 from gpsift.analysis.cautions import correlated_pairs
+from gpsift.analysis.columns import LEAST_SLOPE, came_close
 from gpsift.analysis.rows import rows_of
 from gpsift.cli.machine import as_json
 from gpsift.cli.shown import show_ranking
@@ -77,7 +78,17 @@ def test_json_has_every_column_and_whether_it_is_used(answer):
     assert len(columns) == 341
     assert {each["feature"] for each in columns if each["used"]} == {"gene0", "gene1"}
     assert [step["stays"] for step in record["switched_on"]].count(True) == 2
-    assert sum(each["kind"] == "came-close" for each in record["odd_columns"]) == len(answer.leading.close)
+    close = [slope for slope in answer.leading.close.values() if slope >= LEAST_SLOPE]
+    assert sum(each["kind"] == "came-close" for each in record["odd_columns"]) == len(close)
+
+
+def test_a_column_that_noise_would_put_next_did_not_come_close(answer):
+    leading = answer.leading
+    (first, second, *_) = [leading.names.index(name) for name in leading.close]
+    slopes = np.full(len(leading.names), 0.5)
+    slopes[first], slopes[second] = 3.0, 1.9
+    found = came_close(replace(leading, slopes=slopes))
+    assert [each.data for each in found] == [{"column": leading.names[first], "slope": 3.0}]
 
 
 def test_only_pairs_with_a_column_that_is_used_go_together(answer):

@@ -327,6 +327,53 @@ def test_a_model_is_kept_and_ranked_again(folder, tmp_path, measure):
     assert "colour=green" not in shown.output
 
 
+def test_a_sum_is_pointed_out_everywhere(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"net": rng.uniform(10, 90, 40).round(2), "other": rng.normal(size=40).round(2)})
+    frame["tax"] = (0.2 * frame["net"] + rng.normal(size=40)).round(2)
+    file, page = tmp_path / "prices.csv", tmp_path / "page.html"
+    frame.assign(price=frame["net"] + frame["tax"]).to_csv(file, index=False)
+    words = ["rank", str(file), "-t", "price", "--no-intervals", "-q"]
+    told = "price = net + tax in every row, up to rounding."
+    shown = runner.invoke(app, [*words, "--html", str(page)])
+    assert f"{told} If they are part of the target" in " ".join(shown.output.split())
+    assert "--drop leaves a column out." in shown.output
+    record = json.loads(runner.invoke(app, [*words, "--json", "--no-effects", "--no-test"]).stdout)
+    (made,) = [each for each in record["cautions"] if each["kind"] == "made-of"]
+    assert made["detail"].startswith(told)
+    assert made["data"]["columns"] == ["net", "tax"]
+    assert {each["feature"] for each in record["rankings"]["KL"]["columns"]} == {"net", "other", "tax"}
+    text = page.read_text(encoding="utf-8")
+    assert told in text
+    assert "Check</b> whether" in text
+
+
+def test_what_a_saved_model_does_with_a_table_is_told(folder, tmp_path):
+    kept, messy, page = tmp_path / "model.gpsift", tmp_path / "messy.csv", tmp_path / "page.html"
+    answer(folder, "rank", "measurements.csv", "-t", "yield", "--save", str(kept))
+    frame = pd.read_csv(folder / "measurements.csv").drop(columns="sample")
+    frame["temperature"] = [f"{value} °C" for value in frame["temperature"]]
+    frame.loc[0, "colour"] = "black"
+    frame.to_csv(messy, index=False)
+    words = ["rank", str(messy), "--model", str(kept)]
+    read = "Texts were read as numbers (unit '°C'): temperature."
+    new = "1 value of 'colour' that the table of the fit did not have, such as 'black': taken for none of the levels"
+    aside = "Columns that the model does not take were set aside: yield."
+    shown = " ".join(runner.invoke(app, [*words, "--html", str(page), "-q"]).output.split())
+    record = json.loads(runner.invoke(app, [*words, "--json", "-q"]).stdout)
+    told = " ".join(step["detail"] for step in record["preparation"])
+    for text in (shown, told, page.read_text(encoding="utf-8").replace("&#39;", "'")):
+        assert all(part in text for part in (read, new, aside))
+    assert record["table"] == str(messy)
+    assert [each["kind"] for each in record["cautions"]] == ["columns-set-aside", "numbers-read", "levels-unknown"]
+    curves = runner.invoke(app, ["effects", str(messy), "--model", str(kept), "-q"])
+    assert read in " ".join(curves.output.split())
+    curves = runner.invoke(app, ["effects", str(messy), "--model", str(kept), "--json", "-q"])
+    assert json.loads(curves.stdout)["preparation"] == record["preparation"]
+    bare = json.loads(runner.invoke(app, ["rank", "--model", str(kept), "--json", "-q"]).stdout)
+    assert (bare["preparation"], bare["table"]) == ([], None)
+
+
 def scores(found, measure):
     return {column["feature"]: column["score"] for column in found["rankings"][measure.upper()]["columns"]}
 

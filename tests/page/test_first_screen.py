@@ -71,6 +71,15 @@ def test_intervals_are_drawn_around_the_scores(analysis):
     assert first.width == pytest.approx(100 * ranking.scores.max() / high, abs=0.02)
 
 
+def test_intervals_that_may_be_off_are_said_to_be():
+    ranking = page_cases.regression().leading
+    drawn = replace(page_cases.regression(), rankings={"KL": replace(ranking, draws=np.tile(ranking.scores, (5, 1)))})
+    unsure = Finding(FindingKind.INTERVALS_UNSURE, {"k_hat": 0.9})
+    said = "they may be off"
+    assert said in Outline(page_text(replace(drawn, cautions=(unsure,)))).words("answer")
+    assert said not in Outline(page_text(drawn)).words("answer")
+
+
 def test_how_sure_it_is_comes_from_the_best_that_is_known(analysis):
     name = analysis.tested.discoveries[0]
     sure = {column.name: (column.sure, column.is_sure) for column in first_screen(analysis).columns}
@@ -81,7 +90,12 @@ def test_how_sure_it_is_comes_from_the_best_that_is_known(analysis):
     drawn = replace(ranking, draws=np.tile(ranking.scores, (5, 1)))
     by_draws = first_screen(replace(without, stability=None, rankings={"KL": drawn})).columns[0]
     assert by_draws.sure.endswith("with 100 %")
-    assert first_screen(replace(without, stability=None)).columns[0].sure == ""
+    bare = first_screen(replace(without, stability=None))
+    assert (bare.columns[0].sure, bare.columns[0].is_sure, bare.says_how_sure) == ("", False, False)
+    assert first_screen(without).says_how_sure
+    told = "How sure that is was not looked at"
+    assert told in page_text(replace(without, stability=None))
+    assert told not in page_text(without)
 
 
 def test_the_rate_of_a_test_is_said(page, analysis):
@@ -113,6 +127,11 @@ def test_advice_is_what_was_found():
     assert words_of(advice(replace(analysis, shape=None))) == []
     leak = Finding(FindingKind.MAY_LEAK, {"columns": ("price",), "target": "outcome"})
     assert words_of(advice(replace(analysis, cautions=(leak,))))[0].startswith("Check whether price is known before")
+    data = {"columns": ("net", "tax"), "text": "net + tax", "share": 1.0, "target": "outcome"}
+    made = Finding(FindingKind.MADE_OF, data)
+    first, *_ = words_of(advice(replace(analysis, cautions=(made,))))
+    target = analysis.target
+    assert first == f"Check whether net and tax are known before {target}: {target} = net + tax, up to rounding."
 
 
 def test_advice_names_the_columns_that_are_enough(analysis):
@@ -121,6 +140,13 @@ def test_advice_names_the_columns_that_are_enough(analysis):
     assert first.startswith("Keep ")
     assert all(name in first for name in chosen)
     assert "predicts about as well as one of all 8" in first
+
+
+def test_a_column_that_gives_the_target_away_is_kept_under_a_condition(analysis):
+    leak = Finding(FindingKind.MAY_LEAK, {"columns": (analysis.selected[0],), "target": "outcome"})
+    check, keep, *_ = words_of(advice(replace(analysis, cautions=(leak,))))
+    assert check.startswith(f"Check whether {analysis.selected[0]} is known before")
+    assert keep.startswith("Only then keep ")
 
 
 def test_twins_are_told_once():

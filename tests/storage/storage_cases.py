@@ -118,6 +118,7 @@ def cases():
             ("b",),
             ("c",),
             {"day": "2020-01-01"},
+            {"sex": ("f",)},
         ),
         gs.effects(gp, X),
         gs.effects(gp, X).curves[0],

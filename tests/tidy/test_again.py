@@ -41,7 +41,7 @@ def messy(n=120, seed=0):
 def test_the_table_of_the_fit_takes_the_form_that_it_had(missing):
     frame = messy()
     prepared = planned(Table(frame), "y", categorical=["code"], missing=missing).prepared
-    again = tidied_again(frame.drop(columns="y"), list(prepared.X.columns), prepared.recipe)
+    again = tidied_again(frame.drop(columns="y"), list(prepared.X.columns), prepared.recipe).X
     assert list(again.columns) == list(prepared.X.columns)
     assert_allclose(again.loc[prepared.X.index].to_numpy(), prepared.X.to_numpy(), rtol=1e-12, atol=1e-12)
     assert {"size", "day"} <= set(prepared.recipe.fills)
@@ -53,7 +53,13 @@ def test_rare_levels_are_joined_as_before():
     prepared = planned(Table(frame), "y").prepared
     assert "place" in prepared.recipe.levels
     new = frame.iloc[:4].assign(place=["p00", "never seen", "rare199", "p00"])
-    again = tidied_again(new, list(prepared.X.columns), prepared.recipe)
+    tidied = tidied_again(new, list(prepared.X.columns), prepared.recipe)
+    again = tidied.X
+    (joined,) = [step for step in tidied.steps if step.kind == "levels-joined-as-before"]
+    assert (joined.columns, joined.count) == (("place",), 2)
+    assert joined.finding.detail.startswith(
+        "2 values of 'place', rare in the table of the fit or new, such as 'never seen'"
+    )
     assert_array_equal(again["place=(other)"], [0, 1, 1, 0])
     assert_array_equal(again["place=p00"], [1, 0, 0, 1])
 
@@ -61,8 +67,47 @@ def test_rare_levels_are_joined_as_before():
 def test_time_is_counted_from_the_first_date_of_the_fit():
     frame = messy()
     prepared = planned(Table(frame), "y").prepared
-    again = tidied_again(frame.iloc[50:60].drop(columns="y"), list(prepared.X.columns), prepared.recipe)
+    again = tidied_again(frame.iloc[50:60].drop(columns="y"), list(prepared.X.columns), prepared.recipe).X
     assert_allclose(again["day: days"], prepared.X["day: days"].iloc[50:60])
+
+
+def test_every_step_with_a_new_table_is_told():
+    frame = messy().assign(sex=["f", "m"] * 60)
+    prepared = planned(Table(frame), "y", categorical=["code"]).prepared
+    new = frame.iloc[:30].assign(shop=["a", "never seen", *frame["shop"][2:30]], sex="x", id=range(30))
+    new["size"] = [np.nan, np.inf, *frame["size"][2:30]]
+    features = list(prepared.X.columns)
+    told = {step.kind: step.finding for step in tidied_again(new, features, prepared.recipe).steps}
+    assert told["columns-set-aside"].data["columns"] == ("y", "id")
+    assert told["numbers-read"].data["columns"] == ("price",)
+    assert told["infinite-emptied"].data["count"] == 2  # one was in the first table
+    fills = told["filled-as-before"].data["fills"]
+    assert fills["size"] == prepared.recipe.fills["size"]
+    assert told["filled-as-before"].data["count"] == int(
+        new["size"].replace(np.inf, np.nan).isna().sum() + new["day"].isna().sum()
+    )
+    assert f"'size' by {fills['size']:.4g}" in told["filled-as-before"].detail
+    assert "size missing" in told["missing-marked"].data["columns"]
+    assert told["filled-with-level"].data["column"] == "shop"
+    assert told["dates-taken-apart"].data["parts"] == {"day": ["days", "month", "weekday"]}
+    unknown = [
+        step.finding for step in tidied_again(new, features, prepared.recipe).steps if step.kind == "levels-unknown"
+    ]
+    assert [(each.data["columns"], each.data["count"], each.data["taken_for"]) for each in unknown] == [
+        (("shop",), 1, None),
+        (("sex",), 30, "f"),
+    ]
+    assert "such as 'never seen': taken for none of the levels that it had." in unknown[0].detail
+    assert unknown[1].detail.endswith("such as 'x': taken for 'f'.")
+
+
+def test_nothing_is_told_of_a_table_as_the_model_has_it():
+    frame = pd.DataFrame({"a": np.arange(20.0), "sex": ["f", "m"] * 10, "y": np.arange(20.0) ** 2})
+    prepared = planned(Table(frame), "y").prepared
+    assert tidied_again(frame[["a", "sex"]], list(prepared.X.columns), prepared.recipe).steps == ()
+    # a file that does not say what the second level was
+    old = replace(prepared.recipe, base_levels={})
+    assert tidied_again(frame[["a", "sex"]], list(prepared.X.columns), old).steps == ()
 
 
 def test_what_was_not_learned_is_refused():
@@ -85,11 +130,11 @@ def test_a_saved_model_keeps_what_was_done(tmp_path):
     found.save_model(tmp_path / "model.gpsift")
     model = gs.load(tmp_path / "model.gpsift")
     assert model.inputs.recipe == found.recipe
-    again = inputs_of(frame.drop(columns="y"), model).loc[found.X.index]
+    again = inputs_of(Table(frame.drop(columns="y")), model).X.loc[found.X.index]
     assert_allclose(model.predict(again).mean, found.model.predict(found.X).mean)
     units = features_of(model)
     assert set(units.groups) == {"day", "shop"}
     assert set(units.categorical) == {"shop"}
     bare = replace(model, inputs=replace(model.inputs, recipe=None))
     with pytest.raises(ValueError, match=r"lacks|missing values or texts"):
-        inputs_of(frame.drop(columns="y"), bare)
+        inputs_of(Table(frame.drop(columns="y")), bare)

@@ -22,6 +22,9 @@ MATTERS = 0.1
 # z normal, it is about 4), and at that row it matters at least as much as the leading column does on average.
 UNEVEN = 5.0
 UNEVEN_MATTERS = 1.0
+# A column that the model does not use came close if the slope of the log evidence as it enters is that many standard
+# deviations under noise.
+LEAST_SLOPE = 2.0
 
 
 def leaders(ranking: Ranking) -> list[str]:
@@ -78,8 +81,12 @@ def matter_for_few(ranking: Ranking) -> list[Finding]:
 
 
 def came_close(ranking: Ranking) -> list[Finding]:
-    """Columns that are not used, but would be switched on next."""
-    return [Finding(FindingKind.CAME_CLOSE, {"column": name, "slope": slope}) for name, slope in ranking.close.items()]
+    """Columns that are not used, but would be switched on next, and of which noise alone would not say so."""
+    return [
+        Finding(FindingKind.CAME_CLOSE, {"column": name, "slope": slope})
+        for name, slope in ranking.close.items()
+        if slope >= LEAST_SLOPE
+    ]
 
 
 def _relative(ranking: Ranking, *, root: bool) -> dict[str, float]:

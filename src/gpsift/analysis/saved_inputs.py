@@ -9,7 +9,8 @@ import pandas as pd
 
 from gpsift.reference import Reference
 from gpsift.selection.units import Features
-from gpsift.tidy.again import tidied_again
+from gpsift.tabular import Table
+from gpsift.tidy.again import Tidied, set_aside, tidied_again
 
 
 def categories_of(model: Reference) -> dict[str, list[str]]:
@@ -36,15 +37,17 @@ def features_of(model: Reference) -> Features:
     return Features({**categories, **dates_of(model)}, list(categories))
 
 
-def inputs_of(frame: pd.DataFrame, model: Reference) -> pd.DataFrame:
+def inputs_of(table: Table, model: Reference) -> Tidied:
     """The columns that a model was fitted on, from a table; as its own table was treated, where its file says how."""
-    recipe = model.inputs.recipe
-    return _as_it_is(frame, model.inputs.names) if recipe is None else tidied_again(frame, model.inputs.names, recipe)
+    recipe, names = model.inputs.recipe, model.inputs.names
+    tidied = _as_it_is(table.frame, names) if recipe is None else tidied_again(table.frame, names, recipe)
+    return Tidied(tidied.X, (*table.steps, *tidied.steps))
 
 
-def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
+def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> Tidied:
     """Numbers as they are; indicators such as "colour=red" are made from the column of texts."""
     columns: dict[str, Any] = {}
+    used = []
     for feature in features:
         name, _, level = feature.partition("=")
         if feature in frame:
@@ -54,9 +57,11 @@ def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> pd.DataFrame:
                     f"The column {feature!r} has missing values or texts; the model was fitted on numbers."
                 )
             columns[feature] = numbers.to_numpy(dtype=float)
+            used.append(feature)
         elif level and name in frame:
             columns[feature] = (frame[name].astype(str) == level).to_numpy(dtype=float)
+            used.append(name)
         else:
             known = ", ".join(map(str, frame.columns[:12]))
             raise ValueError(f"The model was fitted on the column {feature!r}, which the table lacks; it has {known}.")
-    return pd.DataFrame(columns, dtype=np.float64)
+    return Tidied(pd.DataFrame(columns, dtype=np.float64), tuple(set_aside(frame, used)))

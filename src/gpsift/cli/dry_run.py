@@ -43,4 +43,4 @@ def _print(plan: PlannedAnalysis, console: Console) -> None:
     console.print(table)
     if not plan.cautions:
         console.print("Nothing needs to be done with the table.")
-    say_cautions(plan, console)
+    say_cautions(plan.cautions, console)

@@ -13,6 +13,7 @@ from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.explained import Explanation
 from gpsift.analysis.planned import PlannedAnalysis
+from gpsift.analysis.ranked_again import RankedAgain
 from gpsift.analysis.record import Shape
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.shape_machine import apart_record, shape_record
@@ -55,10 +56,20 @@ def as_json(analysis: Analysis) -> str:
     return _dumped(record)
 
 
-def ranking_as_json(ranking: Ranking, source: str) -> str:
-    """One ranking, of a model that was not fitted here."""
-    name = ranking.measure.split("(")[0]
-    return _dumped({"schema": SCHEMA, "source": source, "rankings": {name: _ranking(ranking)}, "versions": versions()})
+def ranked_again_as_json(answer: RankedAgain) -> str:
+    """The ranking of a model that was not fitted here, and what was done with the table."""
+    name = answer.leading.measure.split("(")[0]
+    record = {
+        "schema": SCHEMA,
+        "source": answer.model,
+        "table": answer.table,
+        "n_rows": answer.n_rows,
+        "seed": answer.seed,
+        "rankings": {name: _ranking(answer.leading)},
+        **_table_treated(answer.cautions),
+        "versions": versions(),
+    }
+    return _dumped(record)
 
 
 def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
@@ -93,9 +104,10 @@ def shape_as_json(analysis: Analysis, shape: Shape) -> str:
     return _dumped({**_head(analysis), "classes": list(analysis.classes), **shape_record(shape), "cautions": cautions})
 
 
-def saved_shape_as_json(shape: Shape, source: str) -> str:
-    """The same of a model that was not fitted here."""
-    return _dumped({"schema": SCHEMA, "source": source, **shape_record(shape), "versions": versions()})
+def saved_shape_as_json(shape: Shape, source: str, table: str | None, cautions: Iterable[Finding]) -> str:
+    """The same of a model that was not fitted here, and what was done with the table."""
+    head = {"schema": SCHEMA, "source": source, "table": table}
+    return _dumped({**head, **shape_record(shape), **_table_treated(cautions), "versions": versions()})
 
 
 def discovered_as_json(answer: Discovered) -> str:
@@ -181,6 +193,12 @@ def comparison_as_json(answer: Comparison) -> str:
 def _finding(finding: Finding) -> dict[str, Any]:
     ((title, detail),) = told([finding], ADVICE)
     return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
+
+
+def _table_treated(cautions: Iterable[Finding]) -> dict[str, Any]:
+    """The findings of a table that was brought into the form which a model has."""
+    told = list(cautions)
+    return {"preparation": _preparation(told), "cautions": [_finding(finding) for finding in told]}
 
 
 def _preparation(findings: Iterable[Finding]) -> list[dict[str, Any]]:

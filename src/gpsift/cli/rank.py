@@ -18,7 +18,7 @@ from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
-BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "seed", "json", "quiet")
+BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")
 
 
 def rank(
@@ -58,7 +58,7 @@ def rank(
         others = [name for name in context.params if name not in BESIDE_A_MODEL]
         refuse_typed(context, others, "a saved model", "--model")
         with clear_errors(), remarks(quiet):
-            rank_saved(model, file, scoring, json=json, intervals=bool(intervals), seed=seed)
+            rank_saved(model, file, scoring, json=json, html=html, quiet=quiet, intervals=bool(intervals), seed=seed)
         return
     if file is None or target is None:
         raise typer.BadParameter("a table and its --target are needed, or a saved --model")

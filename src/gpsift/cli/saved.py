@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from gpsift.analysis.saved_inputs import features_of, inputs_of
-from gpsift.cli.machine import ranking_as_json
-from gpsift.cli.shown import show_one_ranking
+from gpsift.analysis.ranked_again import ranked_again
+from gpsift.cli.answering import typed
+from gpsift.cli.machine import ranked_again_as_json
+from gpsift.cli.shown import show_ranked_again
 from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
 from gpsift.relevance import Measure
-from gpsift.selection.orders import unit_ranking
 from gpsift.storage import load
 from gpsift.tabular import read_table
 
 
-def rank_saved(model: Path, file: str | None, measure: Measure, *, json: bool, **options: Any) -> None:
+def rank_saved(
+    model: Path, file: str | None, measure: Measure, *, json: bool, html: Path | None, quiet: bool, **options: Any
+) -> None:
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on.
 
     Options are those of `rank`.
     """
-    loaded = load_model(model)
-    X = None if file is None else inputs_of(read_table(file).frame, loaded)
-    units = features_of(loaded).units(loaded.inputs.names)
-    ranking = unit_ranking(loaded, units, measure, X, **options)
+    table = None if file is None else read_table(file)
+    answer = ranked_again(load_model(model), table, measure, names=(str(model), file), **options)
+    if html is not None:
+        from gpsift.page.ranked_again import write_ranked_again
+
+        write_ranked_again(replace(answer, command=typed()), html)
     if json:
-        typer.echo(ranking_as_json(ranking, source=str(model)))
+        typer.echo(ranked_again_as_json(answer))
     else:
-        show_one_ranking(ranking, f"{model}, {len(ranking.points)} rows", Output())
+        show_ranked_again(answer, Output())
+    if html is not None and not quiet:
+        typer.echo(f"The page is in {html}.", err=True)
 
 
 def load_model(model: Path) -> Reference:

@@ -23,7 +23,7 @@ from gpsift.cli.machine import saved_shape_as_json, shape_as_json
 from gpsift.cli.saved import load_model
 from gpsift.cli.shown import say_cautions, show_model
 from gpsift.cli.terminal import Output
-from gpsift.tabular import read_file
+from gpsift.tabular import read_table
 from gpsift.work import Work, share_bar
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Question:
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
             self.show(shape, analysis.predicted, console)
-            say_cautions(analysis, console)
+            say_cautions(analysis.cautions, console)
 
         answered(
             analysis,
@@ -107,14 +107,17 @@ class Question:
 
     def _of_model(self, model: Path, given: Given, seed: int) -> None:
         loaded = load_model(model)
-        X = None if given.file is None else inputs_of(read_file(given.file), loaded)
+        tidied = None if given.file is None else inputs_of(read_table(given.file), loaded)
+        X, cautions = (None, ()) if tidied is None else (tidied.X, [step.finding for step in tidied.steps])
         features = features_of(loaded)
         shape = self.asked(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
         self._draw(shape, given.plot)
         if given.json:
-            typer.echo(saved_shape_as_json(shape, str(model)))
-        else:
-            self.show(shape, "the target", Output())
+            typer.echo(saved_shape_as_json(shape, str(model), given.file, cautions))
+            return
+        console = Output()
+        self.show(shape, "the target", console)
+        say_cautions(cautions, console)
 
     def _draw(self, shape: Shape, plot: Path | None) -> None:
         if plot is None:

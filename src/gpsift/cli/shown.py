@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from rich.console import Console
@@ -12,10 +12,11 @@ from rich.table import Table
 from gpsift.analysis import Analysis
 from gpsift.analysis.discovered import Discovered
 from gpsift.analysis.planned import PlannedAnalysis
+from gpsift.analysis.ranked_again import RankedAgain
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
-from gpsift.findings import FindingKind, told
+from gpsift.findings import Finding, FindingKind, told
 from gpsift.results import Path, Power, Ranking, Stability
 from gpsift.results.ranking import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
@@ -30,12 +31,12 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_one_ranking(ranking: Ranking, what: str, console: Console) -> None:
-    """A ranking by itself."""
-    console.print(f"{escape(what)}.")
-    shown = ranking.order[: ranking.n_told].tolist()
-    told = ranking.of_columns(shown, [ranking.names[j] for j in shown])
-    _show_rankings({ranking.measure.split("(")[0]: told}, console, ranking.rest_told)
+def show_ranked_again(answer: RankedAgain, console: Console) -> None:
+    """The ranking of a saved model, and what was done with the table of its rows."""
+    where = "" if answer.table is None else f" of {answer.table}"
+    console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
+    _show_rankings(answer.told, console, answer.leading.rest_told)
+    say_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
@@ -55,7 +56,7 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
         console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
         _show_stability(analysis.stability, console)
-    say_cautions(analysis, console)
+    say_cautions(analysis.cautions, console)
 
 
 def show_stability(analysis: Analysis, console: Console) -> None:
@@ -63,7 +64,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     show_model(analysis, console)
     assert analysis.stability is not None
     _show_stability(analysis.stability, console)
-    say_cautions(analysis, console)
+    say_cautions(analysis.cautions, console)
 
 
 def show_discovered(answer: Discovered, console: Console) -> None:
@@ -90,7 +91,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
         console.print(
             "[dim]How many rows would show more: gpsift power, on a model that gpsift rank --save has kept.[/dim]"
         )
-    say_cautions(answer, console)
+    say_cautions(answer.cautions, console)
 
 
 def show_power(power: Power, source: str, console: Console) -> None:
@@ -260,7 +261,7 @@ def _say_oddities(analysis: Analysis, console: Console) -> None:
         console.print(f"[bold]{escape(shortened(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
-def say_cautions(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+def say_cautions(cautions: Iterable[Finding], console: Console) -> None:
     """What a reader should know, with what to type about it."""
-    for title, text in told(answer.cautions, ADVICE):
+    for title, text in told(cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")

@@ -8,15 +8,15 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.columns import LEAST_SLOPE
 from gpsift.findings import FindingKind
 from gpsift.page.words import count, listed, number, percent, tag
 from gpsift.results import Ranking
 
 # With which a column should be found.
 CHANCE = 0.8
-# A column that the model does not use needs this slope of the log evidence as it enters, in standard deviations under
-# noise, to be told about.
-LEAST_SLOPE = 2.0
+# Columns that these name should be known before the target.
+GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.MADE_OF)
 # Numbers of rows are said with this many digits.
 DIGITS = 2
 
@@ -27,12 +27,16 @@ def advice(analysis: Analysis) -> list[Markup]:
 
 
 def _suspects(analysis: Analysis) -> Iterator[Markup]:
+    target = tag(analysis.target)
     for finding in analysis.cautions:
-        if finding.kind is FindingKind.MAY_LEAK:
-            names = list(finding.data["columns"])
-            known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(listed(names))
-            text = Markup("<b>Check</b> whether {} known before {}: alone nearly enough to tell it.")
-            yield text.format(known, tag(analysis.target))
+        if finding.kind not in GIVEN_AWAY:
+            continue
+        names = list(finding.data["columns"])
+        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(listed(names))
+        text = Markup("<b>Check</b> whether {} known before {}: {}.")
+        is_alone = finding.kind is FindingKind.MAY_LEAK
+        formula = Markup("{} = {}, up to rounding").format(target, finding.data.get("text", ""))
+        yield text.format(known, target, "alone nearly enough to tell it" if is_alone else formula)
     if not analysis.model.quality.explains:
         yield Markup("<b>Do not act</b> on the order of the columns: look for other columns, or for more rows.")
 
@@ -52,8 +56,14 @@ def _kept(analysis: Analysis) -> Iterator[Markup]:
     if len(names) == path.n_units:
         yield Markup("<b>Keep all</b> {}: without any of them predictions are worse.").format(path.n_units)
         return
-    text = Markup("<b>Keep</b> {}: a model of {} predicts about as well as one of all {}.")
-    yield text.format(listed(names, 8), "it" if len(names) == 1 else "these", path.n_units)
+    text = Markup("<b>{}</b> {}: a model of {} predicts about as well as one of all {}.")
+    keep = "Only then keep" if _suspected(analysis).intersection(names) else "Keep"
+    yield text.format(keep, listed(names, 8), "it" if len(names) == 1 else "these", path.n_units)
+
+
+def _suspected(analysis: Analysis) -> set[str]:
+    """The columns that may be known only with the target."""
+    return {name for finding in analysis.cautions if finding.kind in GIVEN_AWAY for name in finding.data["columns"]}
 
 
 def _pair(analysis: Analysis) -> Iterator[Markup]:

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift.analysis import Analysis
-from gpsift.analysis.columns import leaders
+from gpsift.findings import FindingKind
 from gpsift.page.thumbnails import thumbnails
 from gpsift.page.words import aligned, number, percent, signed
 from gpsift.results import Ranking
@@ -47,7 +47,13 @@ class FirstScreen:
     columns: tuple[Shown, ...]
     acting: tuple[Acting, ...]
     n_others: int
+    intervals_unsure: bool = False
     level: str = percent(LEVEL)
+
+    @property
+    def says_how_sure(self) -> bool:
+        """Whether a test, samples or intervals were there to ask."""
+        return any(column.sure for column in self.columns)
 
 
 def first_screen(analysis: Analysis) -> FirstScreen:
@@ -58,7 +64,9 @@ def first_screen(analysis: Analysis) -> FirstScreen:
     every = [j for j in ranking.order.tolist() if ranking.scores[j] > 0 and ranking.is_used(j)]
     shown = every[:MOST_COLUMNS]
     columns = _columns(analysis, ranking, shown)
-    return FirstScreen(columns, _acting(analysis, [ranking.names[j] for j in shown]), len(every) - len(shown))
+    acting = _acting(analysis, [ranking.names[j] for j in shown])
+    unsure = any(finding.kind is FindingKind.INTERVALS_UNSURE for finding in analysis.cautions)
+    return FirstScreen(columns, acting, len(every) - len(shown), unsure)
 
 
 def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Shown, ...]:
@@ -94,7 +102,7 @@ def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
     if ranking.draws is not None:
         share = float(ranking.in_first_probability(k)[j])
         return f"among the first {k} with {percent(share)}", share > LEVEL
-    return "", name in leaders(ranking)
+    return "", False
 
 
 def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpsift.analysis import Analysis
+from gpsift.analysis.ranked_again import RankedAgain
 from gpsift.findings import Finding, FindingKind
 from gpsift.page.glossary import TERMS
 from gpsift.page.words import aligned, number, percent
@@ -80,7 +81,7 @@ class RelevanceTable:
         return [column for column in self.columns if column.flags and column.score.text != NOT_USED][:MOST_REASONS]
 
 
-def relevance_table(analysis: Analysis) -> RelevanceTable:
+def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
     """Everything that the rankings say of each column, side by side."""
     label, leading = next(iter(analysis.told.items()))
     drawn = _draws(analysis)
@@ -142,7 +143,7 @@ def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
     ]
 
 
-def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
+def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     """Interval and probability of a place among the first, over the draws of the hyperparameters."""
     leading = analysis.leading_told
     if leading.draws is None:
@@ -154,7 +155,7 @@ def _draws(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 
 
-def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
+def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     """The share of variance of each column, by the ranking whose scores are variances."""
     names = analysis.leading_told.names
     parts = []
@@ -166,7 +167,7 @@ def _effects(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
     return parts
 
 
-def _others(analysis: Analysis) -> list[tuple[Head, list[Cell]]]:
+def _others(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     """The other rankings by name, the root of VAR so that it compares with the others, and the places of ARD."""
     names = analysis.leading_told.names
     parts = []

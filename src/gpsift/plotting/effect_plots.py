@@ -167,7 +167,7 @@ def curve_panels(effects: Effects) -> Figure:
         place.spines[["top", "right"]].set_visible(False)
     for place in axes.flat[len(shown) :]:
         place.set_visible(False)
-    figure.supylabel(f"{effects.mean_of}\nless its average", fontsize="small")
+    figure.supylabel(f"{effects.mean_of}\nless its average", fontsize="medium")
     return figure
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BLUE, ORANGE, INK = "#31688e", "#e08a2c", "#222222"
 TERM_COLOURS = {"mean": BLUE, "variance": ORANGE}
 MAX_BARS = 30
+# Points above the axes.
+ROOM_FOR_LEGEND = 22.0
 MAX_PANELS = 9
 LABEL_LENGTH = 28
 
@@ -46,9 +48,13 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
-    ax.set_title(ranking.measure + (_hidden(ranking, len(chosen)) if features is None else ""))
-    if ranking.terms or ranking.draws is not None:
-        ax.legend(frameon=False, loc="lower right")
+    title = ranking.measure + (_hidden(ranking, len(chosen)) if features is None else "")
+    has_legend = bool(ranking.terms) or ranking.draws is not None
+    ax.set_title(title, pad=ROOM_FOR_LEGEND if has_legend else None)
+    if has_legend:  # between title and bars: these leave no corner free where the last ones are long
+        ax.legend(
+            frameon=False, fontsize="small", ncols=3, columnspacing=1.0, loc="lower right", bbox_to_anchor=(1.0, 0.98)
+        )
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

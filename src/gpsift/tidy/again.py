@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from gpsift.findings import FindingKind
 from gpsift.recipe import Recipe
+from gpsift.tabular import Step
 from gpsift.tabular.date_parts import DAY, HOUR
 from gpsift.tabular.layout import told_apart
-from gpsift.tabular.prepare import MISSING_LEVEL
-from gpsift.tidy import dates, holes, numbers
+from gpsift.tidy import as_before, dates, holes, numbers
 from gpsift.tidy.draft import Draft
-from gpsift.tidy.levels import OTHER
 from gpsift.tidy.plain import plain
 from gpsift.words import listed
 
@@ -24,16 +25,52 @@ READERS = (numbers.written_as_texts, holes.infinite, dates.written_otherwise)
 NO_TARGET = ""
 
 
-def tidied_again(frame: pd.DataFrame, features: Sequence[str], recipe: Recipe) -> pd.DataFrame:
-    """The columns that a model takes, from a table as users have it."""
-    unique, _ = told_apart(list(map(str, frame.columns)))
+@dataclass(frozen=True, eq=False)
+class Tidied:
+    """The columns that a model takes, and what was done with a table to have them."""
+
+    X: pd.DataFrame
+    steps: tuple[Step, ...] = ()
+
+
+def tidied_again(frame: pd.DataFrame, features: Sequence[str], recipe: Recipe) -> Tidied:
+    """The columns that a model takes, from a table as users have it, and every step on the way to them."""
+    unique, new_names = told_apart(list(map(str, frame.columns)))
     table = frame.set_axis(unique, axis=1)
     made = {feature: _source(feature, table, recipe) for feature in features}
     sources = list(dict.fromkeys(made.values()))
-    categories = {made[feature] for feature in features if _is_indicator(feature, made[feature])}
-    filled = _filled(_read(table[sources], frozenset([*recipe.codes, *categories])), recipe)
-    columns = {feature: _values(feature, filled, made[feature], recipe) for feature in features}
-    return pd.DataFrame(columns, dtype=np.float64)
+    names_told = [Step(FindingKind.NAMES_TOLD_APART, new_names, len(new_names))] if new_names else []
+    known = _known_levels(made)
+    categories = frozenset([*recipe.codes, *known])
+    steps = (*names_told, *set_aside(table, sources))
+    begun = Draft(plain(table[sources], categories), NO_TARGET, categories, steps=steps, recipe=recipe)
+    read = _with_steps(begun, READERS)
+    done = _with_steps(read, as_before.FINDERS)
+    columns = {feature: _values(feature, read.frame, done.frame, made[feature], recipe) for feature in features}
+    told = (*as_before.unknown_levels(done.frame, known, recipe), *as_before.dates_taken_apart(made, recipe))
+    return Tidied(pd.DataFrame(columns, dtype=np.float64), (*done.steps, *told))
+
+
+def set_aside(table: pd.DataFrame, used: Collection[str]) -> list[Step]:
+    """That the model takes some columns of a table and no others, where there are others."""
+    others = tuple(str(name) for name in table.columns if name not in used)
+    return [Step(FindingKind.COLUMNS_SET_ASIDE, others, len(others))] if others else []
+
+
+def _with_steps(draft: Draft, finders: Iterable[Callable[[Draft], Iterator[Step]]]) -> Draft:
+    for find in finders:
+        for step in find(draft):
+            draft = draft.with_step(step)
+    return draft
+
+
+def _known_levels(made: Mapping[str, str]) -> dict[str, list[str]]:
+    """The levels of each category for which a model has columns."""
+    known: dict[str, list[str]] = {}
+    for feature, source in made.items():
+        if _is_indicator(feature, source):
+            known.setdefault(source, []).append(feature.removeprefix(f"{source}="))
+    return known
 
 
 def _source(feature: str, table: pd.DataFrame, recipe: Recipe) -> str:
@@ -57,40 +94,11 @@ def _is_indicator(feature: str, source: str) -> bool:
     return feature.startswith(f"{source}=")
 
 
-def _read(table: pd.DataFrame, categories: frozenset[str]) -> pd.DataFrame:
-    draft = Draft(plain(table, categories), NO_TARGET, categories)
-    for find in READERS:
-        for step in find(draft):
-            draft = draft.with_step(step)
-    return draft.frame
-
-
-def _filled(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """Marks of what is missing first, then what stands for it; levels that were joined are joined."""
-    columns: dict[str, pd.Series[Any]] = {}
-    for mark, source in recipe.marks.items():
-        if source in frame:
-            columns[mark] = frame[source].isna().astype(float)
-    for name in frame.columns:
-        column = frame[name]
-        if name in recipe.fills:
-            column = column.fillna(_of_kind(recipe.fills[name]))
-        if name in recipe.levels:
-            column = column.where(column.astype(str).isin(recipe.levels[name]) | column.isna(), OTHER)
-        if name in recipe.own_level:
-            column = column.where(column.notna(), MISSING_LEVEL)
-        columns[str(name)] = column
-    return pd.DataFrame(columns)
-
-
-def _of_kind(fill: float | str) -> Any:
-    return pd.Timestamp(fill) if isinstance(fill, str) else fill
-
-
-def _values(feature: str, frame: pd.DataFrame, source: str, recipe: Recipe) -> np.ndarray:
+def _values(feature: str, read: pd.DataFrame, done: pd.DataFrame, source: str, recipe: Recipe) -> np.ndarray:
+    """A column of the model, from the table as it was read, where it is about holes, or with everything done."""
     if feature in recipe.marks:
-        return frame[feature].to_numpy(dtype=float)
-    column = frame[source]
+        return read[source].isna().to_numpy(dtype=float)
+    column = done[source]
     if column.isna().any():
         raise ValueError(
             f"The column {source!r} has {int(column.isna().sum())} missing values; it had none, or too few, when the "

@@ -29,6 +29,12 @@ def with_dates(recipe: Recipe, frame: pd.DataFrame, names: Iterable[str]) -> Rec
     return replace(recipe, first_dates={name: str(frame[name].min()) for name in names})
 
 
+def with_base_levels(recipe: Recipe, frame: pd.DataFrame, names: Iterable[str]) -> Recipe:
+    """With the first level of categories that have two, for which one column is made."""
+    levels = {name: sorted(set(frame[name].astype(str))) for name in names}
+    return replace(recipe, base_levels={name: (two[0],) for name, two in levels.items() if len(two) == 2})
+
+
 def _medians(recipe: Recipe, step: Step, frame: pd.DataFrame) -> Recipe:
     return with_fills(recipe, {name: frame[name].median() for name in step.columns})
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import pandas as pd
@@ -18,8 +18,9 @@ from gpsift.tabular.layout import told_apart
 from gpsift.tabular.prepare import MISSINGS, Missing, refuse_unknown, target_name, without_holes
 from gpsift.tidy import columns, dates, holes, levels, names, numbers
 from gpsift.tidy.draft import Draft
+from gpsift.tidy.formulas import formulas
 from gpsift.tidy.leaks import leaking
-from gpsift.tidy.learn import with_dates, with_fills
+from gpsift.tidy.learn import with_base_levels, with_dates, with_fills
 from gpsift.tidy.plain import plain
 
 # In the order in which they are looked for; a later one sees what an earlier one left.
@@ -98,8 +99,7 @@ def _finished(draft: Draft, task: Literal["auto"] | Task, missing: Missing | Lit
     if missing != "auto":
         frame = without_holes(frame, draft.target, kinds, missing, notes)
     prepared = replace(encoded(frame, draft.target, kinds, task), recipe=_recipe(draft, kinds, missing, frame))
-    leaks = leaking(prepared)
-    return replace(prepared, notes=(*_leaks(leaks, draft.target), *notes))
+    return replace(prepared, notes=(*_given_away(prepared), *notes))
 
 
 def _recipe(draft: Draft, kinds: dict[str, Kind], missing: str, frame: pd.DataFrame) -> Recipe:
@@ -111,11 +111,17 @@ def _recipe(draft: Draft, kinds: dict[str, Kind], missing: str, frame: pd.DataFr
         means = {name: rows[name].mean() for name in holes if kinds[name] is not Kind.CATEGORY}
         recipe = with_fills(recipe, means)
         recipe = replace(recipe, own_level=tuple(name for name in holes if name not in means))
+    recipe = with_base_levels(recipe, frame, [name for name in kinds if kinds[name] is Kind.CATEGORY])
     return with_dates(recipe, frame, [name for name in kinds if kinds[name] is Kind.DATE])
 
 
-def _leaks(found: tuple[str, ...], target: str) -> tuple[Finding, ...]:
-    return (Finding(FindingKind.MAY_LEAK, {"columns": found, "target": target}),) if found else ()
+def _given_away(table: Prepared) -> Iterator[Finding]:
+    """Columns that alone nearly give the target, and formulas of a few that do."""
+    alone = leaking(table)
+    if alone:
+        yield Finding(FindingKind.MAY_LEAK, {"columns": alone, "target": table.target})
+    for formula in formulas(table):
+        yield Finding(FindingKind.MADE_OF, {**asdict(formula), "target": table.target})
 
 
 def _kind(column: pd.Series) -> Kind:
