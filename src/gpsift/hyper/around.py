@@ -5,8 +5,9 @@ normal, and a length-scale of infinity, a feature that does nothing, is an ordin
 and the logarithms of all other parameters, the posterior is nearly normal too. Its mode is searched, its curvature
 there is found by differences of the gradient, and along each principal axis both sides have a width of their own, from
 the density at a distance of sqrt(2) standard deviations: a normal distribution is lower there by one nat. Draws are
-those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal. Where
-there are other modes as high, such as one with more noise and one with more bends, all of them are drawn from.
+those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal. They are
+not independent, but fill it evenly (`even.py`). Where there are other modes as high, such as one with more noise and
+one with more bends, all of them are drawn from.
 
 How good that is says k-hat (`pareto.py`), from the ratio of posterior to approximation at the draws.
 """
@@ -140,10 +141,9 @@ class Around:
             return log_evidence_alone(problem, log_params) + without_evidence(problem, log_prior, coordinates, u)
 
         found: list[SplitT] = []
-        for start in starts(problem, coordinates, start):
-            end = highest(density, start, widths, lambda u: is_near(found, coordinates.possible(u), NEAR_MODE))
-            mode = coordinates.possible(end)
-            tops = [shape.top for shape in found]
+        for place in starts(problem, coordinates, start):
+            end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u), NEAR_MODE))
+            mode, tops = coordinates.possible(end), [shape.top for shape in found]
             if not is_near(found, mode, SAME_MODE) and value(mode) > max(tops, default=-np.inf) - MODE_DEPTH:
                 found.append(SplitT.at(mode, curvature(density, mode, coordinates), value))
         found.sort(key=lambda shape: -shape.top)
