@@ -167,7 +167,8 @@ def is_near(shapes: list[SplitT], u: np.ndarray, distance: float) -> bool:
 def starts(problem: Problem, coordinates: Roots, fitted: np.ndarray) -> list[np.ndarray]:
     """Where modes are searched from: a fit, few bends with much noise, and many bends with little."""
     own = coordinates.of(fitted)
-    found = [np.where(own == 0, START_ROOT, own)]
+    own[problem.kinds == "constant_var"] = 0.0  # a fit may let the level vanish, from where a search leaps too far
+    found = [np.where(coordinates.is_root & (own == 0), START_ROOT, own)]
     for root, noise_var in OTHER_STARTS:
         place = np.where(coordinates.is_root, root, 0.0)
         place[problem.kinds == "noise_var"] = math.log(noise_var)
