@@ -34,7 +34,8 @@ def test_every_interval_of_a_base_has_its_share():
 def test_each_point_is_uniform():
     """Over seeds, whatever its number."""
     last = np.array([points(20, 3, seed)[-1] for seed in range(400)])
-    assert last.min() > 0 and last.max() < 1
+    assert last.min() > 0
+    assert last.max() < 1
     for column in last.T:
         assert stats.kstest(column, "uniform").pvalue > 0.01
 
