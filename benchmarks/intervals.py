@@ -1,7 +1,8 @@
-"""Intervals of scores: their ends beside those of a sampler, and how often they cover the truth.
+"""Intervals of scores: their ends beside those of a sampler, how often they cover the truth, and what they cost.
 
 python benchmarks/intervals.py nuts --out FILE                 # eight data sets; needs GPSIFT_DATA, and gpsift[nuts]
 python benchmarks/intervals.py coverage --rows 80 --out FILE   # 200 simulated data sets
+python benchmarks/intervals.py cost --out FILE                 # 300 rows, 13 inputs; Housing needs GPSIFT_DATA
 python benchmarks/intervals.py summary --out FILE              # what is in the file, as a table
 
 Every data set is a line of the file; what is in it already is left.
@@ -37,6 +38,8 @@ N_SETS = 200
 NO_LEVEL = 1e-8
 # The sampler's chains, draws and tuning; as many draws become models.
 CHAINS, DRAWS, TUNE, KEPT = 2, 750, 400, 500
+# Rows and inputs of the data sets of `cost`, how often fit and intervals take turns, and how many sets of each kind.
+COST_ROWS, COST_INPUTS, ROUNDS, SETS_EACH = 300, 13, 3, 2
 
 
 class Rows(NamedTuple):
@@ -44,10 +47,10 @@ class Rows(NamedTuple):
     y: np.ndarray
 
 
-def of_paper(name: str, n: int | None) -> Rows:
+def of_paper(name: str, n: int | None, seed: int = 0) -> Rows:
     """A data set of the paper, or some of its rows."""
     data = load(name, download=False)
-    rows = np.random.default_rng(0).permutation(len(data.y))[:n]
+    rows = np.random.default_rng(seed).permutation(len(data.y))[:n]
     return Rows(data.X.to_numpy(float)[rows], data.y.to_numpy(float)[rows])
 
 
@@ -63,11 +66,11 @@ def of_function(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, noi
     return Rows(X, function(X) + noise)
 
 
-def of_process(n: int, seed: int) -> Rows:
+def of_process(n: int, seed: int, lengthscales: np.ndarray = LENGTHSCALES) -> Rows:
     """A draw of a Gaussian process, with noise."""
     rng = np.random.default_rng([seed, n])
-    X = rng.normal(size=(n, LENGTHSCALES.size))
-    scaled = X / LENGTHSCALES
+    X = rng.normal(size=(n, lengthscales.size))
+    scaled = X / lengthscales
     K = np.exp(-0.5 * np.sum((scaled[:, None] - scaled) ** 2, axis=2))
     latent = np.linalg.cholesky(K + 1e-9 * np.eye(n)) @ rng.normal(size=n)
     return Rows(X, latent + NOISE_SD * rng.normal(size=n))
@@ -94,6 +97,37 @@ DATA_SETS: dict[str, Callable[[], Rows]] = {
         lambda X: np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1], inputs(60, 4).normal(size=(60, 4)), NOISE_SD
     ),
 }
+
+
+def of_inputs(seed: int, function: Callable[[np.ndarray], np.ndarray], noise_sd: float) -> Rows:
+    """Uniform inputs, as many as `cost` has, and a function of them with noise."""
+    rng = np.random.default_rng([seed, COST_ROWS, COST_INPUTS])
+    X = rng.uniform(size=(COST_ROWS, COST_INPUTS))
+    return Rows(X, function(X) + noise_sd * rng.normal(size=COST_ROWS))
+
+
+COST_SETS: dict[str, Callable[[int], Rows]] = {
+    "Friedman": lambda seed: of_inputs(seed, friedman, 1.0),
+    "Housing": lambda seed: of_paper("housing", COST_ROWS, seed),
+    "draw of a process": lambda seed: of_process(
+        COST_ROWS, seed, np.pad(LENGTHSCALES[:N_WORKING], (0, COST_INPUTS - N_WORKING), constant_values=1e6)
+    ),
+    "13 lines": lambda seed: of_inputs(seed, lambda X: X @ np.linspace(1.0, 3.0, COST_INPUTS), 1.0),
+    "three lines": lambda seed: of_inputs(seed, lambda X: X[:, :3] @ np.array([4.0, 2.0, 1.0]), 0.5),
+    "one wave": lambda seed: of_inputs(seed, lambda X: np.sin(6.0 * X[:, 0]), 0.3),
+}
+
+
+def costs(kind: str, seed: int) -> dict[str, Any]:
+    """Processor seconds of a default fit and of the intervals of its KL scores, in turns."""
+    X, y = COST_SETS[kind](seed)
+    gs.rank(gs.GP().fit(X, y), X).interval()  # the first time costs more
+    seconds = []
+    for _ in range(ROUNDS):
+        fitted, of_fit = timed(lambda: gs.GP().fit(X, y))
+        ranking = gs.rank(fitted, X)
+        seconds.append([of_fit, timed(ranking.interval)[1]])
+    return {"cost": kind, "number": seed, "inputs_used": len(fitted.used), "seconds": seconds}
 
 
 def beside_nuts(name: str) -> dict[str, Any]:
@@ -164,11 +198,19 @@ def coverage(file: Path, n: int, seeds: range) -> None:
             keep(file, covered(n, seed))
 
 
+def cost(file: Path) -> None:
+    done = {(record.get("cost"), record.get("number")) for record in records(file)}
+    for kind in COST_SETS:
+        for number in range(SETS_EACH):
+            if (kind, number) not in done:
+                keep(file, costs(kind, number))
+
+
 def summary(file: Path) -> str:
     found = records(file)
-    sets = [record for record in found if "set" in record]
-    tables = [nuts_table(sets)] if sets else []
-    tables += [coverage_table([record for record in found if "seed" in record])] if len(sets) < len(found) else []
+    made_by = {"set": nuts_table, "seed": coverage_table, "cost": cost_table}
+    of_kinds = {kind: [record for record in found if kind in record] for kind in made_by}
+    tables = [made_by[kind](chosen) for kind, chosen in of_kinds.items() if chosen]
     return "\n\n".join(table.to_string(float_format=lambda value: f"{value:.3f}") for table in tables)
 
 
@@ -198,9 +240,25 @@ def coverage_table(found: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
+def cost_table(found: list[dict[str, Any]]) -> pd.DataFrame:
+    """Seconds in the median, and how many fits the intervals take: the median over rounds, and the largest."""
+    rows = {}
+    for record in found:
+        of_fit, of_intervals = np.array(record["seconds"]).T
+        ratios = of_intervals / of_fit
+        rows[f"{record['cost']} {record['number']}"] = {
+            "inputs used": record["inputs_used"],
+            "fit, s": np.median(of_fit),
+            "intervals, s": np.median(of_intervals),
+            "in fits": np.median(ratios),
+            "in fits, largest": ratios.max(),
+        }
+    return pd.DataFrame(rows).T
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("nuts", "coverage", "summary"))
+    parser.add_argument("table", choices=("nuts", "coverage", "cost", "summary"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="*", default=list(DATA_SETS), choices=list(DATA_SETS), help="of `nuts`")
     parser.add_argument("--rows", type=int, default=80, help="of each data set of `coverage`")
@@ -213,6 +271,8 @@ def main() -> None:
             nuts(chosen.out, chosen.only)
         elif chosen.table == "coverage":
             coverage(chosen.out, chosen.rows, range(chosen.first, chosen.first + chosen.sets))
+        elif chosen.table == "cost":
+            cost(chosen.out)
         else:
             print(summary(chosen.out))
 

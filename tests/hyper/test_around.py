@@ -100,6 +100,21 @@ def test_a_switched_off_feature_is_open(small):
     assert_allclose(np.abs(modes[0]), np.abs(modes[1]), atol=0.02)
 
 
+def test_a_search_ends_at_a_place_that_is_known():
+    """And in units of typical widths it ends where it does without."""
+    mode, seen = np.array([3.0, -2.0]), []
+
+    def density(u):
+        seen.append(u)
+        return -0.25 * float(np.sum((u - mode) ** 4)), -((u - mode) ** 3)
+
+    assert_allclose(highest(density, np.zeros(2), np.array([0.1, 2.0])), mode, atol=0.05)
+    n_until_the_end = len(seen)
+    end = highest(density, np.zeros(2), np.array([0.1, 2.0]), lambda u: np.linalg.norm(u - mode) < 1.0)
+    assert len(seen) - n_until_the_end < n_until_the_end
+    assert 0.05 < np.linalg.norm(end - mode) < 1.0
+
+
 class TestCoordinates:
     coordinates = Roots(np.array([-1 / 3, -1 / 3, 0.0]), np.array([0.2, -0.1, 0.3]))
 

@@ -5,8 +5,9 @@ normal, and a length-scale of infinity, a feature that does nothing, is an ordin
 and the logarithms of all other parameters, the posterior is nearly normal too. Its mode is searched, its curvature
 there is found by differences of the gradient, and along each principal axis both sides have a width of their own, from
 the density at a distance of sqrt(2) standard deviations: a normal distribution is lower there by one nat. Draws are
-those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal. Where
-there are other modes as high, such as one with more noise and one with more bends, all of them are drawn from.
+those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal. They are
+not independent, but fill it evenly (`even.py`). Where there are other modes as high, such as one with more noise and
+one with more bends, all of them are drawn from.
 
 How good that is says k-hat (`pareto.py`), from the ratio of posterior to approximation at the draws.
 """
@@ -14,7 +15,7 @@ How good that is says k-hat (`pareto.py`), from the ratio of posterior to approx
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -41,6 +42,10 @@ OTHER_STARTS = ((0.6, 0.5), (1.0, 0.05))
 # length away.
 MODE_DEPTH = 2.0
 SAME_MODE = 1.0
+# A search that comes this close to a mode that is known ends there: it would find nothing new.
+NEAR_MODE = 0.5
+# In units of about what some hundred rows leave open searches take two thirds of the evaluations.
+TYPICAL_WIDTHS = {"lengthscale": 0.1, "signal_var": 0.5, "noise_var": 0.15}
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
 # Steps of differences: relative to a root, which counts as at least this, and in logarithms.
@@ -86,6 +91,10 @@ class Roots:
         """Logarithm of |d log(parameters) / du|."""
         return float(np.sum(-np.log(np.abs(self.powers[self.is_root])) - self._log_roots(u)))
 
+    def possible(self, u: np.ndarray) -> np.ndarray:
+        """The same place by roots of no other sign."""
+        return np.where(self.is_root, np.abs(u), u)
+
     def density(self, of_log_params: Density) -> Density:
         """The density of the coordinates, and its gradient."""
         is_root = self.is_root
@@ -125,34 +134,41 @@ class Around:
         prior = default_prior() if prior is None else prior
         coordinates, log_prior = Roots.of_problem(problem), prior_of_logarithms(prior)
         density = coordinates.density(log_posterior(problem, prior))
+        widths = np.array([TYPICAL_WIDTHS.get(kind, 1.0) for kind in problem.kinds])
 
         def value(u: np.ndarray) -> float:
             log_params = coordinates.log_params(u)
             return log_evidence_alone(problem, log_params) + without_evidence(problem, log_prior, coordinates, u)
 
-        ends = [highest(density, each) for each in starts(problem, coordinates, start)]
-        modes = [np.where(coordinates.is_root, np.abs(end), end) for end in ends]
-        heights = [density(mode)[0] for mode in modes]
         found: list[SplitT] = []
-        for place in np.argsort(-np.array(heights), kind="stable"):
-            is_known = any(shape.distance(modes[place]) < SAME_MODE for shape in found)
-            if heights[place] > max(heights) - MODE_DEPTH and not is_known:
-                bend = curvature(density, modes[place], coordinates)
-                found.append(SplitT.at(modes[place], bend, value))
-        return cls(problem, log_prior, coordinates, Mixture(tuple(found)))
+        for place in starts(problem, coordinates, start):
+            end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u), NEAR_MODE))
+            mode, tops = coordinates.possible(end), [shape.top for shape in found]
+            if not is_near(found, mode, SAME_MODE) and value(mode) > max(tops, default=-np.inf) - MODE_DEPTH:
+                found.append(SplitT.at(mode, curvature(density, mode, coordinates), value))
+        found.sort(key=lambda shape: -shape.top)
+        as_high = [shape for shape in found if shape.top > found[0].top - MODE_DEPTH]
+        return cls(problem, log_prior, coordinates, Mixture(tuple(as_high)))
 
     def draws(self, n: int, seed: int) -> Iterator[Draw]:
         """Draws of the log hyperparameters."""
         is_possible = (u for u in self.shape.draws(seed) if np.all(u[self.coordinates.is_root] > 0))
-        for u in islice(is_possible, n):
-            rest = without_evidence(self.problem, self.log_prior, self.coordinates, u) - self.shape.log_density(u)
+        chosen = np.array(list(islice(is_possible, n)))
+        for u, log_density in zip(chosen, self.shape.log_density(chosen).tolist(), strict=True):
+            rest = without_evidence(self.problem, self.log_prior, self.coordinates, u) - log_density
             yield Draw(within_limits(self.problem, self.coordinates.log_params(u)), rest)
+
+
+def is_near(shapes: list[SplitT], u: np.ndarray, distance: float) -> bool:
+    """Whether a place is around one of these modes."""
+    return any(shape.distance(u) < distance for shape in shapes)
 
 
 def starts(problem: Problem, coordinates: Roots, fitted: np.ndarray) -> list[np.ndarray]:
     """Where modes are searched from: a fit, few bends with much noise, and many bends with little."""
     own = coordinates.of(fitted)
-    found = [np.where(own == 0, START_ROOT, own)]
+    own[problem.kinds == "constant_var"] = 0.0  # a fit may let the level vanish, from where a search leaps too far
+    found = [np.where(coordinates.is_root & (own == 0), START_ROOT, own)]
     for root, noise_var in OTHER_STARTS:
         place = np.where(coordinates.is_root, root, 0.0)
         place[problem.kinds == "noise_var"] = math.log(noise_var)
@@ -167,15 +183,28 @@ class Draw(NamedTuple):
     log_ratio: float
 
 
-def highest(density: Density, start: np.ndarray) -> np.ndarray:
-    """Where a density is largest, searched from a start."""
+def highest(
+    density: Density,
+    start: np.ndarray,
+    widths: np.ndarray | float = 1.0,
+    is_known: Callable[[np.ndarray], bool] | None = None,
+) -> np.ndarray:
+    """Where a density is largest, searched from a start in units of typical widths.
 
-    def negative(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = density(u)
-        return -value, -gradient
+    The search ends early at a place that is known.
+    """
+
+    def negative(steps: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = density(steps * widths)
+        return -value, -gradient * widths
+
+    def ends_if_known(steps: np.ndarray) -> None:
+        if is_known is not None and is_known(steps * widths):
+            raise StopIteration
 
     options = {"maxiter": MOST_ITERATIONS, "maxcor": 30, "ftol": 1e-8}
-    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", options=options).x)
+    found = minimize(negative, start / widths, jac=True, method="L-BFGS-B", callback=ends_if_known, options=options)
+    return np.asarray(found.x) * widths
 
 
 def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndarray:
@@ -192,7 +221,7 @@ def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndar
 def log_evidence_alone(problem: Problem, log_params: np.ndarray) -> float:
     """Without its gradient, which costs more."""
     try:
-        return problem.engine.infer(*problem.split(within_limits(problem, log_params))).log_evidence
+        return problem.engine.log_evidence(*problem.split(within_limits(problem, log_params)))
     except NotPositiveDefinite:
         return -np.inf
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import chdtri, logsumexp, ndtri
+
+from gpsift.hyper.even import even_shares
 
 # Degrees of freedom of the draws. On 50 sets of 80 rows and six inputs k-hat is above 0.7 in 16 %, of normal draws in
 # 40 %, and 90 % intervals cover 90 %.
@@ -42,20 +44,27 @@ class SplitT:
         """Logarithm of its integral if it is 1 at the mode, up to a constant that all of a dimension share."""
         return float(np.linalg.slogdet(self.axes)[1] + np.sum(np.log(self.widths.mean(axis=0))))
 
-    def distance(self, u: np.ndarray) -> float:
-        """From the mode, in its own units of length."""
-        along = np.linalg.solve(self.axes, u - self.mode)
-        return float(np.linalg.norm(along / np.where(along > 0, self.widths[0], self.widths[1])))
+    def distance(self, u: np.ndarray) -> np.ndarray:
+        """Of each row from the mode, in its own units of length."""
+        along = np.linalg.solve(self.axes, (u - self.mode).T)
+        sides = np.where(along.T > 0, self.widths[0], self.widths[1])
+        return np.asarray(np.linalg.norm(along.T / sides, axis=-1))
 
-    def log_density(self, u: np.ndarray) -> float:
-        """Up to a constant that all of a dimension share."""
-        return -0.5 * (DF + self.mode.size) * math.log1p(self.distance(u) ** 2 / DF) - self.log_volume
+    def log_density(self, u: np.ndarray) -> np.ndarray:
+        """At each row, up to a constant that all of a dimension share."""
+        return -0.5 * (DF + self.mode.size) * np.log1p(self.distance(u) ** 2 / DF) - self.log_volume
 
-    def draw(self, rng: np.random.Generator) -> np.ndarray:
-        k = self.mode.size
-        sizes = np.abs(rng.standard_normal(k)) * math.sqrt(DF / rng.chisquare(DF))
-        to_first = rng.uniform(size=k) < self.widths[0] / self.widths.sum(axis=0)
-        return self.mode + self.axes @ (sizes * np.where(to_first, self.widths[0], -self.widths[1]))
+    def placed(self, shares: np.ndarray) -> np.ndarray:
+        """From shares (m, k + 1), uniform between 0 and 1, to draws (m, k).
+
+        Along each axis a share is that of the draws further down; the last one is that of a common size.
+        """
+        along, size = shares[:, :-1], np.sqrt(DF / chdtri(DF, shares[:, -1]))
+        below = self.widths[1] / self.widths.sum(axis=0)
+        is_below = along < below
+        beyond = np.where(is_below, along / below, (1.0 - along) / (1.0 - below))  # of the draws of its side
+        normal = ndtri(0.5 * beyond) * np.where(is_below, self.widths[1], -self.widths[0])
+        return self.mode + (size[:, None] * normal) @ self.axes.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +78,15 @@ class Mixture:
         masses = np.array([part.top + part.log_volume for part in self.parts])
         return masses - logsumexp(masses)
 
-    def log_density(self, u: np.ndarray) -> float:
-        """Up to a constant."""
-        return float(logsumexp(self.log_weights + np.array([part.log_density(u) for part in self.parts])))
+    def log_density(self, u: np.ndarray) -> np.ndarray:
+        """At each row, up to a constant."""
+        of_parts = np.array([part.log_density(u) for part in self.parts])
+        return np.asarray(logsumexp(self.log_weights + of_parts.T, axis=-1))
 
     def draws(self, seed: int) -> Iterator[np.ndarray]:
-        """Draws (k,), without end."""
-        rng = np.random.default_rng(seed)
-        while True:
-            yield rng.choice(self.parts, p=np.exp(self.log_weights)).draw(rng)  # type: ignore[arg-type]
+        """Draws (k,), without end, which fill the distribution evenly."""
+        ends = np.cumsum(np.exp(self.log_weights))[:-1]
+        for shares in even_shares(self.parts[0].mode.size + 2, seed):
+            numbers = np.searchsorted(ends, shares[:, -1], side="right")
+            of_parts = np.array([part.placed(shares[:, :-1]) for part in self.parts])
+            yield from of_parts[numbers, np.arange(numbers.size)]

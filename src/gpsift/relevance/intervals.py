@@ -16,7 +16,8 @@ from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import ScoredUnits, relevance_of
 from gpsift.relevance.switched import among_all, units_on_columns
 
-N_DRAWS = 200
+# They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
+N_DRAWS = 128
 UNSURE = (
     "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
     "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
