@@ -30,6 +30,8 @@ TARGET_POWER = {
 VARIANCE_POWER = 2.0
 # A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
 TOLERANCE = 1e-7
+# Where the curvature is known: half the squared length of the gradient in its coordinates.
+LEFT = 1e-4
 
 
 def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
@@ -64,6 +66,7 @@ class Problem(Generic[E]):
     curvature: np.ndarray | None = None  # about that of the objective there, of the finite parameters
     ceiling: float = np.inf  # a log evidence that no parameters exceed, where one is known
     tolerance: float = TOLERANCE  # a gain of less than this share of the objective in one iteration ends the search
+    left: float = LEFT  # nats that a search may leave, by the curvature, where that is known
 
     @staticmethod
     def exact(

@@ -18,6 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import gammaln
 
+from gpsift.hyper.growing import sampled_rows
 from gpsift.hyper.nearness import Surroundings, nearness
 from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, curvature_at, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
@@ -37,6 +38,8 @@ BENT_LENGTHSCALE = 1.5
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
 LEAST_GAIN = 0.06
+# The same where the curvature is known, by which it says what is left. The final search goes on from there.
+LEFT_ON_THE_WAY = 0.03
 # The same of the search without features, on whose way to a level of 0 each gain is small.
 LEAST_GAIN_OF_NONE = 1e-4
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
@@ -44,6 +47,10 @@ N_TRIED = 3
 N_LEAVING = 2
 # Nats that others are not expected to make up for when a feature leaves.
 MOST_MISSED = 40.0
+# The share of the rows, and how many at least, whose curvature is taken for that of all.
+CURVED_SHARE = 1.0 / 3.0
+LEAST_CURVED = 50
+CURVED_SEED = 0
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
 
@@ -314,7 +321,8 @@ class Sifting:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.entering_units:
             say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
-        problem, curvature = entry.problem, self.curvature(entry)
+        curvature = self.curvature(entry) if self.knows_curvature(entry) else None
+        problem = replace(entry.problem, left=LEFT_ON_THE_WAY)
         if curvature is None:
             problem = replace(problem, tolerance=least_gain / max(1.0, abs(entry.evidence)))
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
@@ -324,9 +332,27 @@ class Sifting:
         values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
         return Place(entry.active, values, end.objective - prior, entry.entering_units)
 
+    def knows_curvature(self, entry: Entry) -> bool:
+        """Whether searches on the way use it: a scout has it, and one more evaluation of the closed form pays for it.
+
+        Inference that iterates has few evaluations on the way, and its curvature where units enter says little of that
+        where they come to rest.
+        """
+        is_cheap = self.problem.likelihood.has_closed_form and bool(entry.active)
+        return self.scout is not None or (is_cheap and self.fewer_rows is not None)
+
     def curvature(self, entry: Entry) -> np.ndarray | None:
-        """About that of the objective where a search begins, as a scout sees it if there is one."""
-        return None if self.scout is None else self.scout.curvature_for(entry, len(self.problem.y))
+        """About that of the objective where a search begins, as fewer rows see it; None where they are too few."""
+        fewer = self.fewer_rows if self.scout is None else self.scout
+        return None if fewer is None else fewer.curvature_for(entry, len(self.problem.y))
+
+    @cached_property
+    def fewer_rows(self) -> Sifting | None:
+        """The same on some of the rows, which know the curvature at a small part of the price."""
+        size = round(CURVED_SHARE * len(self.problem.y))
+        if size < LEAST_CURVED:
+            return None
+        return replace(self, problem=self.problem.on_rows(sampled_rows(self.problem.y, size, CURVED_SEED)))
 
     def curvature_for(self, entry: Entry, n_rows: int) -> np.ndarray:
         """That of the objective on these rows, as if there were more of them."""

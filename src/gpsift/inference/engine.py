@@ -19,6 +19,7 @@ from gpsift.inference.ep import EPResult, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_gradient
+from gpsift.inference.level import level_evidence
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -27,6 +28,7 @@ from gpsift.linalg import (
     add_diagonal,
     cholesky_solve,
     inverse_from_cholesky,
+    is_numpy,
     jittered_cholesky,
     triangle_gram,
 )
@@ -135,11 +137,17 @@ class ExactEngine(DenseEngine):
         self._twin: InPlaceEvidence | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        noise_var, twin = self._noise_var(likelihood), self._twin_for(kernel)
-        evidence = exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
+        evidence = self._evidence(kernel, self._noise_var(likelihood))
         if likelihood.params:
             return evidence
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
+
+    def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
+        """By the quickest form that there is for the kernel and the inputs; the noise comes last in the gradient."""
+        if self._sees_nothing:
+            return level_evidence(kernel, self.X, self.y, noise_var)
+        twin = self._twin_for(kernel)
+        return exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         xp = namespace(self.y)
@@ -156,6 +164,8 @@ class ExactEngine(DenseEngine):
         )
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        if self._sees_nothing:
+            return level_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
         twin = self._twin_for(kernel)
         value = None if twin is None else twin.value(kernel, self._noise_var(likelihood))
         if value is not None:
@@ -175,6 +185,10 @@ class ExactEngine(DenseEngine):
 
     def fresh(self) -> Self:
         return type(self)(self.X, self.y)
+
+    @property
+    def _sees_nothing(self) -> bool:
+        return self.X.shape[1] == 0 and is_numpy(self.X)
 
     def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
         if InPlaceEvidence.serves(kernel, self.X):
