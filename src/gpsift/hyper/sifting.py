@@ -98,8 +98,13 @@ class Entry:
         return replace(self, log_params=np.where(self.entering, entering, self.log_params))
 
     def at_best(self) -> Entry:
-        """With the units that enter at the best length-scale."""
-        return max(map(self.at, ENTERING_LENGTHSCALES), key=lambda entry: entry.evidence)
+        """With the units that enter at the best length-scale; the longest is tried where the next one is no worse.
+
+        Short ones are always tried: where something bends fast those between it and a line cost more than either.
+        """
+        *others, longest = map(self.at, ENTERING_LENGTHSCALES)
+        best = max(others, key=lambda entry: entry.evidence)
+        return max(best, longest, key=lambda entry: entry.evidence) if best is not others[-2] else best
 
     def as_place(self) -> Place:
         values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
