@@ -45,6 +45,9 @@ LEAST_GAIN_OF_NONE = 1e-4
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 3
 N_LEAVING = 2
+# A slope of this many standard deviations is clear, and those below this share of it have their turn later.
+CLEAR = 6.0
+FAR_LESS_STEEP = 0.3
 # Nats that others are not expected to make up for when a feature leaves.
 MOST_MISSED = 40.0
 # The share of the rows, and how many at least, whose curvature is taken for that of all.
@@ -199,7 +202,9 @@ class Sifting:
     def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
         """The place that the most promising unit, or pair of them, leads to."""
         K0, slope = self.slope(here)
-        single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
+        slopes = self.slopes(here, K0, slope)
+        least = FAR_LESS_STEEP * slopes.max() if slopes.max() > CLEAR else -np.inf
+        single = [(unit,) for unit in self.steepest(slopes, N_TRIED) if slopes[unit] >= least]
         there = self.entered(here, single)
         if with_pairs and (there is None or self.worth(there) < self.worth(here)):
             pairs = self.pairs(here, slope)
