@@ -332,9 +332,11 @@ class Sifting:
         if entry.entering_units:
             say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
         curvature = self.curvature(entry) if self.knows_curvature(entry) else None
-        problem = replace(entry.problem, left=LEFT_ON_THE_WAY)
+        problem = entry.problem
         if curvature is None:
             problem = replace(problem, tolerance=least_gain / max(1.0, abs(entry.evidence)))
+        elif self.scout is None:  # with one few searches are left, and the last of them is the final one
+            problem = replace(problem, left=LEFT_ON_THE_WAY)
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         tell = partial(self.tell, self.most_active if leaving else len(entry.active))
         end = searched_from(problem, self.log_prior, entry.log_params, iterations, tell, curvature)
