@@ -18,6 +18,8 @@ from scipy.linalg import solve_triangular
 DIFFERENCE = 1e-3
 # Curvatures count as at least this, in nats for a factor of e: where it is flat, steps stay sensible.
 LEAST_CURVATURE = 0.1
+# Nats that a search may leave, by the curvature: half the squared length of the gradient in its coordinates.
+LEFT = 1e-4
 # Where no curvature is known, the largest slope that ends a search.
 LEAST_SLOPE = 1e-5
 
@@ -50,8 +52,8 @@ class Newton:
     least_slope: float  # the search ends where all slopes are smaller
 
     @classmethod
-    def around(cls, place: np.ndarray, curvature: np.ndarray, gradient: np.ndarray, left: float) -> Newton:
-        """Around a place with this gradient; the search may leave so much of what it minimises."""
+    def around(cls, place: np.ndarray, curvature: np.ndarray, gradient: np.ndarray, left: float = LEFT) -> Newton:
+        """Around a place with this gradient; a search may leave this much of what it minimises."""
         L = np.linalg.cholesky(curvature)
         T = solve_triangular(L, np.eye(len(L)), lower=True).T
         least = math.sqrt(2.0 * left)

@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from gpsift.hyper.curvature import LEFT
 from gpsift.inference import DenseEngine, Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
@@ -30,8 +31,6 @@ TARGET_POWER = {
 VARIANCE_POWER = 2.0
 # A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
 TOLERANCE = 1e-7
-# Where the curvature is known: half the squared length of the gradient in its coordinates.
-LEFT = 1e-4
 
 
 def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:

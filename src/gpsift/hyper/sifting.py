@@ -105,9 +105,10 @@ class Entry:
 
         Short ones are always tried: where something bends fast those between it and a line cost more than either.
         """
-        *others, longest = map(self.at, ENTERING_LENGTHSCALES)
-        best = max(others, key=lambda entry: entry.evidence)
-        return max(best, longest, key=lambda entry: entry.evidence) if best is not others[-2] else best
+        *tried, longest = map(self.at, ENTERING_LENGTHSCALES)
+        if tried[-1].evidence >= tried[-2].evidence:
+            tried.append(longest)
+        return max(tried, key=lambda entry: entry.evidence)
 
     def as_place(self) -> Place:
         values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
