@@ -9,7 +9,7 @@ from optional import need
 
 import gpsift as gs
 from gpsift.hyper.problem import Problem
-from gpsift.hyper.sifting import ENTERING_LENGTHSCALES, Place, price_of_choosing
+from gpsift.hyper.sifting import Place, price_of_choosing
 from gpsift.progress import hearing
 
 TRUE = ("x1", "x2", "x3", "x4", "x5")
@@ -338,21 +338,27 @@ def test_searches_on_the_way_leave_little_and_the_final_one_less():
     assert found.report.n_evaluations < without.report.n_evaluations
 
 
-def test_the_longest_lengthscale_is_tried_unless_a_shorter_one_is_better_than_the_next():
+EFFECTS = {
+    "a line": (lambda x: 0.5 * x, 4, 4.0),
+    "a faint line": (lambda x: 0.2 * x, 4, 12.0),
+    "a curve": (lambda x: np.sin(2.0 * x), 3, 1.5),
+    "waves": (lambda x: np.sin(4.0 * x), 4, 0.5),
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_the_longest_lengthscale_is_tried_where_the_next_is_no_worse(effect, monkeypatch):
+    f, n_tried, best = EFFECTS[effect]
     rng = np.random.default_rng(3)
     X = rng.normal(size=(120, 2))
-    for f, most, best in ((np.sin(2.0 * X[:, 0]), 3, 0.5), (np.cos(X[:, 0]), 3, 1.5), (X[:, 0], 4, 12.0)):
-        sifting = sifting_of(X, f + 0.1 * rng.normal(size=120))
-        here, asked = sifting.without_features(), []
-        with pytest.MonkeyPatch.context() as patched:
-            engine = type(sifting.problem.engine)
-            value = engine.log_evidence
-            patched.setattr(engine, "log_evidence", lambda *args, value=value: asked.append(1) or value(*args))
-            entry = sifting.entry(here, (0,)).at_best()
-        length = np.exp(entry.log_params - entry.problem.log_units)[entry.entering]
-        assert_allclose(length, best)
-        assert best in ENTERING_LENGTHSCALES
-        assert len(asked) == most
+    sifting = sifting_of(X, 2.0 * np.sin(X[:, 1]) + f(X[:, 0]) + 0.5 * rng.normal(size=120))
+    here, asked = sifting.searched(sifting.entry(Place((1,), {}, -np.inf))), []
+    engine = type(sifting.problem.engine)
+    value = engine.log_evidence
+    monkeypatch.setattr(engine, "log_evidence", lambda *arguments: asked.append(1) or value(*arguments))
+    entry = sifting.entry(here, (0,)).at_best()
+    assert_allclose(np.exp(entry.log_params - entry.problem.log_units)[entry.entering], best)
+    assert len(asked) == n_tried
 
 
 def test_features_far_less_steep_than_a_clear_one_wait_for_their_turn(monkeypatch):
