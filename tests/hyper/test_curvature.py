@@ -48,11 +48,3 @@ def test_coordinates_and_parameters_go_both_ways(coordinates):
     assert_allclose(coordinates.params(u), x, rtol=1e-9)
     slopes = [(0.5 * (p - MINIMUM) @ gradient(p)) for p in (coordinates.params(u + 1e-5), coordinates.params(u - 1e-5))]
     assert_allclose((slopes[0] - slopes[1]) / 2e-5, coordinates.gradient(gradient(x)).sum(), rtol=1e-5)
-
-
-@pytest.mark.parametrize("left", [1e-4, 0.03])
-def test_a_search_ends_where_the_curvature_says_how_much_is_left(left):
-    coordinates = Newton.around(MINIMUM + 1.0, H, gradient(MINIMUM + 1.0), left)
-    slopes = coordinates.least_slope * np.array([1.0, -1.0, 1.0, -1.0])
-    by_params = np.linalg.solve(coordinates.T.T, slopes)
-    assert_allclose(0.5 * by_params @ np.linalg.solve(H, by_params), left, rtol=1e-9)

@@ -326,8 +326,8 @@ def test_a_third_of_the_rows_knows_the_curvature_of_all():
     assert sifting_of(X[:100], y[:100]).curvature(entry) is None  # too few to say
 
 
-def test_searches_on_the_way_leave_little_and_the_final_one_less():
-    """Rows that know the curvature tell when to stop; the end is that of a search without them."""
+def test_the_final_search_takes_less_with_the_curvature_of_fewer_rows():
+    """And ends where it would without them."""
     X, y = wide(300, 8)
     found = gs.GP(hyper=gs.Sift()).fit(X, y)
     with pytest.MonkeyPatch.context() as patched:

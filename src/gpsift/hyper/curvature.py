@@ -52,11 +52,10 @@ class Newton:
     least_slope: float  # the search ends where all slopes are smaller
 
     @classmethod
-    def around(cls, place: np.ndarray, curvature: np.ndarray, gradient: np.ndarray, left: float = LEFT) -> Newton:
-        """Around a place with this gradient; a search may leave this much of what it minimises."""
+    def around(cls, place: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Newton:
         L = np.linalg.cholesky(curvature)
         T = solve_triangular(L, np.eye(len(L)), lower=True).T
-        least = math.sqrt(2.0 * left)
+        least = math.sqrt(2.0 * LEFT)
         length = max(float(np.linalg.norm(gradient @ T)), least)
         return cls(place, length * T, length * least / math.sqrt(len(L)))
 

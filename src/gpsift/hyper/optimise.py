@@ -255,7 +255,7 @@ def searched_from(
     if curvature is None:
         coordinates = Steps(np.array([STEPS.get(kind, OTHER_STEPS) for kind in objective.kinds]))
     else:
-        coordinates = Newton.around(first, curvature, objective.gradient(first), problem.left)
+        coordinates = Newton.around(first, curvature, objective.gradient(first))
 
     def negative_objective(u: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = objective(coordinates.params(u))

@@ -10,7 +10,6 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from gpsift.hyper.curvature import LEFT
 from gpsift.inference import DenseEngine, Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
@@ -65,7 +64,6 @@ class Problem(Generic[E]):
     curvature: np.ndarray | None = None  # about that of the objective there, of the finite parameters
     ceiling: float = np.inf  # a log evidence that no parameters exceed, where one is known
     tolerance: float = TOLERANCE  # a gain of less than this share of the objective in one iteration ends the search
-    left: float = LEFT  # nats that a search may leave, by the curvature, where that is known
 
     @staticmethod
     def exact(

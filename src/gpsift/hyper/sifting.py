@@ -38,8 +38,6 @@ BENT_LENGTHSCALE = 1.5
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
 LEAST_GAIN = 0.06
-# The same where the curvature is known, by which it says what is left. The final search goes on from there.
-LEFT_ON_THE_WAY = 0.03
 # The same of the search without features, on whose way to a level of 0 each gain is small.
 LEAST_GAIN_OF_NONE = 1e-4
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
@@ -332,27 +330,18 @@ class Sifting:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.entering_units:
             say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
-        curvature = self.curvature(entry) if self.knows_curvature(entry) else None
+        # Without a scout only the final search has it: where units enter, that of a third of the rows led to other
+        # optima, and the second input of Ishigami's function stayed off.
+        curvature = None if self.scout is None else self.curvature(entry)
         problem = entry.problem
         if curvature is None:
             problem = replace(problem, tolerance=least_gain / max(1.0, abs(entry.evidence)))
-        elif self.scout is None:  # with one few searches are left, and the last of them is the final one
-            problem = replace(problem, left=LEFT_ON_THE_WAY)
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         tell = partial(self.tell, self.most_active if leaving else len(entry.active))
         end = searched_from(problem, self.log_prior, entry.log_params, iterations, tell, curvature)
         prior, _ = self.log_prior(problem.kinds, end.log_params - problem.log_units)
         values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
         return Place(entry.active, values, end.objective - prior, entry.entering_units)
-
-    def knows_curvature(self, entry: Entry) -> bool:
-        """Whether searches on the way use it: a scout has it, and one more evaluation of the closed form pays for it.
-
-        Inference that iterates has few evaluations on the way, and its curvature where units enter says little of that
-        where they come to rest.
-        """
-        is_cheap = self.problem.likelihood.has_closed_form and bool(entry.active)
-        return self.scout is not None or (is_cheap and self.fewer_rows is not None)
 
     def curvature(self, entry: Entry) -> np.ndarray | None:
         """About that of the objective where a search begins, as fewer rows see it; None where they are too few."""
