@@ -303,6 +303,91 @@ def test_few_rows_lead_to_the_place_of_a_sift_on_all(monkeypatch):
     assert objective(found) > objective(on_all) - 0.01
 
 
+def sifting_of(X, y, likelihood="gaussian"):
+    """A sift of all rows, before its first step."""
+    seen = []
+    hyper = gs.Sift(max_active=1, patience=0, pairs=False)
+    with pytest.MonkeyPatch.context() as patched:
+        made = gs.Sift._sifting
+        patched.setattr(gs.Sift, "_sifting", lambda self, problem: seen.append(made(self, problem)) or seen[-1])
+        gs.GP(likelihood=likelihood, hyper=hyper).fit(X, y)
+    return seen[0]
+
+
+def test_a_third_of_the_rows_knows_the_curvature_of_all():
+    """To a factor of four in every direction: enough for steps of about the right length."""
+    X, y = wide(600, 5)
+    sifting = sifting_of(X[:590], y[:590])
+    place = sifting.searched(sifting.entry(Place((0, 1, 2, 3, 4), {}, -np.inf)))
+    entry = sifting.entry(place)
+    assert len(sifting.fewer_rows.problem.y) == 197
+    ratios = np.linalg.eigvals(np.linalg.solve(sifting.curvature_for(entry, 590), sifting.curvature(entry)))
+    assert np.all((ratios.real > 0.25) & (ratios.real < 4.0))
+    assert sifting_of(X[:100], y[:100]).curvature(entry) is None  # too few to say
+
+
+def test_the_final_search_takes_less_with_the_curvature_of_fewer_rows():
+    """And ends where it would without them."""
+    X, y = wide(300, 8)
+    found = gs.GP(hyper=gs.Sift()).fit(X, y)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gpsift.hyper.sifting.LEAST_CURVED", 10_000)
+        without = gs.GP(hyper=gs.Sift()).fit(X, y)
+    assert found.report.sift.active == without.report.sift.active
+    assert abs(objective(found) - objective(without)) < 0.01
+    assert found.report.n_evaluations < without.report.n_evaluations
+
+
+EFFECTS = {
+    "a line": (lambda x: 0.5 * x, 4, 4.0),
+    "a faint line": (lambda x: 0.2 * x, 4, 12.0),
+    "a curve": (lambda x: np.sin(2.0 * x), 3, 1.5),
+    "waves": (lambda x: np.sin(4.0 * x), 4, 0.5),
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_the_longest_lengthscale_is_tried_where_the_next_is_no_worse(effect, monkeypatch):
+    f, n_tried, best = EFFECTS[effect]
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    sifting = sifting_of(X, 2.0 * np.sin(X[:, 1]) + f(X[:, 0]) + 0.5 * rng.normal(size=120))
+    here, asked = sifting.searched(sifting.entry(Place((1,), {}, -np.inf))), []
+    engine = type(sifting.problem.engine)
+    value = engine.log_evidence
+    monkeypatch.setattr(engine, "log_evidence", lambda *arguments: asked.append(1) or value(*arguments))
+    entry = sifting.entry(here, (0,)).at_best()
+    assert_allclose(np.exp(entry.log_params - entry.problem.log_units)[entry.entering], best)
+    assert len(asked) == n_tried
+
+
+def test_features_far_less_steep_than_a_clear_one_wait_for_their_turn(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6))
+    sifting = sifting_of(X, 3.0 * X[:, 0] + 0.1 * X[:, 1] + 0.2 * rng.normal(size=150))
+    tried = []
+    monkeypatch.setattr(type(sifting), "entered", lambda self, here, units, **how: tried.append(units))
+    for here in (sifting.without_features(), sifting.searched(sifting.entry(Place((0, 1), {}, -np.inf)))):
+        sifting.stepped(here, with_pairs=False)
+    assert tried[0] == [(0,)]
+    assert len(tried[1]) == 3  # nothing is clear any more
+
+
+def test_counts_of_many_rows_are_tried_on_a_sample_first(monkeypatch):
+    monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS_ITERATED", 100)
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(250, 4))
+    y = rng.poisson(np.exp(0.5 + np.sin(X[:, 0]))).astype(float)
+    values = []
+    with pytest.MonkeyPatch.context() as patched:
+        engine = type(sifting_of(X, y, "poisson").problem.engine)
+        value = engine.log_evidence
+        patched.setattr(engine, "log_evidence", lambda self, *args: values.append(len(self.y)) or value(self, *args))
+        gp = gs.GP(likelihood="poisson", hyper=gs.Sift()).fit(X, y)
+    assert gp.report.sift.active == ("x1",)
+    assert 0 < values.count(250) < 0.3 * len(values)
+
+
 def objective(gp):
     """Log evidence and log prior of what is on."""
     params = gp.posterior.kernel.log_params

@@ -29,10 +29,20 @@ def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[n
     >>> [len(rows) for rows in growing_samples(np.arange(2000.0), seed=0)]
     [300, 775, 2000]
     """
+    order = extremes_first(y, seed)
+    return [np.sort(order[:size]) for size in growing_sizes(min(len(y), most or len(y)))]
+
+
+def sampled_rows(y: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Row numbers of one sample, with the smallest and the largest target."""
+    return np.sort(extremes_first(y, seed)[:size])
+
+
+def extremes_first(y: np.ndarray, seed: int) -> np.ndarray:
+    """All row numbers in a random order, those of the smallest and the largest target before the others."""
     order = np.random.default_rng(seed).permutation(len(y))
     is_extreme = np.isin(order, [y.argmin(), y.argmax()])
-    order = np.concatenate([order[is_extreme], order[~is_extreme]])
-    return [np.sort(order[:size]) for size in growing_sizes(min(len(y), most or len(y)))]
+    return np.concatenate([order[is_extreme], order[~is_extreme]])
 
 
 def growing_sizes(n: int) -> list[int]:

@@ -136,9 +136,8 @@ class Sift(Hyper):
         sifting = self._sifting(problem.on_rows(few))
         path = sifting.walked(sifting.without_features())
         for rows in more:
-            scout = sifting if problem.likelihood.has_closed_form else None
             patience = 0 if path.best.active else self.patience
-            sifting = replace(self._sifting(on_sample(problem, rows)), patience=patience, scout=scout)
+            sifting = replace(self._sifting(on_sample(problem, rows)), patience=patience, scout=sifting)
             path = sifting.walked(sifting.searched(sifting.entry(path.best)), path.steps)
         return sifting, sifting.without_idlers(path.best), path.steps
 

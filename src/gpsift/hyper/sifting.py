@@ -18,6 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import gammaln
 
+from gpsift.hyper.growing import sampled_rows
 from gpsift.hyper.nearness import Surroundings, nearness
 from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, curvature_at, searched_from
 from gpsift.hyper.problem import Problem, parameter_names
@@ -42,8 +43,15 @@ LEAST_GAIN_OF_NONE = 1e-4
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 3
 N_LEAVING = 2
+# A slope of this many standard deviations is clear, and those below this share of it have their turn later.
+CLEAR = 6.0
+FAR_LESS_STEEP = 0.3
 # Nats that others are not expected to make up for when a feature leaves.
 MOST_MISSED = 40.0
+# The share of the rows, and how many at least, whose curvature is taken for that of all.
+CURVED_SHARE = 1.0 / 3.0
+LEAST_CURVED = 50
+CURVED_SEED = 0
 # Pairs are looked for among at most this many features: their table takes the square of it.
 MOST_PAIRED = 3000
 
@@ -91,8 +99,14 @@ class Entry:
         return replace(self, log_params=np.where(self.entering, entering, self.log_params))
 
     def at_best(self) -> Entry:
-        """With the units that enter at the best length-scale."""
-        return max(map(self.at, ENTERING_LENGTHSCALES), key=lambda entry: entry.evidence)
+        """With the units that enter at the best length-scale; the longest is tried where the next one is no worse.
+
+        Short ones are always tried: where something bends fast those between it and a line cost more than either.
+        """
+        *tried, longest = map(self.at, ENTERING_LENGTHSCALES)
+        if tried[-1].evidence >= tried[-2].evidence:
+            tried.append(longest)
+        return max(tried, key=lambda entry: entry.evidence)
 
     def as_place(self) -> Place:
         values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
@@ -187,7 +201,9 @@ class Sifting:
     def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
         """The place that the most promising unit, or pair of them, leads to."""
         K0, slope = self.slope(here)
-        single = [(unit,) for unit in self.steepest(self.slopes(here, K0, slope), N_TRIED)]
+        slopes = self.slopes(here, K0, slope)
+        least = FAR_LESS_STEEP * slopes.max() if slopes.max() > CLEAR else -np.inf
+        single = [(unit,) for unit in self.steepest(slopes, N_TRIED) if slopes[unit] >= least]
         there = self.entered(here, single)
         if with_pairs and (there is None or self.worth(there) < self.worth(here)):
             pairs = self.pairs(here, slope)
@@ -314,7 +330,10 @@ class Sifting:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.entering_units:
             say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
-        problem, curvature = entry.problem, self.curvature(entry)
+        # Without a scout only the final search has it: where units enter, that of a third of the rows led to other
+        # optima, and the second input of Ishigami's function stayed off.
+        curvature = None if self.scout is None else self.curvature(entry)
+        problem = entry.problem
         if curvature is None:
             problem = replace(problem, tolerance=least_gain / max(1.0, abs(entry.evidence)))
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
@@ -325,8 +344,17 @@ class Sifting:
         return Place(entry.active, values, end.objective - prior, entry.entering_units)
 
     def curvature(self, entry: Entry) -> np.ndarray | None:
-        """About that of the objective where a search begins, as a scout sees it if there is one."""
-        return None if self.scout is None else self.scout.curvature_for(entry, len(self.problem.y))
+        """About that of the objective where a search begins, as fewer rows see it; None where they are too few."""
+        fewer = self.fewer_rows if self.scout is None else self.scout
+        return None if fewer is None else fewer.curvature_for(entry, len(self.problem.y))
+
+    @cached_property
+    def fewer_rows(self) -> Sifting | None:
+        """The same on some of the rows, which know the curvature at a small part of the price."""
+        size = round(CURVED_SHARE * len(self.problem.y))
+        if size < LEAST_CURVED:
+            return None
+        return replace(self, problem=self.problem.on_rows(sampled_rows(self.problem.y, size, CURVED_SEED)))
 
     def curvature_for(self, entry: Entry, n_rows: int) -> np.ndarray:
         """That of the objective on these rows, as if there were more of them."""

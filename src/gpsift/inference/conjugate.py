@@ -23,16 +23,17 @@ def conjugate_gradients(
     target : array
     accuracy : float
     """
-    z, residual = np.zeros_like(target), target
-    direction, left = residual, float(np.vdot(residual, residual))
+    z, residual, direction = np.zeros_like(target), target.copy(), target.copy()
+    left = float(np.vdot(residual, residual))
     enough = accuracy**2 * left
     for _ in range(max(LEAST_PRODUCTS, int(MOST_PRODUCTS * target.size))):
         if left <= enough:
             return z
         A_direction = times(direction)
         length = left / float(np.vdot(direction, A_direction))
-        z = z + length * direction
-        residual = residual - length * A_direction
+        z += length * direction
+        residual -= length * A_direction
         before, left = left, float(np.vdot(residual, residual))
-        direction = residual + (left / before) * direction
+        direction *= left / before
+        direction += residual
     return z if left <= enough else None

@@ -68,9 +68,12 @@ class ContrastCurvature:
         inverse = inverse_from_cholesky(self.L).reshape(m, n, m, n)
         total, spread = np.zeros((n, n)), 1.0 - self.pi  # the sum of U_j U_j over j is 1 - pi
         for j in range(m):
-            for k in range(m):
-                total += (self._R[j] @ self._R[k].T) * inverse[j, :, k, :]
-                spread -= self._U[j] * self._U[k] * np.diagonal(inverse[j, :, k, :])[:, None]
+            for k in range(j + 1):
+                block, share = inverse[j, :, k, :], 1.0 if j == k else 2.0  # of two blocks that mirror each other
+                product = self._R[j] @ self._R[k].T
+                product *= block
+                total += product if j == k else product + product.T
+                spread -= share * self._U[j] * self._U[k] * np.diagonal(block)[:, None]
         return total, spread
 
     def times_M(self, b: np.ndarray) -> np.ndarray:

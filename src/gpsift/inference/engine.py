@@ -19,6 +19,7 @@ from gpsift.inference.ep import EPResult, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_gradient
+from gpsift.inference.level import level_evidence
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -27,6 +28,7 @@ from gpsift.linalg import (
     add_diagonal,
     cholesky_solve,
     inverse_from_cholesky,
+    is_numpy,
     jittered_cholesky,
     triangle_gram,
 )
@@ -42,8 +44,10 @@ EP_SEARCH_TOLERANCE = 1e-5
 ROUGH_TOLERANCE = 1e-3
 # The evidence alone is flat, and may be found with this times the tolerance: to 1e-3 nats at most.
 EP_VALUE_ALONE = 10.0
-# What Newton's method may leave before its last step where less will do, as a share of the height.
+# What Newton's method may leave before its last step where less will do, as a share of the height, and for a value
+# alone times this.
 ROUGH_LEFT = 1e-6
+VALUE_ALONE = 100.0
 
 
 class LatentPosterior(Protocol):
@@ -135,11 +139,17 @@ class ExactEngine(DenseEngine):
         self._twin: InPlaceEvidence | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        noise_var, twin = self._noise_var(likelihood), self._twin_for(kernel)
-        evidence = exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
+        evidence = self._evidence(kernel, self._noise_var(likelihood))
         if likelihood.params:
             return evidence
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
+
+    def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
+        """By the quickest form that there is for the kernel and the inputs; the noise comes last in the gradient."""
+        if self._sees_nothing:
+            return level_evidence(kernel, self.X, self.y, noise_var)
+        twin = self._twin_for(kernel)
+        return exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         xp = namespace(self.y)
@@ -156,6 +166,8 @@ class ExactEngine(DenseEngine):
         )
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        if self._sees_nothing:
+            return level_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
         twin = self._twin_for(kernel)
         value = None if twin is None else twin.value(kernel, self._noise_var(likelihood))
         if value is not None:
@@ -175,6 +187,10 @@ class ExactEngine(DenseEngine):
 
     def fresh(self) -> Self:
         return type(self)(self.X, self.y)
+
+    @property
+    def _sees_nothing(self) -> bool:
+        return self.X.shape[1] == 0 and is_numpy(self.X)
 
     def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
         if InPlaceEvidence.serves(kernel, self.X):
@@ -296,7 +312,7 @@ class LaplaceEngine(IteratedEngine):
         return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return self._run(kernel.between(self.X, self.X).K, likelihood).log_evidence
+        return self._run(kernel.between(self.X, self.X).K, likelihood, VALUE_ALONE * self.tolerance).log_evidence
 
     def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
         result = self._run(kernel.between(self.X, self.X).K, likelihood)
@@ -323,34 +339,36 @@ class LaplaceEngine(IteratedEngine):
     def fresh(self) -> Self:
         return type(self)(self.X, self.y, self.size, warm=False)
 
-    def _run(self, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
-        last, modes = self._memory.last, [self._from(self._memory.last, K, likelihood)]
+    def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float | None = None) -> LaplaceResult:
+        tolerance = self.tolerance if tolerance is None else tolerance
+        last, modes = self._memory.last, [self._from(self._memory.last, K, likelihood, tolerance)]
         if not likelihood.is_log_concave:
             # Several modes: also from nothing, and from a smooth curve through the data.
             smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
             starts = [smooth] if last is None else [None, smooth]
-            modes += [self._mode(K, likelihood, start=start) for start in starts]
+            modes += [self._mode(K, likelihood, tolerance, start=start) for start in starts]
         best = max(modes, key=lambda result: result.height)
         if not best.converged and last is not None:
             # The weights of smoother functions can mean rates of e^48, from where no step leads up.
-            best = self._mode(K, likelihood)
+            best = self._mode(K, likelihood, tolerance)
         if self.warm:
             self._memory.last = Mode(best.weights, best.mode) if best.converged else None
         return best
 
-    def _from(self, last: Mode | None, K: np.ndarray, likelihood: Likelihood) -> LaplaceResult:
+    def _from(self, last: Mode | None, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
         """The mode from the last one, or from nothing if that led to where the curvature has no factor."""
         if last is None:
-            return self._mode(K, likelihood)
+            return self._mode(K, likelihood, tolerance)
+        start = {"near": last.latent} if likelihood.is_log_concave else {"start": last.weights}
         try:
-            return self._mode(
-                K, likelihood, **({"near": last.latent} if likelihood.is_log_concave else {"start": last.weights})
-            )
+            return self._mode(K, likelihood, tolerance, **start)
         except NotPositiveDefinite:
-            return self._mode(K, likelihood)
+            return self._mode(K, likelihood, tolerance)
 
-    def _mode(self, K: np.ndarray, likelihood: Likelihood, **start: np.ndarray | None) -> LaplaceResult:
-        return laplace(K, self.y, self.size, likelihood, tolerance=self.tolerance, **start)
+    def _mode(
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, **start: np.ndarray | None
+    ) -> LaplaceResult:
+        return laplace(K, self.y, self.size, likelihood, tolerance=tolerance, **start)
 
 
 class MulticlassEngine(DenseEngine):
@@ -378,7 +396,7 @@ class MulticlassEngine(DenseEngine):
         return Evidence(result.log_evidence, pairs.log_gradient(multiclass_gradient(result)), 0.0)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return self._run(kernel.between(self.X, self.X).K).log_evidence
+        return self._run(kernel.between(self.X, self.X).K, VALUE_ALONE * self.tolerance).log_evidence
 
     def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
         result = self._run(kernel.between(self.X, self.X).K)
@@ -410,8 +428,9 @@ class MulticlassEngine(DenseEngine):
     def fresh(self) -> Self:
         return type(self)(self.X, self.y, self.likelihood, warm=False)
 
-    def _run(self, K: np.ndarray) -> MulticlassResult:
-        result = multiclass_laplace(K, self._indicators, start=self._memory.last, tolerance=self.tolerance)
+    def _run(self, K: np.ndarray, tolerance: float | None = None) -> MulticlassResult:
+        tolerance = self.tolerance if tolerance is None else tolerance
+        result = multiclass_laplace(K, self._indicators, start=self._memory.last, tolerance=tolerance)
         if self.warm:
             self._memory.last = result.mode if result.converged else None
         return result

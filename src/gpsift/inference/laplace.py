@@ -146,6 +146,7 @@ def laplace(
     accuracy: float | None = ROUGHEST  # None where steps are found by factors
     if near is not None:
         a, f, height = _after_a_step(K, y, size, likelihood, near, (a, f, height))
+        accuracy = 0.1 * ROUGHEST  # the next step may be the last
     converged, iteration = False, 0
     while not converged and iteration < MAX_ITERATIONS:
         iteration += 1

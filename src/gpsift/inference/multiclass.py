@@ -191,7 +191,8 @@ def _climbed(
 ) -> _Climb:
     """Where at most as many steps lead, of which `weights_of` says where they end, if it can."""
     a, f, height, _, _ = here
-    accuracy = ROUGHEST
+    # After a step from values that were near, the next may be the last.
+    accuracy = ROUGHEST if not np.any(a) else 0.1 * ROUGHEST
     for iteration in range(1, most + 1):
         slope = Y - softmax(f, axis=1)
         weights = weights_of(f, slope, accuracy)
@@ -235,20 +236,25 @@ def _by_products(K: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: floa
     """
     pi = softmax(f.T, axis=0)
     s = np.sqrt(pi)
-
-    def spread(v: np.ndarray) -> np.ndarray:
-        return s * (v - np.sum(pi * v, axis=0))  # R^T v
+    product = np.empty_like(pi)
 
     def gathered(z: np.ndarray) -> np.ndarray:
-        return s * z - pi * np.sum(s * z, axis=0)  # R z
+        v = s * z
+        v -= pi * np.add.reduce(v, axis=0)
+        return v  # R z
 
-    def times_K(v: np.ndarray) -> np.ndarray:
+    def spread_K(v: np.ndarray) -> np.ndarray:
         # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
-        product = np.stack([times(K, row) for row in v[:-1]])
-        return np.append(product, -product.sum(axis=0)[None], axis=0)
+        for row, of_class in zip(product[:-1], v[:-1], strict=True):
+            row[:] = times(K, of_class)
+        np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
+        return spread(product)  # R^T K v
+
+    def spread(v: np.ndarray) -> np.ndarray:
+        return s * (v - np.einsum("cn,cn->n", pi, v))  # R^T v
 
     # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
-    step = conjugate_gradients(lambda z: z + spread(times_K(gathered(z))), spread(times_K(slope.T) - f.T), accuracy)
+    step = conjugate_gradients(lambda z: z + spread_K(gathered(z)), spread_K(slope.T) - spread(f.T), accuracy)
     return None if step is None else slope - gathered(step).T
 
 
