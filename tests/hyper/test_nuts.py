@@ -151,8 +151,9 @@ def test_draws_match_another_sampler():
 
         error = statistic(batches, 1).std(axis=0, ddof=1) / np.sqrt(20)
         distance = np.abs(statistic(draws.values, (0, 1)) - reference["value"])
-        # Beyond 3.6 standard errors goes one in a hundred sets of 35 comparisons.
-        assert np.all(distance < 4.0 * np.hypot(error, reference["error"])), name
+        # Errors are found from 20 batches: of Student's t with 19 degrees of freedom one in a thousand sets of 35
+        # comparisons goes beyond 5.6.
+        assert np.all(distance < 5.6 * np.hypot(error, reference["error"])), name
 
 
 @pytest.fixture(scope="module")
