@@ -25,6 +25,7 @@ QUOTED = (
     "normalized-losses",
     "Standardize",
     "without normalizer",
+    "A randomized Halton",
 )
 # Code within text: `names`, calls, arguments, attributes, and terms of formulas.
 CODE = re.compile(
