@@ -54,7 +54,7 @@ class Formula:
 
 
 def formulas(table: Prepared) -> tuple[Formula, ...]:
-    """Formulas of the target that hold up to rounding, at most three, each without the columns of those before it."""
+    """Formulas of the target that hold up to rounding, at most three, without columns in common, short ones first."""
     coded = {name for members in table.groups.values() for name in members}
     numbers = table.X.drop(columns=[name for name in table.X if name in coded])
     if table.task == "classification" or len(table.y) < FEWEST_ROWS:
@@ -68,7 +68,7 @@ def formulas(table: Prepared) -> tuple[Formula, ...]:
             break
         found.append(formula)
         numbers = numbers.drop(columns=list(formula.columns))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda formula: len(formula.columns)))
 
 
 def _sum(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula | None:
