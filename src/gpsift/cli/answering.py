@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -21,6 +21,8 @@ from gpsift.cli.options import shown
 from gpsift.cli.terminal import Output
 from gpsift.notices import Notices, messages
 from gpsift.work import Work, waiting_bar
+
+T = TypeVar("T")
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -89,11 +91,24 @@ def answered(
 
         with waiting_bar("writing the page", shown(quiet)):
             write_page(analysis, html)
-    if json:
-        typer.echo(dumped(analysis))
-    else:
-        show(analysis, Output())
-    if html is not None and not quiet:
-        typer.echo(f"The page is in {html}.", err=True)
+    tell(analysis, dumped, show, json=json, html=html, quiet=quiet)
     if analysis.model.explains is False:
         raise typer.Exit(NO_ANSWER)
+
+
+def tell(
+    answer: T,
+    dumped: Callable[[T], str],
+    show: Callable[[T, Console], None],
+    *,
+    json: bool,
+    html: Path | None,
+    quiet: bool,
+) -> None:
+    """Print an answer, as JSON or for people, and say where its page is."""
+    if json:
+        typer.echo(dumped(answer))
+    else:
+        show(answer, Output())
+    if html is not None and not quiet:
+        typer.echo(f"The page is in {html}.", err=True)

@@ -12,10 +12,10 @@ from rich.table import Table
 
 from gpsift.analysis.compared import compare as compared
 from gpsift.cli import options as o
-from gpsift.cli.answering import check_writable, remarks, typed
+from gpsift.cli.answering import check_writable, remarks, tell, typed
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import comparison_as_json
-from gpsift.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, print_first_that_fits, shortened
+from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.relevance.named import MeasureName
 from gpsift.results import Comparison
 
@@ -53,12 +53,7 @@ def compare(
             write_compared(answer, html, command=typed(), seed=seed)
         if plot is not None:
             answer.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
-        if json:
-            typer.echo(comparison_as_json(answer))
-        else:
-            show_comparison(answer, Output())
-        if html is not None and not quiet:
-            typer.echo(f"The page is in {html}.", err=True)
+        tell(answer, comparison_as_json, show_comparison, json=json, html=html, quiet=quiet)
 
 
 def show_comparison(answer: Comparison, console: Console) -> None:

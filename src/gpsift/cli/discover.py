@@ -11,12 +11,11 @@ import typer
 from gpsift.analysis import Reading
 from gpsift.analysis.discovered import discover_columns
 from gpsift.cli import options as o
-from gpsift.cli.answering import check_writable, remarks, typed
+from gpsift.cli.answering import check_writable, remarks, tell, typed
 from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import KEPT, clear_errors
 from gpsift.cli.machine import discovered_as_json
 from gpsift.cli.shown import show_discovered
-from gpsift.cli.terminal import Output
 from gpsift.discovery.division import InOrder
 from gpsift.work import Work
 
@@ -113,9 +112,4 @@ def discovered(
             write_discovered(answer, html)
         if plot is not None:
             answer.found.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
-        if json:
-            typer.echo(discovered_as_json(answer))
-        else:
-            show_discovered(answer, Output())
-        if html is not None and not quiet:
-            typer.echo(f"The page is in {html}.", err=True)
+        tell(answer, discovered_as_json, show_discovered, json=json, html=html, quiet=quiet)

@@ -6,13 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from gpsift.analysis.ranked_again import ranked_again
-from gpsift.cli.answering import typed
+from gpsift.cli.answering import tell, typed
 from gpsift.cli.machine import ranked_again_as_json
 from gpsift.cli.shown import show_ranked_again
-from gpsift.cli.terminal import Output
 from gpsift.reference import Reference
 from gpsift.relevance import Measure
 from gpsift.storage import load
@@ -32,12 +29,7 @@ def rank_saved(
         from gpsift.page.ranked_again import write_ranked_again
 
         write_ranked_again(replace(answer, command=typed()), html)
-    if json:
-        typer.echo(ranked_again_as_json(answer))
-    else:
-        show_ranked_again(answer, Output())
-    if html is not None and not quiet:
-        typer.echo(f"The page is in {html}.", err=True)
+    tell(answer, ranked_again_as_json, show_ranked_again, json=json, html=html, quiet=quiet)
 
 
 def load_model(model: Path) -> Reference:

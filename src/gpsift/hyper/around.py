@@ -30,7 +30,6 @@ from gpsift.hyper.optimise import LogPrior, limits
 from gpsift.hyper.priors import GammaPrior, InverseGamma
 from gpsift.hyper.problem import Problem
 from gpsift.hyper.split_t import Mixture, SplitT
-from gpsift.linalg import NotPositiveDefinite
 
 # Coordinates are these powers of the parameters, logarithms of all others.
 POWERS = {"lengthscale": -1.0 / 3.0}
@@ -137,8 +136,8 @@ class Around:
         widths = np.array([TYPICAL_WIDTHS.get(kind, 1.0) for kind in problem.kinds])
 
         def value(u: np.ndarray) -> float:
-            log_params = coordinates.log_params(u)
-            return log_evidence_alone(problem, log_params) + without_evidence(problem, log_prior, coordinates, u)
+            log_params = within_limits(problem, coordinates.log_params(u))
+            return problem.log_evidence(log_params) + without_evidence(problem, log_prior, coordinates, u)
 
         found: list[SplitT] = []
         for place in starts(problem, coordinates, start):
@@ -216,14 +215,6 @@ def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndar
             for step, unit in zip(steps, np.eye(steps.size), strict=True)
         ]
     )
-
-
-def log_evidence_alone(problem: Problem, log_params: np.ndarray) -> float:
-    """Without its gradient, which costs more."""
-    try:
-        return problem.engine.log_evidence(*problem.split(within_limits(problem, log_params)))
-    except NotPositiveDefinite:
-        return -np.inf
 
 
 def without_evidence(problem: Problem, log_prior: LogPrior, coordinates: Roots, u: np.ndarray) -> float:

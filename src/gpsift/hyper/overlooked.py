@@ -15,7 +15,6 @@ from gpsift.hyper.problem import Problem
 from gpsift.hyper.related import LONGEST_START
 from gpsift.hyper.screening import hermite_features, inverse_square_slopes
 from gpsift.inference import DenseEngine
-from gpsift.linalg import NotPositiveDefinite
 
 # Length-scales, in standard deviations, beyond which a feature has no bends, and at which it is tried.
 NO_BENDS = 3.0
@@ -46,7 +45,7 @@ def with_bends(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.ndar
     steepest = far[np.argmax(scores)]
     tried = np.tile(log_params, (len(TRIED_LENGTHSCALES), 1))
     tried[:, steepest] = np.log(TRIED_LENGTHSCALES) + problem.log_units[steepest]
-    return max(tried, key=lambda place: evidence_or_none(problem, place))
+    return max(tried, key=problem.log_evidence)
 
 
 def beyond(problem: Problem, log_params: np.ndarray, length: float) -> np.ndarray:
@@ -67,11 +66,3 @@ def surroundings(problem: Problem[DenseEngine], log_params: np.ndarray) -> Surro
     radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
     slope = problem.engine.slope(kernel, likelihood)
     return Surroundings(slope, np.sum(radial, axis=0), problem.X, hermite_features(problem.X), (), with_pairs=False)
-
-
-def evidence_or_none(problem: Problem[DenseEngine], log_params: np.ndarray) -> float:
-    """The log evidence, minus infinity where the covariance has no factor."""
-    try:
-        return problem.engine.log_evidence(*problem.split(log_params))
-    except NotPositiveDefinite:
-        return -np.inf

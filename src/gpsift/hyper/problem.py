@@ -13,6 +13,7 @@ import numpy as np
 from gpsift.inference import DenseEngine, Engine, Evidence, ExactEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
+from gpsift.linalg import NotPositiveDefinite
 
 E = TypeVar("E", bound=Engine, covariant=True)
 F = TypeVar("F", bound=Engine)
@@ -96,6 +97,14 @@ class Problem(Generic[E]):
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
         return self.with_engine(self.engine.on_rows(rows), X=self.X[rows], y=self.y[rows], likelihood=likelihood)
+
+    def log_evidence(self, log_params: np.ndarray) -> float:
+        """Without its gradient, which costs more; minus infinity where the covariance has no factor."""
+        assert isinstance(self.engine, DenseEngine)
+        try:
+            return self.engine.log_evidence(*self.split(log_params))
+        except NotPositiveDefinite:
+            return -np.inf
 
     @cached_property
     def labels(self) -> list[Label]:

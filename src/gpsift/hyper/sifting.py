@@ -24,7 +24,6 @@ from gpsift.hyper.optimise import LogPrior, SiftReport, SwitchedOn, curvature_at
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.screening import entering_scores, hermite_features, promising_pairs, unit_scores
 from gpsift.inference import DenseEngine, Slope
-from gpsift.linalg import NotPositiveDefinite
 from gpsift.progress import SearchProgress, say
 from gpsift.results.ranking import N_CLOSE
 
@@ -114,10 +113,7 @@ class Entry:
 
     @cached_property
     def evidence(self) -> float:
-        try:
-            return self.problem.engine.log_evidence(*self.problem.split(self.log_params))
-        except NotPositiveDefinite:  # a place that leads nowhere
-            return -np.inf
+        return self.problem.log_evidence(self.log_params)
 
 
 @dataclass(frozen=True)
