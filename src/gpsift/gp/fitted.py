@@ -335,8 +335,8 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         lines = [
             f"{type(self).__name__} on {self.n_rows} rows and {self.inputs.n_features} features: "
             f"{' + '.join(type(term).__name__ for term in terms)}{self._sparsity}",
-            f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
-            f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
+            f"  log marginal likelihood {self.log_marginal_likelihood:z.2f}, leave-one-out R2 {quality.loo_r2:z.3f}, "
+            f"elpd {quality.elpd:z.1f} ({quality.elpd_diff:+z.1f} +- {quality.diff_se:z.1f} against no inputs)",
         ]
         if not self.report.starts_agree:
             lines.append(
