@@ -298,3 +298,13 @@ def test_a_feature_of_infinite_lengthscale_is_as_good_as_not_there(kernel, n_off
         assert_allclose(found.step(0, 0.3), expected.step(0, 0.3), rtol=1e-14)
         assert_allclose(found.input_jacobian(0), expected.input_jacobian(0), rtol=1e-14)
         assert_allclose(found.section(w, 0, base, offset), expected.section(w, 0, base, offset), rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 200])  # pairs of equal points are all, half and few
+def test_distances_of_equal_points_are_zero_however_many_they_are(rng, n_levels):
+    X = rng.normal(size=(n_levels, 2))[rng.integers(n_levels, size=100)] + 1e3
+    s = SquaredExponential(np.array([0.3, 0.7])).between(X, X.copy()).s
+    difference = X[:, None] - X
+    assert_allclose(s, np.sum((difference / [0.3, 0.7]) ** 2, axis=2), rtol=1e-6)
+    assert np.all(s[np.all(difference == 0.0, axis=2)] == 0.0)
+    assert np.array_equal(SquaredExponential(np.ones(0)).between(X[:, :0], X[:, :0]).s, np.zeros((100, 100)))
