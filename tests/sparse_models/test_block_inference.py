@@ -121,7 +121,7 @@ def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeyp
         candidates = own[i], posterior.blocks.numbers(moved)[0]
         rows = [posterior.X[posterior.near[number]] for number in candidates]
         distances = [np.sum(((each - moved) / KERNEL.terms[0].lengthscale) ** 2, axis=1).min() for each in rows]
-        best = candidates[int(distances[1] < distances[0])]
+        best = candidates[int(distances[1] <= distances[0] + 1e-9)]
         assert_allclose(section[i, k], posterior.mean_triple(best).at(moved).mean[0], atol=1e-12)
         if candidates[0] != candidates[1]:
             stayed, left = stayed + (best == own[i]), left + (best != own[i])

