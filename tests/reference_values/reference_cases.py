@@ -24,8 +24,7 @@ from reference_data import (
 import gpsift as gs
 
 SPARSE = {
-    f"sparse, power {power:g}": gs.Sparse(m=9, power=power, near_rows=0, chunk_bytes=8 * 9 * 7)
-    for power in (0, 0.5, 1)
+    f"sparse, power {power:g}": gs.Sparse(m=9, power=power, near_rows=0, chunk_bytes=8 * 9 * 7) for power in (0, 0.5, 1)
 }
 CELLS = {"sparse, cells": gs.Sparse(m=5, near_rows=8), "sparse, cells if better": gs.Sparse(m=4, power=0.5)}
 VARIATIONAL = {"sparse": gs.Sparse(m=9, chunk_bytes=8 * 9 * 7)}

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Constant, SquaredExponential
-from gpsift.sparse.block_inference import BlockInference
+from gpsift.sparse.block_inference import BlockInference, Neighbourhoods
 from gpsift.sparse.rows import Rows
 
 RNG = np.random.default_rng(17)
@@ -30,7 +30,15 @@ each_choice = pytest.mark.parametrize("sampled", [np.arange(N), SAMPLED], ids=["
 def inferred(kernel=KERNEL, noise_var=NOISE, sampled=None, most=MOST, near=NEAR, X=X, y=Y):
     shared = noise_var if isinstance(noise_var, float) else None
     rows = Rows(X, y, None if shared else noise_var)
-    return BlockInference.of(kernel, shared, rows if sampled is None else rows.take(sampled), most, near)
+    return BlockInference.of(around(kernel, shared, rows if sampled is None else rows.take(sampled), most, near))
+
+
+def around(kernel, shared, rows, most=MOST, near=NEAR):
+    return Neighbourhoods.of(kernel, shared, rows, near, most)
+
+
+def to_each(rows, noise_var):
+    return noise_var if isinstance(noise_var, float) else rows.noise_var
 
 
 def exactly(posterior, number, points, without=None):
@@ -66,7 +74,15 @@ def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, samp
         assert_allclose([mean[i], var[i]], [expected[0][0], expected[1][0]], atol=1e-7)
     noise = np.broadcast_to(noise_var, (N,))[sampled]
     density = norm(mean[sampled], np.sqrt(var[sampled] + noise)).logpdf(Y[sampled]).sum()
-    assert_allclose(found.elpd, density, rtol=1e-8)
+    shared = noise_var if isinstance(noise_var, float) else None
+    of_rows = around(KERNEL, shared, Rows(X, Y, None if shared else noise_var).take(sampled))
+    judged, elpd = of_rows.judged(of_rows.blocks.n, seed=0)
+    assert_allclose(elpd, density, rtol=1e-8)
+    assert judged.n == len(sampled)
+    some, elpd = of_rows.judged(3, seed=1)
+    mean, var = found.left_out(some)
+    assert 0 < some.n < len(sampled)
+    assert_allclose(elpd, norm(mean, np.sqrt(var + to_each(some, noise_var))).logpdf(some.y).sum(), rtol=1e-8)
 
 
 @each(KERNELS)

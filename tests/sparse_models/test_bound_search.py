@@ -83,7 +83,7 @@ def test_hyperparameters_by_neighbours_that_are_all_rows_are_those_of_exact_infe
     sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     for name, value in exact.hyperparameters.items():
         assert sparse.hyperparameters[name] == pytest.approx(value, rel=0.02)
-    assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=1e-3)
+    assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=0.2)
 
 
 @pytest.mark.parametrize(("rows", "better"), [(2000, "by_neighbours"), (25, "by_bound")])
@@ -205,10 +205,10 @@ def test_too_few_points_are_said():
     rng = np.random.default_rng(5)
     inputs = rng.uniform(-1, 1, size=(N, 2))
     y = np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=N)
-    with pytest.warns(gs.GPSiftWarning, match=r"times the noise variance .* 5 inducing points are too few") as seen:
+    with pytest.warns(gs.GPSiftWarning, match=r"5 inducing points are too few .* Raise `m`") as seen:
         gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=5, near_rows=0)).fit(inputs, y)
     assert seen[0].filename == __file__
-    with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points leave .* too few, .* Raise `m`"):
+    with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points are too few .* by leaving out `near_rows`"):
         few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, near_rows=0)).fit(inputs, y)
     assert few.explains  # though its bound is far below the evidence of no inputs
     assert few.log_marginal_likelihood < few.report.evidence_bound

@@ -18,7 +18,7 @@ KERNEL = SquaredExponential(LENGTHSCALE, 1.0) + Constant(0.5)
 def test_nearest_rows_are_the_nearest_to_the_centre_with_the_blocks_own(k):
     blocks, order = cut_into_blocks(X, KERNEL, 15)
     rows = X[order]
-    near = nearest_rows(rows, blocks, KERNEL, k)
+    near = nearest_rows(rows, blocks, KERNEL, k, range(blocks.n))
     assert near.shape == (blocks.n, min(k, len(X)))
     for number, own in enumerate(blocks.slices):
         own = np.arange(own.start, own.stop)
@@ -27,24 +27,26 @@ def test_nearest_rows_are_the_nearest_to_the_centre_with_the_blocks_own(k):
         assert_array_equal(near[number], [*others[::-1], *own])  # the nearer, the later
 
 
-@pytest.mark.parametrize("k", [10, 40])
-def test_blocks_are_given_the_nearest_of_the_rows_before(k):
-    blocks = given_blocks(X, KERNEL, 15, k, seed=0)
+@pytest.mark.parametrize(("near", "far"), [(10, 0), (40, 0), (10, 8)])
+def test_blocks_are_given_the_nearest_of_the_rows_before_and_some_others(near, far):
+    blocks = given_blocks(X, KERNEL, 15, near, far, seed=0)
     earlier = np.empty(0, dtype=int)
     for block in blocks:
         distance = np.sum(((X[earlier] - X[block.rows].mean(axis=0)) / LENGTHSCALE) ** 2, axis=1)
-        assert set(block.given) == set(earlier[np.argsort(distance)[:k]])
+        given = set(block.given)
+        assert set(earlier[np.argsort(distance)[:near]]) <= given <= set(earlier)
+        assert len(given) == len(block.given) == min(near + far, len(earlier))
         earlier = np.concatenate([earlier, block.rows])
     assert_array_equal(np.sort(earlier), np.arange(len(X)))
 
 
-def test_the_seed_decides_the_order_of_blocks():
-    one, same, other = (given_blocks(X, KERNEL, 15, 10, seed) for seed in (0, 0, 1))
+def test_the_seed_decides_the_order_of_blocks_and_the_rows_that_are_far():
+    one, same, other = (given_blocks(X, KERNEL, 15, 10, 5, seed) for seed in (0, 0, 1))
     assert all(np.array_equal(a.given, b.given) for a, b in zip(one, same, strict=True))
     assert not all(np.array_equal(a.rows, b.rows) for a, b in zip(one, other, strict=True))
 
 
 def test_without_lengthscales_a_unit_of_every_feature_counts_the_same():
     blocks, order = cut_into_blocks(X, Linear(np.ones(3)), 15)
-    near = nearest_rows(X[order], blocks, Linear(np.ones(3)), 30)
+    near = nearest_rows(X[order], blocks, Linear(np.ones(3)), 30, range(blocks.n))
     assert all(len(set(rows)) == 30 for rows in near)

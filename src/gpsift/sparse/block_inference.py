@@ -7,7 +7,7 @@ last among those that are nearest to it, so that their part of C is L^-T L^-1 fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,9 +18,51 @@ from gpsift.inference.exact import LOG_2PI, exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import invert_lower
 from gpsift.sparse.block_posterior import BlockPosterior, in_blocks
-from gpsift.sparse.blocks import cut_into_blocks
+from gpsift.sparse.blocks import Blocks, cut_into_blocks
 from gpsift.sparse.neighbours import nearest_rows
 from gpsift.sparse.rows import Rows, mapped
+
+# Rows of a block, at most.
+BLOCK_ROWS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """Rows in the order of blocks, and those that are nearest to each block."""
+
+    kernel: Kernel
+    rows: Rows
+    blocks: Blocks
+    near_rows: int
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int, block_rows: int = BLOCK_ROWS
+    ) -> Self:
+        """Blocks of at most `block_rows`, each with `near_rows` in all; noise None where rows have theirs."""
+        blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
+        return cls(kernel, with_noise(rows.take(order), noise_var), blocks, max(block_rows, near_rows))
+
+    def inferred(self, numbers: Sequence[int]) -> tuple[np.ndarray, list[Array]]:
+        """The rows near these blocks, what they add to the mean there, and w and C_ii of the blocks' own rows."""
+        near = nearest_rows(to_numpy(self.rows.X), self.blocks, self.kernel, self.near_rows, numbers)
+
+        def of_block(place: int) -> tuple[Array, Array, Array]:
+            here, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])
+            posterior, _ = exact_posterior(self.kernel, here.X, here.y, here.noise_var)
+            corner = invert_lower(posterior.L[own.start - own.stop :, own.start - own.stop :])
+            weights, precision = posterior.weights, namespace(corner).sum(corner**2, axis=0)
+            return weights[None, :], weights[own.start - own.stop :], precision
+
+        found = mapped(of_block, range(len(near)), self.rows.X)
+        return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
+
+    def judged(self, most: int, seed: int) -> tuple[Rows, float]:
+        """Rows of some blocks, drawn with a seed, and their log density, each given all others near it."""
+        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:most])
+        _, (_, weights, precision) = self.inferred(drawn)
+        own = np.concatenate([np.arange(rows.start, rows.stop) for rows in map(self.blocks.rows, drawn)])
+        return self.rows.take(own), left_out_density(weights, precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,29 +74,11 @@ class BlockInference:
     precision: Array  # C_ii of each row in its own block, (n,)
 
     @classmethod
-    def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, block_rows: int, near_rows: int) -> Self:
-        """Of rows in blocks of at most `block_rows`, each with `near_rows` in all; noise None where rows have theirs."""
-        blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
-        rows = with_noise(rows.take(order), noise_var)
-        near = nearest_rows(to_numpy(rows.X), blocks, kernel, max(block_rows, near_rows))
-
-        def of_block(number: int) -> tuple[Array, Array, Array]:
-            here, size = rows.take(near[number]), blocks.rows(number).stop - blocks.rows(number).start
-            posterior, _ = exact_posterior(kernel, here.X, here.y, here.noise_var)
-            corner = invert_lower(posterior.L[-size:, -size:])
-            precision = namespace(corner).sum(corner**2, axis=0)
-            return posterior.weights[None, :], posterior.weights[-size:], precision
-
-        found = mapped(of_block, range(blocks.n), rows.X)
-        weights, own_weights, precision = (namespace(rows.X).concat(pieces) for pieces in zip(*found, strict=True))
-        posterior = BlockPosterior(kernel, blocks, rows.X, rows.y, rows.noise_var, near, weights)
+    def of(cls, around: Neighbourhoods) -> Self:
+        near, (weights, own_weights, precision) = around.inferred(range(around.blocks.n))
+        rows = around.rows
+        posterior = BlockPosterior(around.kernel, around.blocks, rows.X, rows.y, rows.noise_var, near, weights)
         return cls(posterior, own_weights, precision)
-
-    @property
-    def elpd(self) -> float:
-        """Log density of the rows, each given all others that are near."""
-        xp = namespace(self.precision)
-        return -0.5 * float(xp.sum(LOG_2PI - xp.log(self.precision) + self.own_weights**2 / self.precision))
 
     def left_out(self, rows: Rows) -> tuple[Array, Array]:
         """Latent mean and variance at some rows, each given the others; one that is in no block is given all."""
@@ -74,6 +98,12 @@ class BlockInference:
 
         mean, var = in_blocks(of_block, posterior.visited(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)
+
+
+def left_out_density(weights: Array, precision: Array) -> float:
+    """Log density of rows, each given the others, by w and C_ii."""
+    xp = namespace(precision)
+    return -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
 
 
 def with_noise(rows: Rows, noise_var: float | None) -> Rows:

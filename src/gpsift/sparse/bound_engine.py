@@ -13,21 +13,20 @@ from gpsift.chunks import CHUNK_BYTES, DOUBLE
 from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.sparse.block_inference import BlockInference
+from gpsift.sparse.block_inference import BlockInference, Neighbourhoods
 from gpsift.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out, row_sums
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.sparse.rows import Rows, RowSource
 from gpsift.sparse.vecchia import VecchiaEngine
 
-# Rows of a block at most, and all rows that are near it, where nobody says.
-BLOCK_ROWS = 50
-NEAR_ROWS = 400
-# Rows in all blocks together are as many as take no more than a chunk, and at least these.
+# Rows that are near a block, where nobody says.
+NEAR_ROWS = 600
+# Blocks on which leave-one-out compares neighbours with inducing points, at most.
+JUDGED_BLOCKS = 200
+# Rows that a posterior by neighbours has are as many as take no more than a chunk, and at least these.
 LEAST_SAMPLED_ROWS = 1000
-# Nats that blocks have to gain, for each row, to be worth their cost.
-GAIN_PER_ROW = 0.01
-# Prior variance that inducing points leave, in units of the noise variance, below which blocks are not tried.
+# Prior variance that inducing points leave, in units of the noise variance, below which neighbours are not tried.
 LEAST_RESIDUAL = 0.01
 
 
@@ -56,9 +55,9 @@ class BoundEngine(SparseEngine):
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         model, none = self.model(kernel, likelihood), np.empty(0)
         if self.near_rows:
-            found = self._by_neighbours(kernel, likelihood)
-            log_evidence = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed).log_evidence(kernel, likelihood)
-            log_evidence *= self.source.n / self._kept_rows.n
+            found = BlockInference.of(self._around(kernel, likelihood, self.near_rows))
+            vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed).evidence(kernel, likelihood)
+            log_evidence = vecchia.value * self.source.n / self._kept_rows.n
             n_blocks = found.posterior.blocks.n
             return Solved(Inferred(found.posterior, log_evidence, none, none, n_blocks=n_blocks), found.left_out)
         passes = Passes(model, self.source)
@@ -68,24 +67,27 @@ class BoundEngine(SparseEngine):
         return Solved(inferred, partial(left_out, model, passes.solution))
 
     def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
-        """How well rows are predicted, each by all others, with inducing points or by neighbours as is better."""
+        """How well rows are predicted, each by all others, with inducing points or by neighbours as is better.
+
+        Of neighbours that is known in some blocks: what they gain there is taken for their gain everywhere.
+        """
         passes, asked = Passes(self.model(kernel, likelihood), self.source), self.choice.near_rows
-        rows = local_rows(self._kept_rows, self.choice)
-        elpd, taken, tried = passes.elpd(rows), 0, NEAR_ROWS if asked is None else asked
+        elpd, taken, tried = passes.elpd(self.source), 0, NEAR_ROWS if asked is None else asked
         if asked is None and self.residual_share(kernel, likelihood) <= LEAST_RESIDUAL:
             tried = 0
         if tried:
-            by_neighbours = self._by_neighbours(kernel, likelihood, tried).elpd
-            if asked or by_neighbours > elpd + GAIN_PER_ROW * rows.n:
-                elpd, taken = by_neighbours, tried
+            around = self._around(kernel, likelihood, tried)
+            rows, by_neighbours = around.judged(JUDGED_BLOCKS, self.choice.seed)
+            gain = by_neighbours - passes.elpd(local_rows(rows, self.choice))
+            if asked or gain > 0.0:
+                elpd, taken = elpd + gain * self.source.n / rows.n, tried
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, taken)
         return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.solution.value, engine)
 
     def residual_share(self, kernel: Kernel, likelihood: Likelihood) -> float:
         """The prior variance that the inducing points leave, in units of the noise variance, as a mean of rows."""
         model = replace(self.model(kernel, likelihood), power=0.0)
-        rows = local_rows(self._kept_rows, self.choice)
-        return rows.total(partial(row_sums, model)).penalty / rows.n
+        return self.source.total(partial(row_sums, model)).penalty / self.source.n
 
     @cached_property
     def _kept_rows(self) -> Rows:
@@ -93,9 +95,8 @@ class BoundEngine(SparseEngine):
         chunk = self.choice.chunk_bytes or CHUNK_BYTES
         return self.source.sample(max(LEAST_SAMPLED_ROWS, chunk // (DOUBLE * self.Z.shape[1])), self.choice.seed + 1)
 
-    def _by_neighbours(self, kernel: Kernel, likelihood: Likelihood, near_rows: int | None = None) -> BlockInference:
-        noise_var = _shared_noise(likelihood)
-        return BlockInference.of(kernel, noise_var, self._kept_rows, BLOCK_ROWS, near_rows or self.near_rows)
+    def _around(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> Neighbourhoods:
+        return Neighbourhoods.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows)
 
     def fresh(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)

@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.arrays import to_numpy
 from gpsift.hyper import Estimate, Problem
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
-from gpsift.sparse.bound_engine import BoundEngine
+from gpsift.sparse.bound_engine import LEAST_RESIDUAL, BoundEngine
 from gpsift.sparse.search import (
     MANY_ROWS_TOLERANCE,
     Answer,
@@ -43,10 +42,10 @@ EXACT_ROWS = 2000
 # Rows whose evidence is maximised by neighbours, at most, and how often these are found anew as length-scales move.
 VECCHIA_ROWS = 10_000
 ROUNDS = 2
-# What too few inducing points cannot follow becomes noise under the bound: more than this many times that of exact
-# inference on the sample is said.
+# What inducing points cannot follow becomes noise under the bound, or prior variance that they leave. That they are too
+# few is said where they are taken with more than this many times the noise variance that neighbours find, or where they
+# leave more than the second, in units of the noise variance.
 INFLATED_NOISE = 2.0
-# At other hyperparameters it stays prior variance: more of it than this, in units of the noise variance, is said.
 LARGE_RESIDUAL = 0.5
 
 
@@ -62,14 +61,16 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
     def dense_problem(self, n_rows: int | None = None) -> Problem[ExactEngine]:
         engine, likelihood = self.problem.engine, self.problem.likelihood
-        rows = engine.source.sample(n_rows or FIRST_ROWS, engine.choice.seed)
-        X, y = to_numpy(rows.X), to_numpy(rows.y)
+        rows = engine.source.sample(n_rows or FIRST_ROWS, engine.choice.seed).on_host()
         if rows.noise_var is not None:
-            likelihood = likelihood.with_noise_var(to_numpy(rows.noise_var))
-        return self.problem.with_engine(ExactEngine(X, y), X=X, y=y, likelihood=likelihood, ceiling=np.inf)
+            likelihood = likelihood.with_noise_var(rows.noise_var)
+        dense = ExactEngine(rows.X, rows.y)
+        return self.problem.with_engine(dense, X=rows.X, y=rows.y, likelihood=likelihood, ceiling=np.inf)
 
     def answers(self, first: Estimate) -> list[Answer[BoundEngine]]:
         by_bound = self.by_bound(first)
+        if by_bound.problem.engine.residual_share(*by_bound.model) <= LEAST_RESIDUAL:
+            return [by_bound]  # the points explain everything: the bound is the evidence
         return [by_bound, self.by_neighbours(first, by_bound.estimate)]
 
     def by_neighbours(self, first: Estimate, by_bound: Estimate) -> Answer[BoundEngine]:
@@ -84,8 +85,8 @@ class BoundSearch(SparseSearch[BoundEngine]):
         best = best_of([densely_searched(self.once, replace(sampled, start=start)) for start in starts])
         estimate, n_evaluations = best.estimate, best.n_evaluations
         engine = self.problem.engine
-        rows = engine.source.sample(VECCHIA_ROWS, engine.choice.seed)
-        observed = {"X": to_numpy(rows.X), "y": to_numpy(rows.y), "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
+        rows = engine.source.sample(VECCHIA_ROWS, engine.choice.seed).on_host()
+        observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
         for _ in range(ROUNDS):
             kernel, _ = self.problem.split(estimate.log_params)
             near = VecchiaEngine.near(rows, kernel, engine.choice.seed)
@@ -106,20 +107,13 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], by_neighbours: Answer[BoundEngine]) -> None:
-    engine, log_params = best.problem.engine, best.estimate.log_params
-    noise = best.problem.kinds == "noise_var"
-    inflation = np.exp(log_params[noise] - by_neighbours.estimate.log_params[noise])
-    if np.any(inflation > INFLATED_NOISE):
+    engine, noise = best.problem.engine, best.problem.kinds == "noise_var"
+    inflation = np.exp(np.sum((best.estimate.log_params - by_neighbours.estimate.log_params)[noise]))
+    residual = engine.residual_share(*best.model)
+    if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
         notice(
-            f"The sparse model takes {inflation[0]:.1f} times the noise variance that neighbours find on "
-            f"{by_neighbours.estimate.n_rows} rows: {engine.choice.m} inducing points are too few for this function. Raise "
-            "`m`."
+            f"{engine.choice.m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
+            f"times what neighbours find on {by_neighbours.estimate.n_rows} rows, and {residual:.1f} times of it the points "
+            "leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise `m`, or let "
+            "neighbours be taken by leaving out `near_rows`."
         )
-    elif best is by_neighbours:
-        residual = engine.residual_share(*best.model)
-        if residual > LARGE_RESIDUAL:
-            notice(
-                f"{engine.choice.m} inducing points leave {residual:.1f} times the noise variance of the function "
-                "unexplained: they are too few, predictions are less certain than they should be and KL scores too "
-                "low. Raise `m`."
-            )

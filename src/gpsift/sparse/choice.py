@@ -29,7 +29,7 @@ class Sparse:
         default 16 MiB, and 1 GiB on a device.
     near_rows : int, optional
         The posterior is by neighbours instead of inducing points: in each block of rows that of exact inference on
-        this many that are nearest to it; 0 is never. By default 400, where that predicts better by leave-one-out.
+        this many that are nearest to it; 0 is never. By default 600, where that predicts better by leave-one-out.
         Gaussian noise only.
 
     Examples

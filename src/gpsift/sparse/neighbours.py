@@ -6,6 +6,7 @@ blocks one after another and wants, for each, the nearest among the rows that ca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,31 +22,37 @@ class GivenBlock(NamedTuple):
     given: np.ndarray
 
 
-def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int) -> np.ndarray:
-    """Numbers of the k rows that are nearest to the centre of each block, its own rows last, (n_blocks, k).
+def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers: Sequence[int]) -> np.ndarray:
+    """Numbers of the k rows that are nearest to the centre of each of these blocks, its own last, (n_numbers, k).
 
     Rows are in the order of blocks. There are fewer than k where there are fewer rows.
     """
     from scipy.spatial import KDTree
 
     places, k = X * nearness(kernel, X.shape[1]), min(k, len(X))
-    centres = np.stack([places[rows].mean(axis=0) for rows in blocks.slices])
+    owned = [blocks.rows(number) for number in numbers]
+    centres = np.stack([places[own].mean(axis=0) for own in owned])
     _, near = KDTree(places).query(centres, k=np.arange(1, k + 1), workers=-1)
-    for number, own in enumerate(blocks.slices):
-        others = near[number][(near[number] < own.start) | (near[number] >= own.stop)]
-        near[number] = np.concatenate([others[: k - own.stop + own.start][::-1], np.arange(own.start, own.stop)])
+    for place, own in enumerate(owned):
+        others = near[place][(near[place] < own.start) | (near[place] >= own.stop)]
+        near[place] = np.concatenate([others[: k - own.stop + own.start][::-1], np.arange(own.start, own.stop)])
     return near
 
 
-def given_blocks(X: np.ndarray, kernel: Kernel, most: int, k: int, seed: int) -> list[GivenBlock]:
-    """Blocks of at most `most` rows in random order, each with the k nearest of the rows that came before."""
+def given_blocks(X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, seed: int) -> list[GivenBlock]:
+    """Blocks of at most `most` rows in random order, each with rows that came before: the nearest, and some others.
+
+    Those that are far are drawn. They show a block what is smooth: a trend that its neighbours alone could not tell.
+    """
     blocks, order = cut_into_blocks(X, kernel, most)
     places = X * nearness(kernel, X.shape[1])
     rng, found, earlier = np.random.default_rng(seed), list[GivenBlock](), np.empty(0, dtype=int)
     for number in rng.permutation(blocks.n):
-        rows = order[blocks.rows(number)]
-        far = ((places[earlier] - places[rows].mean(axis=0)) ** 2).sum(axis=1)
-        near = earlier if len(earlier) <= k else earlier[np.argpartition(far, k - 1)[:k]]
-        found.append(GivenBlock(rows, near))
+        rows, given = order[blocks.rows(number)], earlier
+        if len(earlier) > near + far:
+            distance = ((places[earlier] - places[rows].mean(axis=0)) ** 2).sum(axis=1)
+            by_distance = earlier[np.argpartition(distance, near - 1)]
+            given = np.concatenate([by_distance[:near], rng.choice(by_distance[near:], far, replace=False)])
+        found.append(GivenBlock(rows, given))
         earlier = np.concatenate([earlier, rows])
     return found
