@@ -69,7 +69,7 @@ def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, samp
     posterior = found.posterior
     mean, var = found.left_out(Rows(X, Y, np.broadcast_to(noise_var, (N,))))
     for i, number in enumerate(posterior.blocks.numbers(X)):
-        (own,) = np.nonzero(np.all(posterior.X == X[i], axis=1)) if i in sampled else ([None],)
+        (own,) = np.nonzero(np.all(X[i] == posterior.X, axis=1)) if i in sampled else ([None],)
         expected = exactly(posterior, number, X[[i]], without=own[0])
         assert_allclose([mean[i], var[i]], [expected[0][0], expected[1][0]], atol=1e-7)
     noise = np.broadcast_to(noise_var, (N,))[sampled]

@@ -11,7 +11,6 @@ from waist import at, joint
 import gpsift as gs
 from gpsift.gp import choosing
 from gpsift.sparse import bound_search, search
-from gpsift.sparse.bound import Passes, bound_model
 from gpsift.sparse.bound_search import BoundSearch
 from gpsift.sparse.inducing import inducing_rows
 from gpsift.sparse.rows import LocalRows, Rows
@@ -73,7 +72,7 @@ def test_enough_points_find_the_hyperparameters_of_exact_inference(hyper, power)
 
 
 def test_bound_of_a_fit_stays_below_exact_evidence(exact):
-    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
+    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40, near_rows=0)).fit(X, Y)
     assert sparse.log_marginal_likelihood <= sparse.report.evidence_bound < exact.log_marginal_likelihood
     assert len(sparse.report.objectives) == 3
     assert sparse.posterior.Z.shape == (40, 4)
@@ -82,7 +81,7 @@ def test_bound_of_a_fit_stays_below_exact_evidence(exact):
 def test_hyperparameters_by_neighbours_that_are_all_rows_are_those_of_exact_inference(exact):
     sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     for name, value in exact.hyperparameters.items():
-        assert sparse.hyperparameters[name] == pytest.approx(value, rel=0.02)
+        assert sparse.hyperparameters[name] == pytest.approx(value, rel=0.05)
     assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=0.2)
 
 
@@ -211,7 +210,7 @@ def test_too_few_points_are_said():
     with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points are too few .* by leaving out `near_rows`"):
         few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, near_rows=0)).fit(inputs, y)
     assert few.explains  # though its bound is far below the evidence of no inputs
-    assert few.log_marginal_likelihood < few.report.evidence_bound
+    assert few.log_marginal_likelihood <= few.report.evidence_bound
 
 
 def waves(n=N):

@@ -59,7 +59,7 @@ class Neighbourhoods:
 
     def judged(self, most: int, seed: int) -> tuple[Rows, float]:
         """Rows of some blocks, drawn with a seed, and their log density, each given all others near it."""
-        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:most])
+        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:most]).tolist()
         _, (_, weights, precision) = self.inferred(drawn)
         own = np.concatenate([np.arange(rows.start, rows.stop) for rows in map(self.blocks.rows, drawn)])
         return self.rows.take(own), left_out_density(weights, precision)

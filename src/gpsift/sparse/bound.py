@@ -31,7 +31,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from gpsift.arrays import Array, eye_like, namespace, to_numpy
+from gpsift.arrays import Array, eye_like, namespace
 from gpsift.inference.exact import LOG_2PI, Evidence
 from gpsift.kernels import Kernel, Pairs
 from gpsift.linalg import (

@@ -23,7 +23,7 @@ from gpsift.sparse.vecchia import VecchiaEngine
 # Rows that are near a block, where nobody says.
 NEAR_ROWS = 600
 # Blocks on which leave-one-out compares neighbours with inducing points, at most.
-JUDGED_BLOCKS = 200
+JUDGED_BLOCKS = 400
 # Rows that a posterior by neighbours has are as many as take no more than a chunk, and at least these.
 LEAST_SAMPLED_ROWS = 1000
 # Prior variance that inducing points leave, in units of the noise variance, below which neighbours are not tried.

@@ -23,7 +23,7 @@ from gpsift.hyper import Estimate, Problem
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
-from gpsift.sparse.bound_engine import LEAST_RESIDUAL, BoundEngine
+from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.search import (
     MANY_ROWS_TOLERANCE,
     Answer,
@@ -69,8 +69,6 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
     def answers(self, first: Estimate) -> list[Answer[BoundEngine]]:
         by_bound = self.by_bound(first)
-        if by_bound.problem.engine.residual_share(*by_bound.model) <= LEAST_RESIDUAL:
-            return [by_bound]  # the points explain everything: the bound is the evidence
         return [by_bound, self.by_neighbours(first, by_bound.estimate)]
 
     def by_neighbours(self, first: Estimate, by_bound: Estimate) -> Answer[BoundEngine]:
@@ -113,7 +111,7 @@ def _say_if_points_are_too_few(best: Answer[BoundEngine], by_neighbours: Answer[
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
         notice(
             f"{engine.choice.m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
-            f"times what neighbours find on {by_neighbours.estimate.n_rows} rows, and {residual:.1f} times of it the points "
-            "leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise `m`, or let "
-            "neighbours be taken by leaving out `near_rows`."
+            f"times what neighbours find on {by_neighbours.estimate.n_rows} rows, and {residual:.1f} times of it the "
+            "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "
+            "`m`, or let neighbours be taken by leaving out `near_rows`."
         )

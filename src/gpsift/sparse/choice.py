@@ -49,8 +49,8 @@ class Sparse:
 
     Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
 
-    Stein, Chi and Welty (2004), "Approximating likelihoods for large spatial data sets", Journal of the Royal Statistical
-    Society B 66.
+    Stein, Chi and Welty (2004), "Approximating likelihoods for large spatial data sets", Journal of the Royal
+    Statistical Society B 66.
     """
 
     m: int = 256

@@ -24,7 +24,6 @@ from gpsift.inference import LaplaceEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.engine import SparseEngine
-from gpsift.sparse.rows import Rows
 from gpsift.sparse.variational_engine import VariationalEngine
 from gpsift.threads import outer_blas_threads_for
 
