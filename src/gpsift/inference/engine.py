@@ -76,7 +76,12 @@ class Inferred:
     n_iterations: int = 0
     jitter: float = 0.0
     n_inducing: int = 0  # inducing points that stand for the rows; 0 where none do
-    n_blocks: int = 0  # blocks of rows in which the rest is followed; 0 where it is not
+    n_blocks: int = 0  # blocks of rows that are each inferred by their neighbours; 0 where none are
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether something stands for the rows."""
+        return bool(self.n_inducing or self.n_blocks)
 
 
 class Engine(ABC):

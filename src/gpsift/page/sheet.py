@@ -114,11 +114,12 @@ def _categories(analysis: Analysis) -> Markup:
 
 def _inducing(model: Any) -> str:
     report = model.report
-    if not report.n_inducing:
+    if not (report.n_inducing or report.n_blocks):
         return ""
     exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
-    blocks = f", the rest in {count(report.n_blocks, 'block')} of rows" if report.n_blocks else ""
-    return f"{count(report.n_inducing, 'point')} for all rows{blocks}{exactly}"
+    if report.n_blocks:
+        return f"by the neighbours of {count(report.n_blocks, 'block')} of rows{exactly}"
+    return f"{count(report.n_inducing, 'point')} for all rows{exactly}"
 
 
 def _target(analysis: Analysis) -> str | Markup:
