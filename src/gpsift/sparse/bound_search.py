@@ -106,7 +106,7 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], by_neighbours: Answer[BoundEngine]) -> None:
     engine, noise = best.problem.engine, best.problem.kinds == "noise_var"
-    inflation = np.exp(np.sum((best.estimate.log_params - by_neighbours.estimate.log_params)[noise]))
+    inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_neighbours.estimate.log_params[noise]))
     residual = engine.residual_share(*best.model)
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
         notice(
