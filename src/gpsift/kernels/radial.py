@@ -154,11 +154,6 @@ class RadialPairs(Pairs):
     def input_gradient(self, C: Array) -> Array:
         return self._weighted_differences(self.slope, C) * (2.0 * self.inverse_lengthscale)
 
-    def other_gradient(self, C: Array) -> Array:
-        W = self.slope * C
-        pulls = self.Z * self.xp.sum(W, axis=0)[:, None] - W.T @ self.X
-        return pulls * (2.0 * self.inverse_lengthscale)
-
     def input_jacobian(self, j: int) -> Array:
         difference = self.X[:, j][:, None] - self.Z[:, j]
         return 2.0 * self.slope * difference * self.inverse_lengthscale[j]

@@ -18,12 +18,9 @@ from gpsift.inference.exact import LOG_2PI, exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import invert_lower
 from gpsift.sparse.block_posterior import BlockPosterior, in_blocks
-from gpsift.sparse.blocks import Blocks, cut_into_blocks
+from gpsift.sparse.blocks import BLOCK_ROWS, Blocks, cut_into_blocks
 from gpsift.sparse.neighbours import nearest_rows
 from gpsift.sparse.rows import Rows, mapped
-
-# Rows of a block, at most.
-BLOCK_ROWS = 50
 
 
 @dataclass(frozen=True, eq=False)

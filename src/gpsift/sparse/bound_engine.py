@@ -53,13 +53,14 @@ class BoundEngine(SparseEngine):
         return found if likelihood.params else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        model, none = self.model(kernel, likelihood), np.empty(0)
+        none = np.empty(0)
         if self.near_rows:
             found = BlockInference.of(self._around(kernel, likelihood, self.near_rows))
             vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed).evidence(kernel, likelihood)
             log_evidence = vecchia.value * self.source.n / self._kept_rows.n
             n_blocks = found.posterior.blocks.n
             return Solved(Inferred(found.posterior, log_evidence, none, none, n_blocks=n_blocks), found.left_out)
+        model = self.model(kernel, likelihood)
         passes = Passes(model, self.source)
         _ = passes.solution.L_B_inverse  # made once, not by every thread
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
