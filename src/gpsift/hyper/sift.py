@@ -5,6 +5,9 @@ features that a path has switched on (`gpsift.hyper.sifting`) are. What they owe
 among p.
 
 Where there are many rows the path is walked on a sample of them, and goes on with all as long as features pay there.
+Few rows may see nothing of features that act together, and so a path may end early. Where the evidence of more rows is
+steep for a feature that is off, everything is switched on, and what does not pay is let go: the better of the two ends
+is taken.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from gpsift.grouping import read_groups
 from gpsift.hyper.choices import MAP, Fixed, Hyper
 from gpsift.hyper.growing import begins_on_few, growing_samples, on_sample
 from gpsift.hyper.optimise import Draws, Estimate, SwitchedOn
+from gpsift.hyper.overlooked import STEEP
 from gpsift.hyper.priors import HalfT, InverseGamma, OnLogScale
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.hyper.sifting import Place, Sifting
@@ -126,6 +130,8 @@ class Sift(Hyper):
             )
         with part_of_search(0.0, PATH_SHARE):
             sifting, place, steps = self._sifted(problem)
+            if sifting.scout is not None:
+                sifting, place, steps = self._from_both_ends(problem, sifting, place, steps)
         with part_of_search(PATH_SHARE, 1.0):
             estimate = self._estimate(problem, sifting, place)
         return replace(estimate, sift=sifting.report(place, steps))
@@ -140,6 +146,26 @@ class Sift(Hyper):
             sifting = replace(self._sifting(on_sample(problem, rows)), patience=patience, scout=sifting)
             path = sifting.walked(sifting.searched(sifting.entry(path.best)), path.steps)
         return sifting, sifting.without_idlers(path.best), path.steps
+
+    def _from_both_ends(
+        self, problem: Problem[DenseEngine], sifting: Sifting, place: Place, steps: tuple[SwitchedOn, ...]
+    ) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
+        """The same where a path has begun on few rows, or what is left of all units if that is worth more."""
+        if len(sifting.problem.y) < len(problem.y):
+            sifting = replace(self._sifting(problem), scout=sifting)
+            place = sifting.searched(sifting.entry(place))
+        slopes = sifting.steepest_slopes(place)
+        if slopes.max(initial=-np.inf) < STEEP:
+            return sifting, place, steps
+        units = (*place.active, *sifting.steepest(slopes, sifting.most_active - len(place.active)))
+        whole = problem.on_columns(sifting.columns(units))
+        entry = replace(sifting.entry(Place((), {}, -np.inf), units), log_params=self.prior.estimate(whole).log_params)
+        other = sifting.without_idlers(sifting.thinned(entry.as_place()))
+        if sifting.worth(other) <= sifting.worth(place):
+            return sifting, place, steps
+        new = tuple(sifting.units[0][unit] for unit in other.active if unit not in place.active)
+        gain, toll = other.evidence - place.evidence, sifting.owed(other) - sifting.owed(place)
+        return sifting, other, (*steps, SwitchedOn(new, gain, toll)) if new else steps
 
     def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
         units = read_groups(self.groups, problem.names)

@@ -292,6 +292,16 @@ class Sifting:
             place = found
         return place
 
+    def thinned(self, place: Place) -> Place:
+        """The place without the units of the longest length-scales, as long as they bring less than they owe."""
+        lengths = [min(place.values[f"lengthscale[{self.problem.names[j]}]"] for j in self.units[1][unit]) for unit in place.active]
+        for unit in [place.active[k] for k in np.argsort(lengths)[::-1]]:
+            fewer = self.entry(replace(place, active=tuple(other for other in place.active if other != unit))).as_place()
+            if not fewer.active or self.worth(fewer) < self.worth(place):
+                break
+            place = fewer
+        return place
+
     def fewer(self, place: Place) -> Iterator[Place]:
         """The places without one of the units that are missed least, before the others make up for it.
 
