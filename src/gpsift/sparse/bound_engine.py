@@ -56,8 +56,8 @@ class BoundEngine(SparseEngine):
         none = np.empty(0)
         if self.near_rows:
             found = BlockInference.of(self._around(kernel, likelihood, self.near_rows))
-            vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed).evidence(kernel, likelihood)
-            log_evidence = vecchia.value * self.source.n / self._kept_rows.n
+            vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
+            log_evidence = vecchia.evidence(kernel, likelihood).value * self.source.n / vecchia.n
             n_blocks = found.posterior.blocks.n
             return Solved(Inferred(found.posterior, log_evidence, none, none, n_blocks=n_blocks), found.left_out)
         model = self.model(kernel, likelihood)

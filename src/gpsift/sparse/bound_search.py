@@ -33,14 +33,13 @@ from gpsift.sparse.search import (
     densely_searched,
     picked,
 )
-from gpsift.sparse.vecchia import VecchiaEngine
+from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on them.
 FIRST_ROWS = 1000
 # Rows of the larger sample for exact inference, which takes half a second an evaluation there.
 EXACT_ROWS = 2000
-# Rows whose evidence is maximised by neighbours, at most, and how often these are found anew as length-scales move.
-VECCHIA_ROWS = 10_000
+# How often neighbours are found anew as length-scales move.
 ROUNDS = 2
 # What inducing points cannot follow becomes noise under the bound, or prior variance that they leave. That they are too
 # few is said where they are taken with more than this many times the noise variance that neighbours find, or where they
