@@ -140,7 +140,7 @@ def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
     sampled = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     assert set(visited) == {sampled.report.n_rows_searched, N}
     assert 140 <= sampled.report.n_rows_searched <= 142
-    assert visited.count(N) == 4  # two sums and a density for the decision, and the posterior
+    assert visited.count(N) == 3  # sums and a density for the decision, sums for the posterior
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=2.0)
     assert whole.report.n_rows_searched == 0
 
@@ -264,6 +264,17 @@ def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
     assert error < 0.5 * error_alone
     small = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8, near_rows=50), hyper=hyper).fit(inputs, y)
     assert 400 <= small.posterior.X.shape[0] <= 402
+
+
+def test_blocks_of_very_many_rows_are_larger(monkeypatch):
+    inputs, y = waves(1000)
+    model = gs.GP(inference=gs.Sparse(m=10, near_rows=150), hyper=gs.Fixed(lengthscale=0.5, noise_var=0.02))
+    small = model.fit(inputs, y)
+    monkeypatch.setattr("gpsift.sparse.bound_engine.MANY_KEPT_ROWS", 1000)
+    large = model.fit(inputs, y)
+    assert small.report.n_blocks == 32
+    assert large.report.n_blocks == 16
+    assert_allclose(large.quality.elpd, small.quality.elpd, rtol=0.02)
 
 
 def test_neighbours_need_gaussian_noise():

@@ -35,7 +35,7 @@ from gpsift.sparse.rows import Rows, mapped
 # Earlier rows that a block is given: the nearest, and others.
 NEAR_ROWS = 200
 FAR_ROWS = 50
-# Rows whose evidence is taken, at most; of more, that of some blocks stands for it.
+# Rows whose evidence is taken; of twice as many and more, that of some blocks stands for it.
 VECCHIA_ROWS = 10_000
 
 
@@ -50,8 +50,10 @@ class VecchiaEngine(Engine):
     @classmethod
     def near(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
         """With the blocks and the neighbours that suit this kernel; of very many blocks, with some."""
-        every = -(-rows.n // VECCHIA_ROWS)
-        return cls(rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every))
+        every = max(1, rows.n // VECCHIA_ROWS)
+        return cls(
+            rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
+        )
 
     @property
     def n(self) -> int:
