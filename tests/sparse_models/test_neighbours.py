@@ -40,8 +40,16 @@ def test_blocks_are_given_the_nearest_of_the_rows_before_and_some_others(near, f
     assert_array_equal(np.sort(earlier), np.arange(len(X)))
 
 
+def test_some_blocks_are_given_what_they_are_given_among_all():
+    everything, some = (given_blocks(X, KERNEL, 15, 40, 0, seed=0, every=every) for every in (1, 3))
+    assert len(everything) == 8
+    for one, other in zip(everything[1::3], some, strict=True):
+        assert_array_equal(one.rows, other.rows)
+        assert_array_equal(np.sort(one.given), np.sort(other.given))
+
+
 def test_the_seed_decides_the_order_of_blocks_and_the_rows_that_are_far():
-    one, same, other = (given_blocks(X, KERNEL, 15, 10, 5, seed) for seed in (0, 0, 1))
+    one, same, other = (given_blocks(X, KERNEL, 15, 10, 5, seed=seed) for seed in (0, 0, 1))
     assert all(np.array_equal(a.given, b.given) for a, b in zip(one, same, strict=True))
     assert not all(np.array_equal(a.rows, b.rows) for a, b in zip(one, other, strict=True))
 

@@ -76,3 +76,18 @@ def test_neighbours_are_those_of_the_kernel(monkeypatch):
     )
     assert np.ptp(X[found.rows, 0]) < 0.5 * np.ptp(X[found.rows, 2])
     assert np.ptp(X[other.rows, 2]) < 0.5 * np.ptp(X[other.rows, 0])
+
+
+def test_of_very_many_rows_some_blocks_tell_the_evidence_of_a_row(monkeypatch):
+    monkeypatch.setattr(vecchia, "BLOCK_ROWS", 5)
+
+    def engines_and_mean():
+        engines = [VecchiaEngine.near(Rows(X, Y), KERNEL, seed) for seed in range(40)]
+        return engines, sum(e.evidence(KERNEL, Gaussian(0.05)).value for e in engines) / sum(e.n for e in engines)
+
+    engines, expected = engines_and_mean()
+    monkeypatch.setattr(vecchia, "VECCHIA_ROWS", 20)
+    some, found = engines_and_mean()
+    assert {engine.n for engine in engines} == {N}
+    assert [len(engine.blocks) for engine in some] == [len(engine.blocks[1::3]) for engine in engines]
+    assert found == pytest.approx(expected, abs=0.05)  # of about -0.7, with as many blocks from any part of the order

@@ -33,14 +33,13 @@ from gpsift.sparse.search import (
     densely_searched,
     picked,
 )
-from gpsift.sparse.vecchia import VecchiaEngine
+from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on them.
 FIRST_ROWS = 1000
 # Rows of the larger sample for exact inference, which takes half a second an evaluation there.
 EXACT_ROWS = 2000
-# Rows whose evidence is maximised by neighbours, at most, and how often these are found anew as length-scales move.
-VECCHIA_ROWS = 10_000
+# How often neighbours are found anew as length-scales move.
 ROUNDS = 2
 # What inducing points cannot follow becomes noise under the bound, or prior variance that they leave. That they are too
 # few is said where they are taken with more than this many times the noise variance that neighbours find, or where they
@@ -100,17 +99,16 @@ class BoundSearch(SparseSearch[BoundEngine]):
         best = max(range(len(answers)), key=lambda k: scores[k][:2])
         answer, engine = answers[best], scores[best].engine
         if len(answers) > 1 and not engine.near_rows:
-            _say_if_points_are_too_few(answer, by_neighbours=answers[-1])
+            _say_if_points_are_too_few(answer, scores[best].residual, by_neighbours=answers[-1])
         return answer, replace(answer.problem, engine=engine), max(score.objective for score in scores)
 
 
-def _say_if_points_are_too_few(best: Answer[BoundEngine], by_neighbours: Answer[BoundEngine]) -> None:
-    engine, noise = best.problem.engine, best.problem.kinds == "noise_var"
+def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_neighbours: Answer[BoundEngine]) -> None:
+    m, noise = best.problem.engine.choice.m, best.problem.kinds == "noise_var"
     inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_neighbours.estimate.log_params[noise]))
-    residual = engine.residual_share(*best.model)
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
         notice(
-            f"{engine.choice.m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
+            f"{m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
             f"times what neighbours find on {by_neighbours.estimate.n_rows} rows, and {residual:.1f} times of it the "
             "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "
             "`m`, or let neighbours be taken by leaving out `near_rows`."

@@ -39,20 +39,24 @@ def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers:
     return near
 
 
-def given_blocks(X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, seed: int) -> list[GivenBlock]:
+def given_blocks(
+    X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, *, seed: int, every: int = 1
+) -> list[GivenBlock]:
     """Blocks of at most `most` rows in random order, each with rows that came before: the nearest, and some others.
 
     Those that are far are drawn. They show a block what is smooth: a trend that its neighbours alone could not tell.
+    Of very many blocks one in `every` is taken, from all parts of the order.
     """
     blocks, order = cut_into_blocks(X, kernel, most)
-    places = X * nearness(kernel, X.shape[1])
-    rng, found, earlier = np.random.default_rng(seed), list[GivenBlock](), np.empty(0, dtype=int)
-    for number in rng.permutation(blocks.n):
-        rows, given = order[blocks.rows(number)], earlier
-        if len(earlier) > near + far:
-            distance = ((places[earlier] - places[rows].mean(axis=0)) ** 2).sum(axis=1)
-            by_distance = earlier[np.argpartition(distance, near - 1)]
+    places, rng = X * nearness(kernel, X.shape[1]), np.random.default_rng(seed)
+    in_turn = [order[blocks.rows(number)] for number in rng.permutation(blocks.n)]
+    starts, all_in_turn = np.cumsum([0, *map(len, in_turn)]), np.concatenate(in_turn)
+    found = []
+    for turn in range((every - 1) // 2, len(in_turn), every):
+        rows, given = in_turn[turn], all_in_turn[: starts[turn]]
+        if len(given) > near + far:
+            distance = ((places[given] - places[rows].mean(axis=0)) ** 2).sum(axis=1)
+            by_distance = given[np.argpartition(distance, near - 1)]
             given = np.concatenate([by_distance[:near], rng.choice(by_distance[near:], far, replace=False)])
         found.append(GivenBlock(rows, given))
-        earlier = np.concatenate([earlier, rows])
     return found

@@ -1,10 +1,10 @@
 """Search for the hyperparameters of a sparse model.
 
 It begins with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's method for
-other likelihoods): that finds the right region at little cost. From there the bound on all rows is maximised, again and
-again, each time from where the last search ended and with inducing points picked for it, until the objective no longer
-grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). This sees effects that are too weak for the sample. Where
-there are many rows, a larger sample of them is searched before all are.
+other likelihoods): that finds the right region at little cost. From there the bound is maximised, again and again, each
+time from where the last search ended and with inducing points picked for it, until the objective no longer grows (Burt,
+Rasmussen and van der Wilk 2020, section 5.2.2). This sees effects that are too weak for the sample. Of very many rows
+the bound has a larger sample; all of them are for the posterior.
 
 Gaussian noise has another way besides (`gpsift.sparse.bound_search`).
 """
@@ -29,12 +29,9 @@ from gpsift.threads import outer_blas_threads_for
 
 # Rows of the first sample for Laplace's method, whose every evaluation takes some twenty factorisations.
 LAPLACE_ROWS = 500
-# Rows of the larger sample, which is searched before all rows where there are at least this many times more.
+# Rows whose bound is maximised, at most.
 SAMPLE_ROWS = 20_000
-LEAST_SHARE = 2
-# A search on that sample ends where an iteration gains less than this share of the objective.
-SAMPLE_TOLERANCE = 1e-5
-# With more rows than this, all of them are searched with the tolerance that follows.
+# With more rows than this, they are searched with the tolerance that follows.
 MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 # How often inducing points are picked again, at most.
@@ -109,17 +106,16 @@ class SparseSearch(ABC, Generic[S]):
         return [self.by_bound(first)]
 
     def by_bound(self, first: Estimate) -> Answer[S]:
-        """The bound maximised on all rows, and before on a sample where there are many."""
+        """The bound maximised on all rows, or on a sample where there are many."""
         problem, engine = self.problem, self.problem.engine
         if engine.source.n > MANY_ROWS:
             problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
-        if engine.source.n <= LEAST_SHARE * SAMPLE_ROWS:
+        if engine.source.n <= SAMPLE_ROWS:
             return self.with_all_features(problem, first.log_params)
         rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-        on_sample = replace(problem, tolerance=SAMPLE_TOLERANCE, engine=engine.on(rows))
-        before = self.with_all_features(on_sample, first.log_params)
-        found = self.repeated(problem, before.estimate.log_params)
-        return replace(found, n_evaluations=found.n_evaluations + before.n_evaluations)
+        found = self.with_all_features(replace(problem, engine=engine.on(rows)), first.log_params)
+        estimate = replace(found.estimate, n_rows=rows.n)
+        return Answer(estimate, picked(self.problem, estimate.log_params), found.n_evaluations)
 
     def with_all_features(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
         """The better of two searches: the second starts where the first ended, with features that are off brought back.

@@ -35,6 +35,8 @@ from gpsift.sparse.rows import Rows, mapped
 # Earlier rows that a block is given: the nearest, and others.
 NEAR_ROWS = 200
 FAR_ROWS = 50
+# Rows whose evidence is taken; of twice as many and more, that of some blocks stands for it.
+VECCHIA_ROWS = 10_000
 
 
 class VecchiaEngine(Engine):
@@ -47,8 +49,16 @@ class VecchiaEngine(Engine):
 
     @classmethod
     def near(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
-        """With the blocks and the neighbours that suit this kernel."""
-        return cls(rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed))
+        """With the blocks and the neighbours that suit this kernel; of very many blocks, with some."""
+        every = max(1, rows.n // VECCHIA_ROWS)
+        return cls(
+            rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
+        )
+
+    @property
+    def n(self) -> int:
+        """How many rows there are in the blocks."""
+        return sum(block.rows.size for block in self.blocks)
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         def of_block(block: GivenBlock) -> Evidence:
