@@ -30,10 +30,9 @@ from gpsift.inference import DenseEngine
 from gpsift.progress import part_of_search
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
-# all rows up to a number at which each trial takes a minute, and with the closed form on this many of more.
+# all rows up to a number at which each trial takes a minute, and with the closed form on as many of more.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
-MOST_ROWS = 1000
 # What the path is taken for of the whole work; the rest is the search for the hyperparameters of what is on.
 PATH_SHARE = 0.9
 
@@ -131,7 +130,7 @@ class Sift(Hyper):
         with part_of_search(0.0, PATH_SHARE):
             sifting, place, steps = self._sifted(problem)
             if sifting.scout is not None:
-                sifting, place, steps = self._from_both_ends(problem, sifting, place, steps)
+                place, steps = self._from_both_ends(sifting, place, steps)
         with part_of_search(PATH_SHARE, 1.0):
             estimate = self._estimate(problem, sifting, place)
         return replace(estimate, sift=sifting.report(place, steps))
@@ -148,24 +147,22 @@ class Sift(Hyper):
         return sifting, sifting.without_idlers(path.best), path.steps
 
     def _from_both_ends(
-        self, problem: Problem[DenseEngine], sifting: Sifting, place: Place, steps: tuple[SwitchedOn, ...]
-    ) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
-        """The same where a path has begun on few rows, or what is left of all units if that is worth more."""
-        if len(sifting.problem.y) < len(problem.y):
-            sifting = replace(self._sifting(problem), scout=sifting)
-            place = sifting.searched(sifting.entry(place))
+        self, sifting: Sifting, place: Place, steps: tuple[SwitchedOn, ...]
+    ) -> tuple[Place, tuple[SwitchedOn, ...]]:
+        """The place and the steps of a path, or what is left of all units, and a path on from there, if worth more."""
         slopes = sifting.steepest_slopes(place)
         if slopes.max(initial=-np.inf) < STEEP:
-            return sifting, place, steps
+            return place, steps
         units = (*place.active, *sifting.steepest(slopes, sifting.most_active - len(place.active)))
-        whole = problem.on_columns(sifting.columns(units))
-        entry = replace(sifting.entry(Place((), {}, -np.inf), units), log_params=self.prior.estimate(whole).log_params)
-        other = sifting.without_idlers(sifting.thinned(entry.as_place()))
-        if sifting.worth(other) <= sifting.worth(place):
-            return sifting, place, steps
-        new = tuple(sifting.units[0][unit] for unit in other.active if unit not in place.active)
-        gain, toll = other.evidence - place.evidence, sifting.owed(other) - sifting.owed(place)
-        return sifting, other, (*steps, SwitchedOn(new, gain, toll)) if new else steps
+        everything = self.prior.estimate(sifting.problem.on_columns(sifting.columns(units)))
+        entry = sifting.entry(Place((), {}, -np.inf), units).with_params(everything.log_params)
+        left = sifting.without_idlers(sifting.thinned(entry.as_place()))
+        if sifting.worth(left) <= sifting.worth(place):
+            return place, steps
+        new = tuple(sifting.units[0][unit] for unit in left.active if unit not in place.active)
+        brought = SwitchedOn(new, left.evidence - place.evidence, sifting.owed(left) - sifting.owed(place))
+        path = sifting.walked(left, (*steps, brought) if new else steps)
+        return path.best, path.steps
 
     def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
         units = read_groups(self.groups, problem.names)
@@ -190,7 +187,7 @@ def rows_to_sift(problem: Problem, seed: int) -> list[np.ndarray]:
     n = len(problem.y)
     goes_on = n <= MOST_ROWS_AFTERWARDS
     if begins_on_few(problem):
-        return growing_samples(problem.y, seed, most=n if goes_on else MOST_ROWS)
+        return growing_samples(problem.y, seed, most=MOST_ROWS_AFTERWARDS)
     if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # samples of others have both extremes, too
         return [np.arange(n)]
     drawn = np.random.default_rng(seed).choice(n, size=MOST_ROWS_ITERATED, replace=False)

@@ -97,6 +97,10 @@ class Entry:
         entering = np.log(length) + self.problem.log_units
         return replace(self, log_params=np.where(self.entering, entering, self.log_params))
 
+    def with_params(self, log_params: np.ndarray) -> Entry:
+        """The same at other hyperparameters."""
+        return replace(self, log_params=log_params)
+
     def at_best(self) -> Entry:
         """With the units that enter at the best length-scale; the longest is tried where the next one is no worse.
 
@@ -294,10 +298,14 @@ class Sifting:
 
     def thinned(self, place: Place) -> Place:
         """The place without the units of the longest length-scales, as long as they bring less than they owe."""
-        lengths = [min(place.values[f"lengthscale[{self.problem.names[j]}]"] for j in self.units[1][unit]) for unit in place.active]
-        for unit in [place.active[k] for k in np.argsort(lengths)[::-1]]:
-            fewer = self.entry(replace(place, active=tuple(other for other in place.active if other != unit))).as_place()
-            if not fewer.active or self.worth(fewer) < self.worth(place):
+
+        def length(unit: int) -> float:
+            return min(place.values[f"lengthscale[{self.problem.names[j]}]"] for j in self.units[1][unit])
+
+        for longest in sorted(place.active, key=length, reverse=True)[:-1]:
+            rest = tuple(unit for unit in place.active if unit != longest)
+            fewer = self.entry(replace(place, active=rest)).as_place()
+            if self.worth(fewer) < self.worth(place):
                 break
             place = fewer
         return place
