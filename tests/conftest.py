@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_limits
 matplotlib.use("Agg")
 # Two test processes on two cores: more threads of PyTorch, or of processes that tests start, would be in the way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Inference is the same on every machine.
+os.environ.setdefault("GPSIFT_EXACT_ROWS", "4000")
 # The same examples in every run, and no verdict by the clock.
 settings.register_profile("gpsift", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("gpsift")

@@ -9,7 +9,6 @@ from toys import toy
 from waist import at, joint
 
 import gpsift as gs
-from gpsift.gp import choosing
 from gpsift.sparse import bound_search, search
 from gpsift.sparse.bound_search import BoundSearch
 from gpsift.sparse.inducing import inducing_rows
@@ -306,7 +305,7 @@ def test_prediction_is_in_the_users_units_and_says_that_it_is_sparse():
 
 
 def test_many_rows_are_sparse_by_default_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(choosing, "LARGEST_EXACT", 200)
+    monkeypatch.setenv("GPSIFT_EXACT_ROWS", "200")
     with pytest.warns(
         gs.GPSiftWarning, match=r"With 300 rows, more than 200, inference is sparse: 256 inducing"
     ) as seen:

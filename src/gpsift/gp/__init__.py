@@ -3,8 +3,8 @@
 `model.py` is the front (`GP`) and the recipe of a fit, `fitted.py` what it returns, `multiclass.py` the same for
 several classes, `drawn.py` for drawn hyperparameters. The recipe asks the rows through `data.py`, or `cluster_data.py`
 if they are in dask collections (with `last_pass.py`); `checks.py` refuses what cannot be fitted, `choosing.py` chooses
-the inference, `scaling.py` the units. `quality.py` is the leave-one-out sheet, `fitreport.py` how a fit went. How
-hyperparameters are found is in the room `hyper`, the mathematics of posteriors in `inference` and `sparse`.
+the inference (by `speed.py`), `scaling.py` the units. `quality.py` is the leave-one-out sheet, `fitreport.py` how a fit
+went. How hyperparameters are found is in the room `hyper`, the mathematics of posteriors in `inference` and `sparse`.
 """
 
 from gpsift.gp.drawn import DrawnGP, one_of

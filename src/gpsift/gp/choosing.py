@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from gpsift.arrays import Array
+from gpsift.gp.speed import fit_seconds, in_words, largest_exact
 from gpsift.inference import Engine, EPEngine, ExactEngine, LaplaceEngine, MulticlassEngine
 from gpsift.inference.memory import refuse_too_large
 from gpsift.likelihoods import Likelihood
@@ -17,10 +18,8 @@ Dense = Literal["exact", "ep", "laplace"]
 Inference = Literal["auto", "sparse"] | Dense | Sparse
 INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
 INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
-# Rows up to which "auto" is exact: a fit takes minutes and a gibibyte there, and grows with the third power.
-LARGEST_EXACT = 4000
-LARGEST_EXACT_ON_DEVICE = 20_000
-# The same for expectation propagation and Laplace's method: there an evaluation takes ten and three seconds.
+# Rows up to which "auto" takes expectation propagation or Laplace's method: there an evaluation takes ten and three
+# seconds. For exact inference, see `gpsift.gp.speed`.
 LARGEST_DENSE = 2000
 # Rows up to which exact inference takes a user who waits seconds, with some fits to make.
 LARGEST_QUICK = 2000
@@ -42,14 +41,14 @@ def choose_inference(
     if isinstance(asked, Sparse) or asked == "sparse":
         return sparse_choice(asked, likelihood, samples=samples)
     chosen = likelihood.default_inference if asked == "auto" else asked
-    largest = LARGEST_DENSE
-    if likelihood.has_closed_form:
-        largest = LARGEST_EXACT if on_host else LARGEST_EXACT_ON_DEVICE
     may_be_sparse = likelihood.has_sparse_form and not samples
+    largest = largest_exact(n, beside) if likelihood.has_closed_form else LARGEST_DENSE
     if asked == "auto" and may_be_sparse and n > largest:
+        duration = f", in about {in_words(fit_seconds(n, beside))}" if likelihood.has_closed_form else ""
         notice(
             f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand for "
-            f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{chosen}")` takes all rows.'
+            f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{chosen}")` takes all rows'
+            f"{duration}."
         )
         return Sparse()
     if not on_host and not likelihood.has_closed_form:

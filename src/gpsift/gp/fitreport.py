@@ -54,8 +54,8 @@ class FitReport:
     n_blocks : int
         How many blocks of rows are each inferred by the rows nearest to them; 0 where none are.
     n_rows_searched : int
-        On how many rows the hyperparameters of a sparse model were found by neighbours; 0 where it was on all by the
-        bound.
+        On how many rows the hyperparameters of a sparse model were found: those of a sample, or of all by neighbours;
+        0 where it was on all by the bound.
     evidence_bound : float
         A lower bound of the largest log evidence, seen at other hyperparameters than those of the fit: a sparse model
         whose hyperparameters are those of exact inference on some rows has a lower one at its own.

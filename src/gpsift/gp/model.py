@@ -52,9 +52,10 @@ class GP:
         classes, coded 0, 1, 2, ..., with a latent function for each), "binomial", "poisson", "negative-binomial",
         "gamma", "student-t", or an object of `gpsift.likelihoods`.
     inference : {"auto", "exact", "sparse", "ep", "laplace"} or Sparse
-        "auto" is exact for Gaussian noise (sparse beyond 4000 rows, which is said), expectation propagation for probit,
-        Laplace's method for the others (sparse beyond 2000 rows, except for softmax and Student-t, which have no sparse
-        form). "sparse" is `Sparse()`, whose choices are the number of inducing points and the kind of approximation.
+        "auto" is exact for Gaussian noise (sparse where that would take more than about two minutes, beyond 2000 to
+        8000 rows, which is said), expectation propagation for probit, Laplace's method for the others (sparse beyond
+        2000 rows, except for softmax and Student-t, which have no sparse form). "sparse" is `Sparse()`, whose choices
+        are the number of inducing points and the kind of approximation.
     device : str, optional
         Where matrices live, by torch: "cuda", "cuda:1", "cpu". By default NumPy, or where X lives if it is a CUDA
         tensor or a CuPy array. For exact and sparse inference; results are NumPy arrays either way.

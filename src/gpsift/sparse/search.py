@@ -30,7 +30,7 @@ from gpsift.threads import outer_blas_threads_for
 # Rows of the first sample for Laplace's method, whose every evaluation takes some twenty factorisations.
 LAPLACE_ROWS = 500
 # Rows whose bound is maximised, at most.
-SAMPLE_ROWS = 20_000
+SAMPLE_ROWS = 10_000
 # With more rows than this, they are searched with the tolerance that follows.
 MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
