@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     INFERENCE_UNSETTLED = "inference-unsettled"
     STARTS_DISAGREE = "starts-disagree"
     AT_LIMIT = "at-limit"
+    WAYS_DISAGREE = "ways-disagree"
     TAKEN_FOR_LEVELS = "taken-for-levels"
     CONSTANT_COLUMNS = "constant-columns"
     SAMPLER_TROUBLE = "sampler-trouble"
@@ -262,6 +263,14 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         lambda data: (
             "Starts of the search ended at different optima; they disagree on the length-scales of "
             f"{_columns(data)}. KL and VAR suffer less from this than ARD."
+        ),
+    ),
+    FindingKind.WAYS_DISAGREE: (
+        "Two ways to be sparse give other scores",
+        lambda data: (
+            f"The other way to be sparse ({data['way']}) predicts rows that were left out "
+            f"{'worse' if data['lead'] >= 0 else 'better'} by {abs(data['lead']):.2g} nats each, and gives scores that "
+            f"differ by at most {data['share']:.2g} of the top one ({data['column']})."
         ),
     ),
     FindingKind.AT_LIMIT: ("A parameter ended at its limit", lambda data: f"{'; '.join(data['parameters'])}."),

@@ -28,12 +28,12 @@ from gpsift.likelihoods import Likelihood, read_size
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.posterior import Posterior
 from gpsift.progress import counted
-from gpsift.reference import MissingCapability, Reference, Switched
+from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.savable import Savable
-from gpsift.sparse import Rows
-from gpsift.threads import blas_threads_for
+from gpsift.sparse import OtherWay, Rows
+from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import read_features
 
 # Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
@@ -41,7 +41,7 @@ MOST_OPEN = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(Savable, Switched, Uncertain, Reference):
+class FittedGP(Savable, Switched, TwoWays, Uncertain, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -62,6 +62,9 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         With the hyperparameters in the units of the model (standardised by default).
     posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
+    other_way : FittedGP or None
+        Of a sparse model with Gaussian noise the one by the way that was not taken, inducing points or neighbours, made
+        when it is asked for. Its `report` tells the search that both came from.
     """
 
     posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
@@ -74,6 +77,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
     size_train: np.ndarray
     report: FitReport
     sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
+    other: OtherWay | None = None  # what `other_way` is made of
 
     @property
     def n_rows(self) -> int:
@@ -119,10 +123,8 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
             return None
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
         inferred = replace(self.inferred, posterior=posterior)
-        inputs = self.inputs.on_columns(chosen)
-        return replace(
-            self, posterior=posterior, inferred=inferred, scaling=self.scaling.on_columns(chosen), inputs=inputs
-        )
+        inputs, scaling = self.inputs.on_columns(chosen), self.scaling.on_columns(chosen)
+        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs, other=None)
 
     @property
     def open_columns(self) -> tuple[int, ...]:
@@ -187,6 +189,38 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
             y_train=y,
             size_train=size,
             sheet=None,
+            other=None,
+        )
+
+    @property
+    def way(self) -> str:
+        return "neighbours" if self.inferred.n_blocks else "inducing points"
+
+    @property
+    def lead(self) -> float:
+        other = self.other_way
+        return np.inf if other is None else (self.quality.elpd - other.quality.elpd) / self.n_rows
+
+    @cached_property
+    def other_way(self) -> FittedGP | None:
+        if self.other is None or self.inputs.X is None:
+            return None
+        n_kernel = self.kernel.log_params.size
+        kernel = self.kernel.with_log_params(self.other.log_params[:n_kernel])
+        likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
+        X = self._placed(self.inputs.X)
+        known = like(X, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
+        with one_blas_thread():  # visits of rows have threads of their own
+            rows = Rows(X, like(X, self.scaling.target(self.y_train)), known)
+            inferred = self.other.engine(rows).infer(kernel, likelihood)
+        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
+        return replace(
+            self,
+            posterior=inferred.posterior,  # type: ignore[arg-type]  # or by neighbours
+            likelihood=likelihood,
+            inferred=inferred,
+            report=replace(self.report, n_rows_searched=self.other.n_rows, **numbers),
+            other=None,
         )
 
     @property
