@@ -365,7 +365,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         TIME,
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
     ),
-    FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse."),
+    FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse, and noise is not Gaussian."),
     FindingKind.INTERVALS_LEFT_OUT: (
         TIME,
         "Scores have no intervals: with {n_rows} rows and {n_columns} columns they may take more than half a minute.",

@@ -55,7 +55,7 @@ class BoundEngine(SparseEngine):
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         none = np.empty(0)
         if self.near_rows:
-            found = BlockInference.of(self._around(kernel, likelihood, self.near_rows))
+            found = self.by_blocks(kernel, likelihood)
             vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed).evidence(kernel, likelihood)
             log_evidence = vecchia.value * self.source.n / self._kept_rows.n
             n_blocks = found.posterior.blocks.n
@@ -66,6 +66,10 @@ class BoundEngine(SparseEngine):
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
         inferred = Inferred(passes.posterior(), passes.solution.value, none, none, **points)
         return Solved(inferred, partial(left_out, model, passes.solution))
+
+    def by_blocks(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
+        """The posterior by neighbours."""
+        return BlockInference.of(self._around(kernel, likelihood, self.near_rows))
 
     def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
         """How well rows are predicted, each by all others, with inducing points or by neighbours as is better.
