@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     INFERENCE_UNSETTLED = "inference-unsettled"
     STARTS_DISAGREE = "starts-disagree"
     AT_LIMIT = "at-limit"
+    WAYS_DISAGREE = "ways-disagree"
     TAKEN_FOR_LEVELS = "taken-for-levels"
     CONSTANT_COLUMNS = "constant-columns"
     SAMPLER_TROUBLE = "sampler-trouble"
@@ -264,6 +265,14 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
             f"{_columns(data)}. KL and VAR suffer less from this than ARD."
         ),
     ),
+    FindingKind.WAYS_DISAGREE: (
+        "Two ways to be sparse give other scores",
+        lambda data: (
+            f"The other way to be sparse ({data['way']}) predicts rows that were left out "
+            f"{'worse' if data['lead'] >= 0 else 'better'} by {abs(data['lead']):.2g} nats each, and gives scores that "
+            f"differ by at most {data['share']:.2g} of the top one ({data['column']})."
+        ),
+    ),
     FindingKind.AT_LIMIT: ("A parameter ended at its limit", lambda data: f"{'; '.join(data['parameters'])}."),
     FindingKind.TAKEN_FOR_LEVELS: (
         "Few values, taken for levels",
@@ -356,7 +365,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         TIME,
         "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
     ),
-    FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse."),
+    FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse, and noise is not Gaussian."),
     FindingKind.INTERVALS_LEFT_OUT: (
         TIME,
         "Scores have no intervals: with {n_rows} rows and {n_columns} columns they may take more than half a minute.",

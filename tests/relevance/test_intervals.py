@@ -133,13 +133,6 @@ def test_draws_that_are_not_to_be_trusted_are_reported(fitted, table, monkeypatc
     assert found.k_hat == 0.93
 
 
-def test_sparse_models_have_none(table):
-    X, y = table
-    sparse = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1), inference=gs.Sparse(m=10)).fit(X, y)
-    with pytest.raises(MissingCapability, match=r"rows in memory; this model is sparse"):
-        gs.rank(sparse, X, intervals=True)
-
-
 def test_models_of_other_kinds_have_none(table):
     X, _ = table
 
@@ -197,6 +190,8 @@ def test_a_ranking_that_goes_elsewhere_leaves_the_model_behind(fitted, table, tm
 
 def test_what_has_none_says_so_when_it_is_asked(table):
     X, y = table
-    sparse = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1), inference=gs.Sparse(m=10)).fit(X, y)
-    with pytest.raises(MissingCapability, match="this model is sparse"):
-        gs.rank(sparse, X).interval()
+    hyper, inference = gs.Fixed(lengthscale=1.0), gs.Sparse(m=10)
+    sparse = gs.GP(hyper=hyper, inference=inference, likelihood="bernoulli").fit(X, y > 0)
+    for late in (False, True):
+        with pytest.raises(MissingCapability, match="of sparse models those with Gaussian noise"):
+            gs.rank(sparse, X, intervals=not late).interval()

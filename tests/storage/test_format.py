@@ -27,7 +27,7 @@ META = """
     "details": {"mapping": [
       ["list", [1, 1.5, true, {"float": "-inf"}]], [3, {"object": 0}], ["float", {"numpy": ["float32", 0.5]}],
       ["text", {"array": "arrays/3.npy"}]]},
-    "draws": null, "used": null, "slopes": null, "k_hat": null}}]}
+    "draws": null, "used": null, "slopes": null, "k_hat": null, "other_way": null}}]}
 """
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gpsift.analysis.cautions import ways_disagree
 from gpsift.analysis.columns import odd_columns
 from gpsift.analysis.record import MOST_FIRST
 from gpsift.analysis.saved_inputs import features_of, inputs_of
@@ -31,7 +32,7 @@ class RankedAgain:
     leading : Ranking
         Of the user's columns.
     cautions : tuple of Finding
-        What was done with the table.
+        What a reader should know, what was done with the table among it.
     seed : int
     command : str or None
         What to type to have the same again.
@@ -88,5 +89,6 @@ def ranked_again(
     tidied = None if table is None else inputs_of(table, model)
     units = features_of(model).units(model.inputs.names)
     ranking = unit_ranking(model, units, measure, None if tidied is None else tidied.X, **options)
-    cautions = () if tidied is None else tuple(step.finding for step in tidied.steps)
-    return RankedAgain(*names, ranking, cautions, options.get("seed", 0))
+    steps = () if tidied is None else (step.finding for step in tidied.steps)
+    cautions = (*ways_disagree(ranking), *steps)
+    return RankedAgain(*names, ranking.with_other_way(), cautions, options.get("seed", 0))

@@ -149,7 +149,7 @@ def analyse(
         path=path,
         unsearched=unsearched,
         stability=steady,
-        cautions=cautions_of(fitted, table, notes),
+        cautions=cautions_of(fitted, table, notes, next(iter(rankings.values()))),
         command=call_code(data, target, {name: each for name, each in asked.items() if each != default_of[name]}),
         seed=seed,
         seconds=time.perf_counter() - began,
@@ -232,7 +232,7 @@ class _Fits:
         others = [each for each in beside if type(each) is not type(first)]
         turns = counted([first, *others], 1 + len(others))
         with Notices() as caught:
-            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
+            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed).with_other_way()
         for message in messages(caught):
             notice(message)
         found = {type(first).__name__: leading}

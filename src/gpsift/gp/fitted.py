@@ -28,20 +28,22 @@ from gpsift.likelihoods import Likelihood, read_size
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.posterior import Posterior
 from gpsift.progress import counted
-from gpsift.reference import MissingCapability, Reference, Switched
+from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.savable import Savable
-from gpsift.sparse import Rows
-from gpsift.threads import blas_threads_for
+from gpsift.sparse import AroundEngine, BlockPosterior, OtherWay, Rows
+from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import read_features
 
 # Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
 MOST_OPEN = 20
+# Draws of intervals of sparse models, at most: each has a posterior of all rows, and scores at all points.
+SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(Savable, Switched, Uncertain, Reference):
+class FittedGP(Savable, Switched, TwoWays, Uncertain, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -62,6 +64,9 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         With the hyperparameters in the units of the model (standardised by default).
     posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
+    other_way : FittedGP or None
+        Of a sparse model with Gaussian noise the one by the way that was not taken, inducing points or neighbours, made
+        when it is asked for. Its `report` tells the search that both came from.
     """
 
     posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
@@ -74,6 +79,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
     size_train: np.ndarray
     report: FitReport
     sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
+    other: OtherWay | None = None  # what `other_way` is made of
 
     @property
     def n_rows(self) -> int:
@@ -119,10 +125,8 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
             return None
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
         inferred = replace(self.inferred, posterior=posterior)
-        inputs = self.inputs.on_columns(chosen)
-        return replace(
-            self, posterior=posterior, inferred=inferred, scaling=self.scaling.on_columns(chosen), inputs=inputs
-        )
+        inputs, scaling = self.inputs.on_columns(chosen), self.scaling.on_columns(chosen)
+        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs, other=None)
 
     @property
     def open_columns(self) -> tuple[int, ...]:
@@ -131,17 +135,13 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
     def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
-        smaller = None if self.inferred.is_sparse else self.on_columns(self.open_columns)
-        if smaller is None:
-            raise MissingCapability(
-                "Intervals without a sampler need exact inference, expectation propagation or Laplace's method on rows "
-                "in memory; this model is sparse. Fit fewer rows, or see `stability`."
-            )
-        problem = smaller.problem
+        smaller, problem = self._open
+        is_sparse = self.inferred.is_sparse
+        n_draws = min(n_draws, SPARSE_DRAWS) if is_sparse else n_draws
         found: list[T] = []
         log_ratios: list[float] = []
-        with blas_threads_for(self.n_rows):
-            around = Around.found(problem, smaller.log_params)
+        with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
+            around = Around.found(problem, problem.log_params, n_starts=1 if is_sparse else None)
             for draw in counted(around.draws(n_draws, seed), n_draws):
                 kernel, likelihood = problem.split(draw.log_params)
                 try:
@@ -153,6 +153,37 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
                     of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior))
                 )
         return found, pareto_shape(np.array(log_ratios))
+
+    @property
+    def _open(self) -> tuple[FittedGP, Problem[Any]]:
+        """The model of the open columns, as far as it does not depend on hyperparameters, and what these are found by.
+
+        That of a sparse model is the evidence that its fit ended with.
+        """
+        columns = list(self.open_columns)
+        if not self.inferred.is_sparse:
+            smaller = self.on_columns(columns)
+            if smaller is not None:
+                return smaller, smaller.problem
+        if self.other is None or self.inputs.X is None:
+            raise MissingCapability(
+                "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
+                "fewer rows, or see `stability`."
+            )
+        rows, by_blocks = self._placed_rows, isinstance(self.posterior, BlockPosterior)
+        kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
+        taken = replace(
+            self.other,
+            # Those of the bound, by which the hyperparameters of either may have been found.
+            points=to_numpy(self.other.points if by_blocks else self.posterior.Z)[:, columns],
+            near_rows=self.posterior.near.shape[1] if by_blocks else 0,  # type: ignore[attr-defined]
+        )
+        fitted = taken.engine(replace(rows, X=X))
+        engine = AroundEngine.of(fitted, kernel, by_neighbours=self.report.n_rows_searched > 0)
+        inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
+        smaller = replace(self, inputs=inputs, scaling=scaling, other=None)
+        y, names = to_numpy(rows.y), inputs.names
+        return smaller, Problem(kernel, self.likelihood, to_numpy(X), y, engine, names)
 
     @property
     def log_params(self) -> np.ndarray:
@@ -187,6 +218,35 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
             y_train=y,
             size_train=size,
             sheet=None,
+            other=None,
+        )
+
+    @property
+    def way(self) -> str:
+        return "neighbours" if self.inferred.n_blocks else "inducing points"
+
+    @property
+    def lead(self) -> float:
+        other = self.other_way
+        return np.inf if other is None else (self.quality.elpd - other.quality.elpd) / self.n_rows
+
+    @cached_property
+    def other_way(self) -> FittedGP | None:
+        if self.other is None or self.inputs.X is None:
+            return None
+        n_kernel = self.kernel.log_params.size
+        kernel = self.kernel.with_log_params(self.other.log_params[:n_kernel])
+        likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
+        with one_blas_thread():  # visits of rows have threads of their own
+            inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
+        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
+        return replace(
+            self,
+            posterior=inferred.posterior,  # type: ignore[arg-type]  # or by neighbours
+            likelihood=likelihood,
+            inferred=inferred,
+            report=replace(self.report, n_rows_searched=self.other.n_rows, **numbers),
+            other=None,
         )
 
     @property
@@ -314,6 +374,14 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
     def _placed(self, X: np.ndarray) -> Array:
         """Points in the units of the model, where its posterior lives."""
         return like(self.posterior.weights, self.scaling.inputs(X))
+
+    @property
+    def _placed_rows(self) -> Rows:
+        """The rows of the fit, with Gaussian noise, in the units of the model."""
+        assert self.inputs.X is not None
+        X = self._placed(self.inputs.X)
+        known = like(X, np.asarray(self.likelihood.noise_var)) if self.likelihood.knows_noise else None
+        return Rows(X, like(X, self.scaling.target(self.y_train)), known)
 
     @property
     def _sparsity(self) -> str:

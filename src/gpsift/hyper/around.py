@@ -125,10 +125,12 @@ class Around:
     shape: Mixture
 
     @classmethod
-    def found(cls, problem: Problem, start: np.ndarray, prior: MAP | None = None) -> Around:
+    def found(
+        cls, problem: Problem, start: np.ndarray, prior: MAP | None = None, *, n_starts: int | None = None
+    ) -> Around:
         """Around the mode that is found from a start, the log hyperparameters of a fit, and others as high.
 
-        What is infinite at the start is open, too.
+        What is infinite at the start is open, too. Of the starts the first is the fit itself; all by default.
         """
         prior = default_prior() if prior is None else prior
         coordinates, log_prior = Roots.of_problem(problem), prior_of_logarithms(prior)
@@ -140,7 +142,7 @@ class Around:
             return problem.log_evidence(log_params) + without_evidence(problem, log_prior, coordinates, u)
 
         found: list[SplitT] = []
-        for place in starts(problem, coordinates, start):
+        for place in starts(problem, coordinates, start)[:n_starts]:
             end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u), NEAR_MODE))
             mode, tops = coordinates.possible(end), [shape.top for shape in found]
             if not is_near(found, mode, SAME_MODE) and value(mode) > max(tops, default=-np.inf) - MODE_DEPTH:

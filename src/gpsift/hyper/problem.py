@@ -99,10 +99,11 @@ class Problem(Generic[E]):
         return self.with_engine(self.engine.on_rows(rows), X=self.X[rows], y=self.y[rows], likelihood=likelihood)
 
     def log_evidence(self, log_params: np.ndarray) -> float:
-        """Without its gradient, which costs more; minus infinity where the covariance has no factor."""
-        assert isinstance(self.engine, DenseEngine)
+        """Without its gradient, where that costs more; minus infinity where the covariance has no factor."""
         try:
-            return self.engine.log_evidence(*self.split(log_params))
+            if isinstance(self.engine, DenseEngine):
+                return self.engine.log_evidence(*self.split(log_params))
+            return self.evidence(log_params).value
         except NotPositiveDefinite:
             return -np.inf
 

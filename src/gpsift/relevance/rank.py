@@ -15,12 +15,13 @@ from gpsift.adapters import as_reference
 from gpsift.inputs import Inputs
 from gpsift.notices import notice
 from gpsift.progress import counted
-from gpsift.reference import Reference
+from gpsift.reference import Reference, TwoWays
 from gpsift.relevance.everywhere import scores_everywhere
 from gpsift.relevance.groups import group_coordinates
 from gpsift.relevance.intervals import scores_around
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.named import read_measure
+from gpsift.relevance.other_way import scores_by_other_way
 from gpsift.relevance.points import RankedPoints
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used, used_units
@@ -109,10 +110,12 @@ def rank(
         scores = [scores_everywhere(seen, measure, each, units, aggregate) for each in _members(model)]
     else:
         scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
-    around = None
+    around = beside = None
     if looked.everywhere is None:
         summary = partial(_aggregated, aggregate=aggregate)
         around = partial(scores_around, model, measure, where, units, summary, seed)
+        if isinstance(model, TwoWays):
+            beside = partial(scores_by_other_way, model, measure, where, units, summary)
     elif intervals and not model.draws:
         raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
     used, slopes = used_units(model, units)
@@ -137,6 +140,7 @@ def rank(
         used=used,
         slopes=slopes,
         around=None if model.draws else around,
+        beside=beside,
     )
     return ranking.with_intervals() if intervals else ranking
 

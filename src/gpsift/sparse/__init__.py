@@ -5,21 +5,27 @@ points; `bound.py` is the objective for Gaussian noise, `variational.py` that fo
 the steps towards its optimum). By neighbours: `blocks.py` and `neighbours.py` say which rows are near one another,
 `vecchia.py` is the evidence, `block_posterior.py` and `block_inference.py` the posterior. `engine.py`,
 `bound_engine.py` and `variational_engine.py` are the engines, `search.py` and `bound_search.py` find the
-hyperparameters. Read `rows.py` and `bound.py` first, then `vecchia.py`.
+hyperparameters, `other_way.py` is what they leave of the way that was not taken, `around.py` is for
+intervals. Read `rows.py` and `bound.py` first,
+then `vecchia.py`.
 """
 
+from gpsift.sparse.around import AroundEngine
 from gpsift.sparse.block_posterior import BlockPosterior
 from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.bound_search import search_for
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import SparseEngine, local_rows
+from gpsift.sparse.other_way import OtherWay
 from gpsift.sparse.rows import LocalRows, Rows, RowSource, Totals
 from gpsift.sparse.variational_engine import VariationalEngine
 
 __all__ = [
+    "AroundEngine",
     "BlockPosterior",
     "BoundEngine",
     "LocalRows",
+    "OtherWay",
     "RowSource",
     "Rows",
     "Sparse",

@@ -63,7 +63,7 @@ class BoundEngine(SparseEngine):
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         none = np.empty(0)
         if self.near_rows:
-            found = BlockInference.of(self._around(kernel, likelihood, self.near_rows))
+            found = self.by_blocks(kernel, likelihood)
             vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
             log_evidence = vecchia.evidence(kernel, likelihood).value * self.source.n / vecchia.n
             n_blocks = found.posterior.blocks.n
@@ -74,6 +74,10 @@ class BoundEngine(SparseEngine):
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
         inferred = Inferred(passes.posterior(), passes.solution.value, none, none, **points)
         return Solved(inferred, partial(left_out, model, passes.solution))
+
+    def by_blocks(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
+        """The posterior by neighbours."""
+        return BlockInference.of(self._around(kernel, likelihood, self.near_rows))
 
     def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
         """How well rows are predicted, each by all others, with inducing points or by neighbours as is better.

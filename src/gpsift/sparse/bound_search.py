@@ -19,14 +19,17 @@ from typing import Any
 
 import numpy as np
 
+from gpsift.arrays import to_numpy
 from gpsift.hyper import Estimate, Problem
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
-from gpsift.sparse.bound_engine import BoundEngine
+from gpsift.sparse.bound_engine import NEAR_ROWS, BoundEngine
+from gpsift.sparse.other_way import OtherWay
 from gpsift.sparse.search import (
     MANY_ROWS_TOLERANCE,
     Answer,
+    Decision,
     SparseSearch,
     VariationalSearch,
     best_of,
@@ -92,15 +95,21 @@ class BoundSearch(SparseSearch[BoundEngine]):
             n_evaluations += estimate.n_evaluations
         return Answer(estimate, picked(self.problem, estimate.log_params), n_evaluations)
 
-    def decided(
-        self, answers: Sequence[Answer[BoundEngine]]
-    ) -> tuple[Answer[BoundEngine], Problem[BoundEngine], float]:
+    def decided(self, answers: Sequence[Answer[BoundEngine]]) -> Decision[BoundEngine]:
         scores = [answer.problem.engine.scored(*answer.model) for answer in answers]
         best = max(range(len(answers)), key=lambda k: scores[k][:2])
         answer, engine = answers[best], scores[best].engine
         if len(answers) > 1 and not engine.near_rows:
             _say_if_points_are_too_few(answer, scores[best].residual, by_neighbours=answers[-1])
-        return answer, replace(answer.problem, engine=engine), max(score.objective for score in scores)
+        objective = max(score.objective for score in scores)
+        return Decision(answer, replace(answer.problem, engine=engine), objective, not_taken(answers, engine))
+
+
+def not_taken(answers: Sequence[Answer[BoundEngine]], engine: BoundEngine) -> OtherWay:
+    """Inducing points with the bound's hyperparameters where the posterior is by neighbours, neighbours otherwise."""
+    other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], NEAR_ROWS)
+    points, estimate = to_numpy(other.problem.engine.Z), other.estimate
+    return OtherWay(estimate.log_params, points, near_rows, estimate.n_rows, engine.choice)
 
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_neighbours: Answer[BoundEngine]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from gpsift.inference import LaplaceEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.engine import SparseEngine
+from gpsift.sparse.other_way import OtherWay
 from gpsift.sparse.variational_engine import VariationalEngine
 from gpsift.threads import outer_blas_threads_for
 
@@ -66,6 +67,25 @@ class Answer(Generic[S]):
         return self.problem.split(self.estimate.log_params)
 
 
+class Decision(NamedTuple, Generic[S]):
+    """The best answer, the problem as its model is to be inferred, a log evidence that was seen elsewhere, and the way
+    that was not taken where there are two.
+    """
+
+    best: Answer[S]
+    problem: Problem[S]
+    evidence_bound: float
+    other: OtherWay | None = None
+
+
+class Searched(NamedTuple, Generic[S]):
+    """The hyperparameters, the problem with the inducing points that go with them, and the way that was not taken."""
+
+    estimate: Estimate
+    problem: Problem[S]
+    other: OtherWay | None
+
+
 class SparseSearch(ABC, Generic[S]):
     """The hyperparameters of a sparse model."""
 
@@ -74,15 +94,14 @@ class SparseSearch(ABC, Generic[S]):
     def __init__(self, hyper: Hyper, problem: Problem[S]):
         self.hyper, self.once, self.problem = hyper, hyper.with_one_start(), problem
 
-    def run(self) -> tuple[Estimate, Problem[S]]:
-        """The hyperparameters, and the problem with the inducing points that go with them."""
+    def run(self) -> Searched[S]:
         if not self.hyper.searches:
             estimate = self.hyper.estimate(self.problem)
-            _, problem, _ = self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)])
-            return estimate, problem
+            decision = self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)])
+            return Searched(estimate, decision.problem, decision.other)
         first = densely_searched(self.hyper, self.dense_problem()).estimate
         answers = self.answers(first)
-        best, problem, evidence_bound = self.decided(answers)
+        best, problem, evidence_bound, other = self.decided(answers)
         starts = _all_starts(first, best.estimate, sum(answer.n_evaluations for answer in answers))
         estimate = replace(
             best.estimate,
@@ -91,15 +110,15 @@ class SparseSearch(ABC, Generic[S]):
             evidence_bound=evidence_bound,
             sift=first.sift,
         )
-        return estimate, problem
+        return Searched(estimate, problem, other)
 
     @abstractmethod
     def dense_problem(self) -> Problem:
         """Dense inference on a sample of the rows."""
 
     @abstractmethod
-    def decided(self, answers: Sequence[Answer[S]]) -> tuple[Answer[S], Problem[S], float]:
-        """The best answer, the problem as its model is to be inferred, and a log evidence that was seen elsewhere."""
+    def decided(self, answers: Sequence[Answer[S]]) -> Decision[S]:
+        """Which answer is the best, and what is inferred with it."""
 
     def answers(self, first: Estimate) -> list[Answer[S]]:
         """What is found from the hyperparameters of dense inference."""
@@ -160,11 +179,9 @@ class VariationalSearch(SparseSearch[VariationalEngine]):
         X, (y, size) = to_numpy(rows.X), rows.observed()
         return self.problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
 
-    def decided(
-        self, answers: Sequence[Answer[VariationalEngine]]
-    ) -> tuple[Answer[VariationalEngine], Problem[VariationalEngine], float]:
+    def decided(self, answers: Sequence[Answer[VariationalEngine]]) -> Decision[VariationalEngine]:
         (answer,) = answers
-        return answer, answer.problem, -np.inf
+        return Decision(answer, answer.problem, -np.inf)
 
 
 def densely_searched(hyper: Hyper, problem: Problem) -> Answer[Any]:

@@ -22,7 +22,8 @@ from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.recipe import Recipe
-from gpsift.sparse import BlockPosterior, Sparse
+from gpsift.results.other_way import OtherScores
+from gpsift.sparse import BlockPosterior, OtherWay, Sparse
 from gpsift.sparse.blocks import Blocks
 from gpsift.storage.trace import Group, Trace, Variable
 
@@ -34,6 +35,7 @@ CLASSES: Mapping[str, type] = {
     "DrawnGP": gp.DrawnGP,
     # answers
     "Ranking": results.Ranking,
+    "OtherScores": OtherScores,
     "Path": results.Path,
     "Stability": results.Stability,
     "Discoveries": results.Discoveries,
@@ -58,6 +60,7 @@ CLASSES: Mapping[str, type] = {
     "CoupledPosterior": CoupledPosterior,
     "BlockPosterior": BlockPosterior,
     "Blocks": Blocks,
+    "OtherWay": OtherWay,
     "TriangularFactor": TriangularFactor,
     "DenseFactor": DenseFactor,
     "Inferred": Inferred,

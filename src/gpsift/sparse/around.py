@@ -1,0 +1,50 @@
+"""Inference around a fitted sparse model: by the evidence that its fit ended with, and with its own posterior.
+
+What stands for the rows stays: inducing points, or which rows are near a block of them for the evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from gpsift.inference import Engine, Evidence, Inferred
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
+from gpsift.sparse.bound_engine import BoundEngine
+from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
+
+
+class AroundEngine(Engine):
+    """Evidence of one engine, posteriors of another, of which no rows are left out."""
+
+    name = "sparse"
+
+    def __init__(self, by: Engine, fitted: BoundEngine):
+        self.by, self.fitted = by, fitted
+
+    @classmethod
+    def of(cls, fitted: BoundEngine, kernel: Kernel, *, by_neighbours: bool) -> Self:
+        """Around a model with this kernel; its hyperparameters were found by neighbours, or by the bound."""
+        if not by_neighbours:
+            return cls(fitted, fitted)
+        rows = fitted.source.sample(VECCHIA_ROWS, fitted.choice.seed).on_host()
+        return cls(VecchiaEngine.near(rows, kernel, fitted.choice.seed), fitted)
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        return self.by.evidence(kernel, likelihood)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        if not self.fitted.near_rows:
+            inferred = self.fitted.solved(kernel, likelihood).inferred
+            if self.by is self.fitted:
+                return inferred
+            return replace(inferred, log_evidence=self.by.evidence(kernel, likelihood).value)
+        posterior, none = self.fitted.by_blocks(kernel, likelihood).posterior, np.empty(0)
+        log_evidence = self.by.evidence(kernel, likelihood).value
+        return Inferred(posterior, log_evidence, none, none, n_blocks=posterior.blocks.n)
+
+    def fresh(self) -> Self:
+        return type(self)(self.by.fresh(), self.fitted.fresh())
