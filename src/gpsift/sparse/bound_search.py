@@ -84,6 +84,8 @@ class BoundSearch(SparseSearch[BoundEngine]):
         starts = [first.log_params, *([] if first.sift else [None]), by_bound.log_params]
         best = best_of([densely_searched(self.once, replace(sampled, start=start)) for start in starts])
         estimate, n_evaluations = best.estimate, best.n_evaluations
+        if (tried := self.tried(first)) is not None:
+            estimate = replace(estimate, log_params=tried.brought_back(estimate.log_params))
         engine = self.problem.engine
         rows = engine.source.sample(VECCHIA_ROWS, engine.choice.seed).on_host()
         observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
@@ -93,6 +95,8 @@ class BoundSearch(SparseSearch[BoundEngine]):
             problem = self.problem.with_engine(near, **observed, start=estimate.log_params)
             estimate = replace(self.once.estimate(problem), n_rows=rows.n)
             n_evaluations += estimate.n_evaluations
+        if tried is not None:
+            estimate = tried.let_go(problem, estimate)
         return Answer(estimate, picked(self.problem, estimate.log_params), n_evaluations)
 
     def decided(self, answers: Sequence[Answer[BoundEngine]]) -> Decision[BoundEngine]:

@@ -19,12 +19,13 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from gpsift.arrays import to_numpy
-from gpsift.hyper import Estimate, Hyper, Problem, Start
+from gpsift.hyper import Estimate, Hyper, Problem, Sift, Start
 from gpsift.inference import LaplaceEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.engine import SparseEngine
 from gpsift.sparse.other_way import OtherWay
+from gpsift.sparse.sifted import BACK, Tried
 from gpsift.sparse.variational_engine import VariationalEngine
 from gpsift.threads import outer_blas_threads_for
 
@@ -37,10 +38,8 @@ MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 # How often inducing points are picked again, at most.
 MAX_PICKS = 5
-# In units of the length-scale at which all searches begin, a feature with a longer one than the first of these is
-# switched off. It is brought back to the second, where it hardly acts, yet the gradient sees it.
+# In units of the length-scale at which all searches begin, a feature with a longer one is switched off.
 OFF = 10.0
-BACK = 3.0
 # Nats that a search has to gain for points to be picked again: for each row, and at least.
 GAIN_PER_ROW = 1e-4
 LEAST_GAIN = 0.5
@@ -108,7 +107,7 @@ class SparseSearch(ABC, Generic[S]):
             starts=starts,
             moving_features=first.moving_features,
             evidence_bound=evidence_bound,
-            sift=first.sift,
+            sift=best.estimate.sift or first.sift,
         )
         return Searched(estimate, problem, other)
 
@@ -130,26 +129,35 @@ class SparseSearch(ABC, Generic[S]):
         if engine.source.n > MANY_ROWS:
             problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
         if engine.source.n <= SAMPLE_ROWS:
-            return self.with_all_features(problem, first.log_params)
+            return self.with_all_features(problem, first)
         rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-        found = self.with_all_features(replace(problem, engine=engine.on(rows)), first.log_params)
+        found = self.with_all_features(replace(problem, engine=engine.on(rows)), first)
         estimate = replace(found.estimate, n_rows=rows.n)
         return Answer(estimate, picked(self.problem, estimate.log_params), found.n_evaluations)
 
-    def with_all_features(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
+    def with_all_features(self, problem: Problem[S], first: Estimate) -> Answer[S]:
         """The better of two searches: the second starts where the first ended, with features that are off brought back.
 
         Few rows switch off what is too weak for them. The objective is flat there, so that more rows alone would not
-        switch it on again.
+        switch it on again. What a sift has left off is brought back before, and let go if it does not pay.
         """
-        first = self.repeated(problem, log_params)
-        in_units = first.estimate.log_params - problem.log_params - problem.log_units
-        # What a sift has switched off, at infinity, stays so.
+        if (tried := self.tried(first)) is not None:
+            found = self.repeated(problem, tried.brought_back(first.log_params))
+            return replace(found, estimate=tried.let_go(found.problem, found.estimate))
+        found = self.repeated(problem, first.log_params)
+        in_units = found.estimate.log_params - problem.log_params - problem.log_units
         is_off = (problem.kinds == "lengthscale") & (in_units > np.log(OFF)) & np.isfinite(in_units)
         if problem.engine.source.n <= MANY_ROWS or not is_off.any():
-            return first
-        back = first.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)
-        return best_of([first, self.repeated(problem, back)])
+            return found
+        back = found.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)
+        return best_of([found, self.repeated(problem, back)])
+
+    def tried(self, first: Estimate) -> Tried | None:
+        """What a sift of few rows has left off, where there are more; None if there was no sift."""
+        if first.sift is None or self.problem.engine.source.n <= MANY_ROWS:
+            return None
+        assert isinstance(self.hyper, Sift)
+        return Tried(self.hyper, self.problem, first)
 
     def repeated(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
         """The best of some searches, each with points picked where the last one ended, with the evaluations of all."""

@@ -1,0 +1,91 @@
+"""A sift of many rows: it is made on a sample of them, and what that has left off is tried again with more.
+
+A few thousand rows hardly see an effect of a percent of the variance, and a hundred thousand see it clearly. So the
+features that a sift has left off are brought back before the evidence of more rows is maximised, and those that do not
+pay for themselves there are let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpsift.grouping import read_groups
+from gpsift.hyper import Estimate, Problem, Sift
+from gpsift.hyper.optimise import SiftReport, SwitchedOn
+from gpsift.hyper.sifting import price_of_choosing
+
+# Length-scale, in units of that at which all searches begin, at which a feature is brought back: it hardly acts there,
+# yet the gradient sees it.
+BACK = 3.0
+
+
+class Tried:
+    """The units of a sift that more rows are to decide on: all, or those that are on and the steepest of the others."""
+
+    def __init__(self, hyper: Sift, problem: Problem, first: Estimate):
+        assert first.sift is not None
+        self.hyper, self.problem, self.report = hyper, problem, first.sift
+        self.names, self.columns = read_groups(hyper.groups, problem.names)
+        features = [feature or "" for _, feature in problem.labels]
+        self.params = [np.isin(features, [problem.names[j] for j in each]) for each in self.columns]
+        slopes = [max(first.sift.slopes[j] for j in each) for each in self.columns]
+        on = [unit for unit, name in enumerate(self.names) if name in first.sift.active]
+        others = [int(unit) for unit in np.argsort(slopes)[::-1] if unit not in on]
+        self.units = [*on, *others][: max(len(on), hyper.max_active)]
+
+    def on(self, log_params: np.ndarray) -> list[int]:
+        """The units that are on with these parameters."""
+        return [unit for unit, own in enumerate(self.params) if np.isfinite(log_params[own]).all()]
+
+    def brought_back(self, log_params: np.ndarray) -> np.ndarray:
+        """Log parameters with all of these units on."""
+        problem = self.problem
+        is_length = problem.kinds == "lengthscale"
+        back = problem.log_params + problem.log_units + np.where(is_length, np.log(BACK), 0.0)
+        owned = np.any([self.params[unit] for unit in self.units], axis=0)
+        return np.where(owned & ~np.isfinite(log_params), back, log_params)
+
+    def let_go(self, problem: Problem, estimate: Estimate) -> Estimate:
+        """The estimate without units that owe more than they bring, beginning with the longest length-scale."""
+        is_length, log_params = problem.kinds == "lengthscale", estimate.log_params
+        lengths = {unit: float(log_params[self.params[unit] & is_length].min()) for unit in self.on(log_params)}
+        value = evidence(problem, log_params)
+        for unit in sorted(lengths, key=lengths.__getitem__, reverse=True)[:-1]:
+            fewer, k = self.without([unit], log_params), len(self.on(log_params))
+            left = evidence(problem, fewer)
+            if value - left > self.owed(k) - self.owed(k - 1):
+                break
+            log_params, value = fewer, left
+        return replace(estimate, log_params=log_params, sift=self.told(problem, log_params, value))
+
+    def without(self, units: Sequence[int], log_params: np.ndarray) -> np.ndarray:
+        """Log parameters with these units off."""
+        off = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
+        return np.where(np.any([self.params[unit] for unit in units], axis=0), off, log_params)
+
+    def owed(self, k: int) -> float:
+        toll = self.hyper.toll
+        return price_of_choosing(k, len(self.names)) if toll is None else toll * k
+
+    def told(self, problem: Problem, log_params: np.ndarray, value: float) -> SiftReport:
+        """The sift's report with what more rows have switched on, all in one step."""
+        report, on = self.report, self.on(log_params)
+        new = [unit for unit in on if self.names[unit] not in report.active]
+        steps = report.steps
+        if new:
+            gain = value - evidence(problem, self.without(new, log_params))
+            names = tuple(self.names[unit] for unit in new)
+            steps = (*steps, SwitchedOn(names, gain, self.owed(len(on)) - self.owed(len(on) - len(new))))
+        active = tuple(self.names[unit] for unit in on)
+        close = tuple(each for each in report.close if each[0] not in active)
+        columns = [j for unit in on for j in self.columns[unit]]
+        slopes = tuple(-np.inf if j in columns else slope for j, slope in enumerate(report.slopes))
+        return SiftReport(steps, active, close, slopes)
+
+
+def evidence(problem: Problem, log_params: np.ndarray) -> float:
+    """By the engine of the problem."""
+    return problem.engine.evidence(*problem.split(log_params)).value
