@@ -255,6 +255,8 @@ def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
     assert gs.GP(inference=gs.Sparse(m=30), hyper=hyper).fit(inputs, y).posterior.X.shape[0] == 2000
     fitted = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 3 * 500), hyper=hyper).fit(inputs, y)
     assert 500 <= fitted.posterior.X.shape[0] <= 502
+    nearly = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 3 * 1001), hyper=hyper).fit(inputs, y)
+    assert nearly.posterior.X.shape[0] == 2000
     alone = gs.GP(inference=gs.Sparse(m=30, near_rows=0), hyper=hyper).fit(inputs, y)
     assert fitted.quality.elpd > alone.quality.elpd + 200
     fresh = waves(2300)[0][2000:]

@@ -5,9 +5,9 @@ features that a path has switched on (`gpsift.hyper.sifting`) are. What they owe
 among p.
 
 Where there are many rows the path is walked on a sample of them, and goes on with all as long as features pay there.
-Few rows may see nothing of features that act together, and so a path may end early. Where the evidence of more rows is
-steep for a feature that is off, everything is switched on, and what does not pay is let go: the better of the two ends
-is taken.
+Few rows may see nothing of features that act together, and so a path may end early. Where nothing is on, or the
+evidence of more rows is steep for a feature that is off, everything is switched on, and what does not pay is let go: the
+better of the two ends is taken.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from gpsift.progress import part_of_search
 # all rows up to a number at which each trial takes a minute, and with the closed form on as many of more.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
+# From how many starts the hyperparameters of all units together are searched, at least.
+N_STARTS_OF_ALL = 3
 # What the path is taken for of the whole work; the rest is the search for the hyperparameters of what is on.
 PATH_SHARE = 0.9
 
@@ -151,10 +153,11 @@ class Sift(Hyper):
     ) -> tuple[Place, tuple[SwitchedOn, ...]]:
         """The place and the steps of a path, or what is left of all units, and a path on from there, if worth more."""
         slopes = sifting.steepest_slopes(place)
-        if slopes.max(initial=-np.inf) < STEEP:
+        if place.active and slopes.max(initial=-np.inf) < STEEP:
             return place, steps
         units = (*place.active, *sifting.steepest(slopes, sifting.most_active - len(place.active)))
-        everything = self.prior.estimate(sifting.problem.on_columns(sifting.columns(units)))
+        search = replace(self.prior, starts=max(N_STARTS_OF_ALL, self.prior.starts))
+        everything = search.estimate(sifting.problem.on_columns(sifting.columns(units)))
         entry = sifting.entry(Place((), {}, -np.inf), units).with_params(everything.log_params)
         left = sifting.without_idlers(sifting.thinned(entry.as_place()))
         if sifting.worth(left) <= sifting.worth(place):
