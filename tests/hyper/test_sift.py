@@ -1,6 +1,7 @@
 """Features that are switched on one by one."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -286,7 +287,6 @@ def test_many_rows_are_sifted_on_a_sample_and_then_on_all(monkeypatch, noise_var
     gp = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
     assert set(gp.report.sift.active) == {"x2", "x5"}  # the second effect is too weak for sixty rows
     monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS_AFTERWARDS", 60)
-    monkeypatch.setattr("gpsift.hyper.sift.MOST_ROWS", 60)
     on_sample = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
     assert set(on_sample.report.sift.active) == {"x2"}
     assert on_sample.y_train.size == 400
@@ -301,6 +301,45 @@ def test_few_rows_lead_to_the_place_of_a_sift_on_all(monkeypatch):
     on_all = gs.GP(hyper=gs.Sift()).fit(X, y)
     assert set(found.report.sift.active) == set(on_all.report.sift.active) == set(TRUE)
     assert objective(found) > objective(on_all) - 0.01
+
+
+@pytest.mark.parametrize("seed", [4, 6])  # before and after the evidence is steep for one of them
+def test_what_few_rows_do_not_see_is_found_from_the_other_end(monkeypatch, seed):
+    monkeypatch.setattr("gpsift.hyper.growing.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.hyper.growing.FEW_ROWS", 60)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 6))
+    y = X[:, 0] * X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=400)
+    report = gs.GP(hyper=gs.Sift()).fit(X, y).report.sift
+    assert set(report.active) == {"x1", "x2", "x3"}
+    step = next(step for step in report.steps if len(step.features) == 3)
+    assert step.gain > 50.0
+    assert step.toll == pytest.approx(price_of_choosing(3, 6))
+    monkeypatch.setattr(gs.Sift, "_from_both_ends", lambda self, sifting, place, steps: (place, steps))
+    assert gs.GP(hyper=gs.Sift()).fit(X, y).report.sift.active == ()
+
+
+def test_both_ends_leave_noise_alone(monkeypatch):
+    monkeypatch.setattr("gpsift.hyper.growing.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.hyper.growing.FEW_ROWS", 60)
+    rng = np.random.default_rng(0)
+    assert gs.GP(hyper=gs.Sift()).fit(rng.normal(size=(300, 6)), rng.normal(size=300)).report.sift.active == ()
+
+
+def test_what_owes_more_than_it_brings_is_thinned_out():
+    """By their length-scales alone: of the two that are long one is needed, and what is longer than it is not."""
+    X, y = wide(150, 8)
+    sifting = sifting_of(X, y)
+    units = tuple(range(8))
+    long = np.log([1.0, 1.0, 1.0, 6.0, 10.0, 300.0, 400.0, 500.0])
+    entry = sifting.entry(Place((), {}, -np.inf), units)
+    lengths = entry.problem.kinds == "lengthscale"
+    start = entry.log_params.copy()
+    start[lengths] = long
+    place = sifting.thinned(entry.with_params(start).as_place())
+    assert place.active == (0, 1, 2, 3, 4)
+    fewer = sifting.entry(replace(place, active=(0, 1, 2, 3))).as_place()
+    assert sifting.worth(fewer) < sifting.worth(place)
 
 
 def sifting_of(X, y, likelihood="gaussian"):

@@ -6,8 +6,8 @@ among p.
 
 Where there are many rows the path is walked on a sample of them, and goes on with all as long as features pay there.
 Few rows may see nothing of features that act together, and so a path may end early. Where nothing is on, or the
-evidence of more rows is steep for a feature that is off, everything is switched on, and what does not pay is let go: the
-better of the two ends is taken.
+evidence of more rows is steep for a feature that is off, everything is switched on, and what does not pay is let go:
+the better of the two ends is taken.
 """
 
 from __future__ import annotations

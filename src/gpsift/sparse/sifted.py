@@ -20,6 +20,8 @@ from gpsift.hyper.sifting import price_of_choosing
 # Length-scale, in units of that at which all searches begin, at which a feature is brought back: it hardly acts there,
 # yet the gradient sees it.
 BACK = 3.0
+# How many units in a row have to pay for shorter length-scales to be taken as paying, too.
+ENOUGH_PAYING = 3
 
 
 class Tried:
@@ -52,13 +54,14 @@ class Tried:
         """The estimate without units that owe more than they bring, beginning with the longest length-scale."""
         is_length, log_params = problem.kinds == "lengthscale", estimate.log_params
         lengths = {unit: float(log_params[self.params[unit] & is_length].min()) for unit in self.on(log_params)}
-        value = evidence(problem, log_params)
-        for unit in sorted(lengths, key=lengths.__getitem__, reverse=True)[:-1]:
+        value, paying = evidence(problem, log_params), 0
+        for unit in sorted(lengths, key=lengths.__getitem__, reverse=True):
             fewer, k = self.without([unit], log_params), len(self.on(log_params))
             left = evidence(problem, fewer)
-            if value - left > self.owed(k) - self.owed(k - 1):
+            if value - left <= self.owed(k) - self.owed(k - 1):
+                log_params, value, paying = fewer, left, 0
+            elif (paying := paying + 1) == ENOUGH_PAYING:
                 break
-            log_params, value = fewer, left
         return replace(estimate, log_params=log_params, sift=self.told(problem, log_params, value))
 
     def without(self, units: Sequence[int], log_params: np.ndarray) -> np.ndarray:

@@ -1,0 +1,80 @@
+"""A sift of many rows: what a sample has left off is tried again with more of them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import gpsift as gs
+from gpsift.hyper.sifting import price_of_choosing
+from gpsift.sparse.sifted import Tried
+
+SPARSE = gs.Sparse(m=40)
+
+
+@pytest.fixture
+def rows():
+    """A strong effect, and one that sixty rows do not see."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 6))
+    return X, 2.0 * X[:, 1] + 0.035 * X[:, 4] + 0.2 * rng.normal(size=600)
+
+
+@pytest.fixture
+def few_are_sifted(monkeypatch):
+    monkeypatch.setattr("gpsift.sparse.search.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.sparse.bound_search.FIRST_ROWS", 60)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("near_rows", [0, 50], ids=["points", "neighbours"])
+def test_more_rows_switch_on_what_few_have_left_off(rows, few_are_sifted, near_rows):
+    X, y = rows
+    model = gs.GP(inference=gs.Sparse(m=40, near_rows=near_rows), hyper=gs.Sift())
+    gp = model.fit(X, y)
+    report = gp.report.sift
+    assert set(report.active) == {"x2", "x5"}
+    assert report.steps[-1].features == ("x5",)
+    assert report.steps[-1].gain > report.steps[-1].toll > 0.0
+    assert_array_equal(np.isinf(gp.lengthscale), [True, False, True, True, False, True])
+    assert_array_equal(np.isneginf(report.slopes), [False, True, False, False, True, False])
+    assert not set(dict(report.close)) & set(report.active)
+    assert_array_equal(gs.rank(gp).scores > 0.0, np.isfinite(gp.lengthscale))
+    few_are_sifted.setattr("gpsift.sparse.search.MANY_ROWS", 1000)
+    assert model.fit(X, y).report.sift.active == ("x2",)
+
+
+def test_counts_too(few_are_sifted):
+    few_are_sifted.setattr("gpsift.sparse.search.LAPLACE_ROWS", 60)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(800, 4))
+    y = rng.poisson(np.exp(1.0 + 0.8 * X[:, 0] + 0.08 * X[:, 2])).astype(float)
+    gp = gs.GP(likelihood="poisson", inference=SPARSE, hyper=gs.Sift()).fit(X, y)
+    assert set(gp.report.sift.active) == {"x1", "x3"}
+    assert gp.report.sift.steps[-1].features == ("x3",)
+
+
+@pytest.mark.usefixtures("few_are_sifted")
+def test_a_group_comes_back_as_one_and_owes_one_toll(rows):
+    X, y = rows
+    groups = {"pair": ["x5", "x6"]}
+    report = gs.GP(inference=SPARSE, hyper=gs.Sift(groups=groups)).fit(X, y).report.sift
+    assert {"x2", "pair"} <= set(report.active)
+    new, k = report.steps[-1], len(report.active)
+    assert "pair" in new.features
+    assert new.toll == pytest.approx(price_of_choosing(k, 5) - price_of_choosing(k - len(new.features), 5))
+    alone = gs.GP(inference=SPARSE, hyper=gs.Sift(groups=groups, toll=1000.0)).fit(X, y).report.sift
+    assert "pair" not in alone.active
+
+
+def test_no_more_than_may_be_active_are_tried(rows, few_are_sifted):
+    """What is on, and the steepest of the others."""
+    X, y = rows
+    seen, old = [], Tried.brought_back
+    few_are_sifted.setattr(Tried, "brought_back", lambda self, at: seen.append((self, at)) or old(self, at))
+    gs.GP(inference=SPARSE, hyper=gs.Sift(max_active=3)).fit(X, y)
+    tried, first = seen[0]
+    assert len(tried.units) == 3
+    assert tried.names[tried.units[0]] == "x2"
+    slopes = np.array(tried.report.slopes)
+    assert min(slopes[tried.units[1:]]) >= max(np.delete(slopes, tried.units))
+    assert len(tried.on(old(tried, first))) == 3
