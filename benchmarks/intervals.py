@@ -115,6 +115,7 @@ COST_SETS: dict[str, Callable[[int], Rows]] = {
     "13 lines": lambda seed: of_inputs(seed, lambda X: X @ np.linspace(1.0, 3.0, COST_INPUTS), 1.0),
     "three lines": lambda seed: of_inputs(seed, lambda X: X[:, :3] @ np.array([4.0, 2.0, 1.0]), 0.5),
     "one wave": lambda seed: of_inputs(seed, lambda X: np.sin(6.0 * X[:, 0]), 0.3),
+    "noise alone": lambda seed: of_inputs(seed, lambda X: 0.0 * X[:, 0], 1.0),
 }
 
 
