@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from gpsift.words import listed
+from gpsift.words import listed, percent
 
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
@@ -317,7 +317,10 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.INFINITE_EMPTIED: (TABLE, _their("{count:,} infinite values became missing ones:")),
     FindingKind.ROWS_WITHOUT_TARGET: (TABLE, "{count:,} of {n_rows:,} rows have no target and were left out."),
     FindingKind.COLUMN_EMPTY: (TABLE, lambda data: f"{_are(data)} nothing is in there."),
-    FindingKind.COLUMN_NEARLY_EMPTY: (TABLE, lambda data: f"{_are(data)} more than {data['most']:.0%} is missing."),
+    FindingKind.COLUMN_NEARLY_EMPTY: (
+        TABLE,
+        lambda data: f"{_are(data)} more than {percent(data['most'])} is missing.",
+    ),
     FindingKind.COLUMN_NAMES_ROWS: (
         TABLE,
         lambda data: f"{_are(data)} nearly every row has another value, as names of rows have.",
