@@ -77,3 +77,18 @@ def test_a_fit_that_leaves_no_noise_is_a_caution():
     assert found.data["noise"] < 0.05 < found.data["missed"]
     assert "noise was taken for signal" in found.detail
     assert FindingKind.NO_NOISE_LEFT not in [each.kind for each in held]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "told"),
+    [
+        ("ROWS_WITHOUT_TARGET", 1, "1 of 60 rows has no target and was left out."),
+        ("ROWS_WITHOUT_TARGET", 2, "2 of 60 rows have no target and were left out."),
+        ("ROWS_LEFT_OUT", 1, "1 of 60 rows with missing values was left out."),
+        ("FILLED_WITH_MEAN", 1, "1 missing value of 'a' was replaced by its mean."),
+        ("FILLED_WITH_LEVEL", 1, "1 missing value of 'a' became a level of its own."),
+        ("FILLED_WITH_LEVEL", 3, "3 missing values of 'a' became a level of their own."),
+    ],
+)
+def test_one_of_a_thing_is_told_as_one(kind, count, told):
+    assert Finding(FindingKind[kind], {"count": count, "n_rows": 60, "column": "a"}).detail == told

@@ -1,4 +1,4 @@
-"""Numbers as people see them: nothing that rounds to zero has a minus sign."""
+"""Numbers as people see them: nothing that rounds to zero has a minus sign, and per cents are written in one way."""
 
 import dataclasses
 import io
@@ -16,6 +16,8 @@ from gpsift.page import words
 SOURCE = Path(gs.__file__).parent
 # Where answers are shown.
 ROOMS = ("cli", "page", "results", "plotting", "gp")
+# Per cents by Python's own format, as in f"{x:.0%}".
+PER_CENT = re.compile(r":[^{}\"']*%\}")
 # A fixed number of places, as in f"{x:>9.1f}", or a sign in any case, as in f"{x:+.3g}".
 ROUNDED = re.compile(r":([<>]?(?:\+?z?\d*\.(?:\d+|\{[^{}]+\})[f%]|\+z?\.\d+g))\}")
 
@@ -56,3 +58,15 @@ def test_a_number_that_rounds_to_zero_has_no_sign_on_the_page():
     assert words.aligned([-0.001, 5.0]) == ["0.00", "5.00"]
     assert words.value_text(-0.0) == "0"
     assert words.aligned([-0.01, 5.0]) == ["−0.01", "5.00"]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_per_cents_have_a_space_before_their_sign(room):
+    for file in sorted((SOURCE / room).rglob("*.py")):
+        found = PER_CENT.findall(file.read_text())
+        assert not found, f"{file}: {found}, which reads '10%'; take `percent` of gpsift.words"
+
+
+def test_a_rate_keeps_its_digits():
+    one = np.array([1.0])
+    assert "at a rate of 2.5 %." in gs.Discoveries(("a",), one, one, one, 0.025, ("regression",)).told

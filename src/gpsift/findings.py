@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from gpsift.words import listed
+from gpsift.words import listed, percent
 
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
@@ -180,7 +180,27 @@ def _counted(one: str, several: str, rest: str) -> Callable[[Mapping[str, Any]],
 
 def _was(data: Mapping[str, Any], rest: str) -> str:
     lines = "line" if data["count"] == 1 else "lines"
-    return f"{data['count']} {lines} {rest}, {data['text']!r}, {'was' if data['count'] == 1 else 'were'} left out."
+    return f"{data['count']} {lines} {rest}, {data['text']!r}, {_were(data)} left out."
+
+
+def _were(data: Mapping[str, Any]) -> str:
+    return "was" if data["count"] == 1 else "were"
+
+
+def _have(data: Mapping[str, Any]) -> str:
+    return "has" if data["count"] == 1 else "have"
+
+
+def _of_rows(data: Mapping[str, Any]) -> str:
+    return f"{data['count']:,} of {data['n_rows']:,} rows"
+
+
+def _own(data: Mapping[str, Any]) -> str:
+    return "its own" if data["count"] == 1 else "their own"
+
+
+def _missing(data: Mapping[str, Any]) -> str:
+    return f"{data['count']:,} missing {'value' if data['count'] == 1 else 'values'}"
 
 
 def _told_apart(data: Mapping[str, Any]) -> str:
@@ -324,9 +344,17 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         _counted("text", "texts", "among the numbers of {columns[0]!r}, such as {text!r}: taken as missing."),
     ),
     FindingKind.INFINITE_EMPTIED: (TABLE, _their("{count:,} infinite values became missing ones:")),
-    FindingKind.ROWS_WITHOUT_TARGET: (TABLE, "{count:,} of {n_rows:,} rows have no target and were left out."),
+    FindingKind.ROWS_WITHOUT_TARGET: (
+        TABLE,
+        lambda data: (
+            f"{_of_rows(data)} {'has' if data['count'] == 1 else 'have'} no target and {_were(data)} left out."
+        ),
+    ),
     FindingKind.COLUMN_EMPTY: (TABLE, lambda data: f"{_are(data)} nothing is in there."),
-    FindingKind.COLUMN_NEARLY_EMPTY: (TABLE, lambda data: f"{_are(data)} more than {data['most']:.0%} is missing."),
+    FindingKind.COLUMN_NEARLY_EMPTY: (
+        TABLE,
+        lambda data: f"{_are(data)} more than {percent(data['most'])} is missing.",
+    ),
     FindingKind.COLUMN_NAMES_ROWS: (
         TABLE,
         lambda data: f"{_are(data)} nearly every row has another value, as names of rows have.",
@@ -341,14 +369,23 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.COLUMN_REPEATED: (TABLE, _repeated),
     FindingKind.LEVELS_JOINED: (TABLE, _joined),
     FindingKind.DATES_TAKEN_APART: (TABLE, _dates),
-    FindingKind.ROWS_LEFT_OUT: (TABLE, "{count} of {n_rows} rows with missing values were left out."),
-    FindingKind.FILLED_WITH_MEAN: (TABLE, "{count} missing values of {column!r} were replaced by its mean."),
+    FindingKind.ROWS_LEFT_OUT: (
+        TABLE,
+        lambda data: f"{_of_rows(data)} with missing values {_were(data)} left out.",
+    ),
+    FindingKind.FILLED_WITH_MEAN: (
+        TABLE,
+        lambda data: f"{_missing(data)} of {data['column']!r} {_were(data)} replaced by its mean.",
+    ),
     FindingKind.FILLED_WITH_MEDIAN: (
         TABLE,
         _their("{count:,} missing values were replaced by the median of the column:"),
     ),
     FindingKind.MISSING_MARKED: (TABLE, _their("Where much is missing, new columns say which rows these are:")),
-    FindingKind.FILLED_WITH_LEVEL: (TABLE, "{count} missing values of {column!r} became a level of their own."),
+    FindingKind.FILLED_WITH_LEVEL: (
+        TABLE,
+        lambda data: f"{_missing(data)} of {data['column']!r} became a level of {_own(data)}.",
+    ),
     FindingKind.ROWS_DRAWN: (TABLE, "{used} of {n_rows} rows were used, drawn with seed {seed}."),
     FindingKind.COLUMNS_SET_ASIDE: (TABLE, _their("Columns that the model does not take were set aside:")),
     FindingKind.FILLED_AS_BEFORE: (TABLE, _filled_as_before),

@@ -39,3 +39,21 @@ def others_not_used(n: int) -> str:
     'and 9,994 others, not used'
     """
     return f"and {n:,} {'other' if n == 1 else 'others'}, {NOT_USED}"
+
+
+def percent(share: float, places: int = 0) -> str:
+    """A share in per cent, with a space before the sign, as everywhere in the package.
+
+    >>> percent(0.1), percent(0.125, 1)
+    ('10 %', '12.5 %')
+    """
+    return f"{100 * share:z.{places}f} %"
+
+
+def percent_as_given(share: float) -> str:
+    """A share that somebody chose, such as a rate, in per cent with all of its digits.
+
+    >>> percent_as_given(0.1), percent_as_given(0.025)
+    ('10 %', '2.5 %')
+    """
+    return f"{100 * share:.6g} %"

@@ -70,6 +70,13 @@ def test_nothing_in_common_is_one_clear_line(files):
     assert "There is no file" in run(files / "before.gpsift", files / "nowhere.gpsift", code=1).stderr
 
 
+def test_a_table_in_place_of_a_saved_model_is_told_how_to_make_one(files):
+    table = files / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    refused = run(files / "before.gpsift", table, code=1).stderr
+    assert "table.csv is no saved model. `gpsift rank FILE --target COLUMN --save model.gpsift` fits one" in refused
+
+
 def test_a_home_that_cannot_be_written_is_not_mentioned(files, tmp_path):
     """The plotting library would say in two lines that it has made a folder elsewhere."""
     away = {**os.environ, "HOME": "/proc", "XDG_CONFIG_HOME": "/proc/config", "XDG_CACHE_HOME": "/proc/cache"}

@@ -69,7 +69,7 @@ def test_it_is_the_answer_of_the_verb(file, found):
 def test_the_terminal_says_it_in_a_sentence(file):
     out = " ".join(run("discover", file, "-t", "yield", "-q").stdout.split())
     assert "80 rows, 3 columns to explain yield (regression)." in out
-    assert "2 of 3 columns matter, with at most 10% of them expected to be false: colour, temperature." in out
+    assert "2 of 3 columns matter, with at most 10 % of them expected to be false: colour, temperature." in out
     assert "The others are not shown to matter." in out
     assert "How many rows would show more: gpsift power" in out
     assert "do not matter" not in out

@@ -49,7 +49,7 @@ def test_the_terminal_has_a_line_for_each_column(file, width):
     out = run(file, *FEW, "-q", width=width).stdout
     assert max(map(len, out.splitlines())) <= width
     assert " heat " in out
-    assert "found in 80% of studies" in " ".join(out.split())
+    assert "found in 80 % of studies" in " ".join(out.split())
 
 
 def test_a_picture_is_drawn(file, tmp_path):

@@ -179,3 +179,13 @@ def test_wrong_calls_are_refused(words, message):
 @pytest.mark.parametrize("command", ["effects", "interactions"])
 def test_every_help_has_an_example(command):
     assert f"Example: gpsift {command}" in run(command, "--help").output
+
+
+def test_both_of_two_levels_are_called_by_their_names(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"heat": rng.uniform(size=50).round(3), "metal": rng.choice(["Ni", "Pd"], 50)})
+    frame["yield"] = (frame["heat"] + 2 * (frame["metal"] == "Pd") + 0.1 * rng.normal(size=50)).round(3)
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    table = ("effects", tmp_path / "two.csv", "--target", "yield", "--save", tmp_path / "two.gpsift")
+    assert "Ni lowest, Pd highest" in told(*table)
+    assert "Ni lowest, Pd highest" in told("effects", "--model", tmp_path / "two.gpsift")

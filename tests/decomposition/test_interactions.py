@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift.words import percent
 
 MAP = gs.MAP(starts=1)
 
@@ -124,7 +125,7 @@ def test_refusals(fitted, found):
 
 def test_pictures_draw_what_is_found(found):
     ax = found.plot()
-    assert [text.get_text() for text in ax.texts] == [f"{found.share[0, 2]:.1%}"]
+    assert [text.get_text() for text in ax.texts] == [percent(found.share[0, 2], 1)]
     assert ax.get_title() == "1 pair found"
     surface = found.plot(("x1", "x3"))
     assert (surface.get_xlabel(), surface.get_ylabel()) == ("x1", "x3")

@@ -40,7 +40,7 @@ def test_what_matters_is_found_and_a_correlated_column_is_not(found):
 
 
 def test_words_never_say_that_a_column_does_not_matter(found):
-    assert "2 of 5 features matter, with at most 10% of them expected to be false" in repr(found)
+    assert "2 of 5 features matter, with at most 10 % of them expected to be false" in repr(found)
     assert "The others are not shown to matter." in found.told
     assert "do not matter" not in found.told
     assert (

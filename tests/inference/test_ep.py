@@ -317,3 +317,25 @@ def test_searches_have_the_digits_that_they_need(rough, value_error, slope_error
     assert_allclose(found.value, expected.value, atol=value_error, rtol=0)
     assert_allclose(found.gradient, expected.gradient, atol=slope_error, rtol=0)
     assert_allclose(value, exact.log_evidence(elsewhere, Probit()), atol=value_error, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def repeated_rows():
+    """Many rows of the same inputs with both labels, and sites that were found for a smoother function."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(12, size=150)[:, None] / 4.0
+    y = (rng.uniform(size=150) < ndtr(2.0 * np.sin(5.0 * X[:, 0]))).astype(float)
+    smooth = EPEngine(X, y, np.ones(150))
+    smooth.infer(SquaredExponential(np.array([1.0]), 10.0), Probit())
+    return X, y, smooth._memory.last
+
+
+@pytest.mark.parametrize("signal_var", [1e3, 1e5])
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_a_steep_function_of_repeated_rows_is_found_in_few_sweeps(repeated_rows, signal_var, is_warm):
+    X, y, sites = repeated_rows
+    K = SquaredExponential(np.array([0.2]), signal_var).between(X, X).K
+    start = sites if is_warm else None
+    result = expectation_propagation(K, y, np.ones(y.size), Probit(), start=start, tolerance=1e-6)
+    assert result.converged
+    assert result.n_sweeps < 40

@@ -146,7 +146,7 @@ def test_models_of_other_kinds_have_none(table):
 
 def test_they_are_shown(ranking, tmp_path):
     lines = repr(ranking).splitlines()
-    assert lines[1].split() == ["rank", "feature", "score", "90%", "interval"]
+    assert lines[1].split() == ["rank", "feature", "score", "90", "%", "interval"]
     assert " to " in lines[2]
     frame = ranking.to_frame()
     assert np.all(frame["lower"] <= frame["upper"])

@@ -119,9 +119,14 @@ class Analysis:
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, with what was done with the table, so that it can be asked about new rows."""
+        self.model_with_recipe.save(path)
+
+    @property
+    def model_with_recipe(self) -> FittedGP | DrawnGP:
+        """The model that knows what was done with the table, and so what levels are called that have no column."""
         members = self.model.members if isinstance(self.model, DrawnGP) else (self.model,)
         kept = [replace(each, inputs=replace(each.inputs, recipe=self.recipe)) for each in members]
-        (replace(self.model, members=tuple(kept)) if isinstance(self.model, DrawnGP) else kept[0]).save(path)
+        return replace(self.model, members=tuple(kept)) if isinstance(self.model, DrawnGP) else kept[0]
 
     def _repr_html_(self) -> str:
         from gpsift.page.notebook import notebook_html

@@ -66,7 +66,7 @@ def unit_options(analysis: Analysis) -> dict[str, Any]:
 
 def _found(analysis: Analysis) -> Iterator[tuple[str, Any]]:
     """The parts of the shape that are missing, as far as the model has them, by their names."""
-    model, options = analysis.model, unit_options(analysis)
+    model, options = analysis.model_with_recipe, unit_options(analysis)
     parts: dict[str, Callable[[], Any]] = {
         "effects": lambda: effects(model, seed=analysis.seed, **options),
         "interactions": lambda: interactions(model, **options),

@@ -15,6 +15,7 @@ from gpsift.cli import options as o
 from gpsift.cli.answering import check_writable, remarks, tell, typed
 from gpsift.cli.errors import clear_errors
 from gpsift.cli.machine import comparison_as_json
+from gpsift.cli.saved import check_saved
 from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.relevance.named import MeasureName
 from gpsift.results import Comparison
@@ -44,8 +45,7 @@ def compare(
     scoring = o.chosen_measure(measure, conditional)
     with clear_errors(), remarks(quiet):
         for file in (first, second):
-            if not file.is_file():
-                raise FileNotFoundError(f"There is no file {file}.")
+            check_saved(file)
         answer = compared(first, second, scoring, intervals=intervals, seed=seed)
         if html is not None:
             from gpsift.page.compared import write_compared

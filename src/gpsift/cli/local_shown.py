@@ -13,7 +13,7 @@ from rich.table import Table
 from gpsift.analysis import Analysis
 from gpsift.analysis.explained import Explanation
 from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
-from gpsift.words import NOT_USED
+from gpsift.words import NOT_USED, percent
 
 # What is left where there is little room, as far as it is known.
 KEPT = (
@@ -44,7 +44,7 @@ def _cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], 
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
     for heading, shares in (("moves mean", local.moves_mean), ("moves variance", local.moves_variance)):
         if shares is not None:
-            cells[heading] = lambda j, shares=shares: f"{100 * shares[j]:z.0f} %"  # type: ignore[misc]
+            cells[heading] = lambda j, shares=shares: percent(shares[j])  # type: ignore[misc]
     return cells
 
 
@@ -98,7 +98,7 @@ def _predicted(analysis: Analysis, local: Explanation) -> str:
 
 
 def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
-    return ", ".join(f"{label} {share:z.0%}" for label, share in zip(labels, shares, strict=True))
+    return ", ".join(f"{label} {percent(share)}" for label, share in zip(labels, shares, strict=True))
 
 
 def _value(column: pd.Series) -> str:

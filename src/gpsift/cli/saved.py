@@ -15,6 +15,9 @@ from gpsift.relevance import Measure
 from gpsift.storage import load
 from gpsift.tabular import read_table
 
+# Of every file that was saved, which is a ZIP archive.
+BEGINNING = b"PK"
+
 
 def rank_saved(
     model: Path, file: str | None, measure: Measure, *, json: bool, html: Path | None, quiet: bool, **options: Any
@@ -34,9 +37,20 @@ def rank_saved(
 
 def load_model(model: Path) -> Reference:
     """The fitted model that a file holds."""
-    if not model.is_file():
-        raise FileNotFoundError(f"There is no file {model}.")
+    check_saved(model)
     loaded = load(model)
     if not isinstance(loaded, Reference):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
     return loaded
+
+
+def check_saved(file: Path) -> None:
+    """Refuse what is no file, and what was never saved by this package, such as the table of a model."""
+    if not file.is_file():
+        raise FileNotFoundError(f"There is no file {file}.")
+    with file.open("rb") as stream:
+        if stream.read(len(BEGINNING)) != BEGINNING:
+            raise ValueError(
+                f"{file} is no saved model. `gpsift rank FILE --target COLUMN --save model.gpsift` fits one to a table "
+                "and keeps it."
+            )

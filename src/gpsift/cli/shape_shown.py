@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gpsift.cli.terminal import new_table, print_first_that_fits, shortened
 from gpsift.results import Curve, Effects, Interactions, VarianceShares
+from gpsift.words import percent
 
 MOST_LINES = 40
 NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
@@ -99,7 +100,7 @@ def _pairs_table(found: Interactions) -> Table:
     for pair in found.found[:MOST_LINES]:
         at = tuple(found.names.index(name) for name in pair)
         names = (escape(shortened(name)) for name in pair)
-        table.add_row(*names, f"{100 * found.share[at]:z.1f} %", f"{found.evidence[at]:.3g}")
+        table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
     return table
 
 
@@ -108,5 +109,5 @@ def _shares_table(shares: VarianceShares, *, with_parts: bool) -> Table:
     for j in shares.order[:MOST_LINES]:
         parts = (shares.shapley, *((shares.first, shares.total) if with_parts else ()))
         if shares.total[j] > 0:
-            table.add_row(escape(shortened(shares.names[j])), *(f"{100 * part[j]:z.1f} %" for part in parts))
+            table.add_row(escape(shortened(shares.names[j])), *(percent(part[j], 1) for part in parts))
     return table

@@ -85,7 +85,7 @@ class Question:
         work = Work(progress=o.shown(given.quiet))
         analysis = analysed(given.file, given.target, select=False, work=work, **options)
         with share_bar("curves and pairs", work.progress):
-            shape = self.asked(analysis.model, seed=analysis.seed, **unit_options(analysis))
+            shape = self.asked(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
         self._draw(shape, given.plot)
         if given.html is not None:
             analysis = with_shape(replace(analysis, shape=shape), True, work)

@@ -19,11 +19,11 @@ from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fit
 from gpsift.findings import Finding, FindingKind, told
 from gpsift.results import Path, Power, Ranking, Stability
 from gpsift.results.limits import LEVEL
-from gpsift.words import NOT_USED, SHARE, meaning
+from gpsift.words import NOT_USED, SHARE, meaning, percent, percent_as_given
 
 BAR_WIDTH = 8
 MOST_ODDITIES = 10
-INTERVAL = f"{100 * LEVEL:z.0f} % interval"
+INTERVAL = f"{percent(LEVEL)} interval"
 # What goes first where there is little room.
 LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 
@@ -97,21 +97,21 @@ def show_discovered(answer: Discovered, console: Console) -> None:
 def show_power(power: Power, source: str, console: Console) -> None:
     """How often columns are found in studies of several sizes, and how many rows they need."""
     console.print(
-        f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of {power.rate:z.0%}, in "
-        f"{power.n_studies} studies of each size that the model made up."
+        f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of "
+        f"{percent_as_given(power.rate)}, in {power.n_studies} studies of each size that the model made up."
     )
     headings = [f"{size} rows" for size in power.sizes]
     tables = []
     for first in (0, len(headings) - 1, len(headings)):
         table = new_table(["column", *headings[first:], "needed"])
         for j in power.order[:MOST_ROWS_SHOWN]:
-            shares = [f"{100 * share:z.0f} %" for share in power.shares[first:, j]]
+            shares = [percent(share) for share in power.shares[first:, j]]
             table.add_row(escape(shortened(power.names[j])), *shares, _needed(power, int(j)))
         tables.append(table)
     print_first_that_fits(console, tables)
     console.print(
-        f"[dim]needed: rows with which a column is found in {power.chance:z.0%} of studies, if its effect is what the "
-        "model says.[/dim]"
+        f"[dim]needed: rows with which a column is found in {percent_as_given(power.chance)} of studies, if its effect "
+        "is what the model says.[/dim]"
     )
 
 
@@ -177,7 +177,7 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
     largest = float(leading.scores.max()) or 1.0
     parts: dict[str, list[Cells]] = {
         "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)))],
-        "shares": [(part, lambda j, share=share: f"{100 * share[j]:z.0f} %") for part, share in leading.shares.items()],  # type: ignore[misc]
+        "shares": [(part, lambda j, share=share: percent(share[j])) for part, share in leading.shares.items()],  # type: ignore[misc]
     }
     if leading.draws is not None:
         low, high = leading.interval().T
@@ -190,7 +190,7 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
 def _share(ranking: Ranking, leading: Ranking) -> Cells:
     assert ranking.effect_shares is not None
     shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
-    return SHARE, lambda j: f"{100 * shares[leading.names[j]]:z.0f} %"
+    return SHARE, lambda j: percent(shares[leading.names[j]])
 
 
 def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
@@ -249,9 +249,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
     for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
-        table.add_row(
-            escape(shortened(found.names[j])), f"{ranks[j]:z.1f}", *(f"{100 * share[j]:z.0f} %" for share in shares)
-        )
+        table.add_row(escape(shortened(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
     return table
 
 

@@ -120,7 +120,7 @@ def _band(curves: Sequence[Along], rows: AveragedRows, n_draws: int) -> str:
 
 
 def _axis(unit: int, asked: Asked) -> Axis:
-    axis = axis_of(unit, asked.units, asked.X, asked.points.inputs.names, N_VALUES)
+    axis = axis_of(unit, asked.units, asked.X, asked.points.inputs, N_VALUES)
     assert axis is not None
     return axis
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gpsift.inputs import Inputs
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.scored import ScoredUnits
 
@@ -30,10 +30,10 @@ class Axis:
         return self.values[:, 0] if self.labels is None else np.arange(float(len(self.values)))
 
 
-def axis_of(unit: int, units: ScoredUnits, X: np.ndarray, names: Sequence[str], n_values: int) -> Axis | None:
+def axis_of(unit: int, units: ScoredUnits, X: np.ndarray, inputs: Inputs, n_values: int) -> Axis | None:
     """Of a unit; None for a group of columns that is no category, along which there is no one way."""
     if unit in units.levels:
-        return Axis(units.levels[unit].values, level_labels(units.levels[unit], units.names[unit], names))
+        return Axis(units.levels[unit].values, level_labels(units.levels[unit], units.names[unit], inputs))
     if len(units.columns[unit]) > 1:
         return None
     x = X[:, units.columns[unit][0]]
@@ -44,12 +44,17 @@ def axis_of(unit: int, units: ScoredUnits, X: np.ndarray, names: Sequence[str], 
     return Axis(np.linspace(low, high, n_values)[:, None])
 
 
-def level_labels(levels: Levels, name: str, names: Sequence[str]) -> tuple[str, ...]:
-    """What the levels of a category are called: their codes, or what its indicator columns are called."""
+def level_labels(levels: Levels, name: str, inputs: Inputs) -> tuple[str, ...]:
+    """What the levels of a category are called: their codes, or what its indicator columns are called.
+
+    Of two levels one has no column; what it is called, the recipe of the inputs knows, if there is one.
+    """
+    names = inputs.names
     columns = [names[column].removeprefix(name).lstrip("=_ ") or names[column] for column in levels.columns]
     are_indicators = np.isin(levels.values, (0.0, 1.0)).all() and (levels.values.sum(axis=1) <= 1.0).all()
     is_named = names[levels.columns[0]] != name
     if not (are_indicators and is_named):
         return tuple(", ".join(f"{value:g}" for value in row) for row in levels.values)
-    none = f"not {columns[0]}" if len(columns) == 1 else "none of these"
+    base = () if inputs.recipe is None else inputs.recipe.base_levels.get(name, ())
+    none = base[0] if base else f"not {columns[0]}" if len(columns) == 1 else "none of these"
     return tuple(columns[int(row.argmax())] if row.any() else none for row in levels.values)

@@ -182,8 +182,8 @@ def _moves(unit: int, asked: Asked) -> bool:
 
 def _surface(pair: tuple[int, int], asked: Asked) -> Surface | None:
     """The average over rows of what is predicted with both units set to values."""
-    names, X = asked.points.inputs.names, asked.X
-    axes = [axis_of(unit, asked.units, X, names, SURFACE_VALUES) for unit in pair]
+    X = asked.X
+    axes = [axis_of(unit, asked.units, X, asked.points.inputs, SURFACE_VALUES) for unit in pair]
     first, second = axes
     if first is None or second is None:
         return None

@@ -1,9 +1,10 @@
 """From a kernel, a likelihood and data to the latent posterior and its evidence, with a matrix of all rows.
 
 `exact.py` serves Gaussian noise (with `inplace.py`, its fast twin for the default model), `ep.py` and `laplace.py` any
-other likelihood, `multiclass.py`, `contrasts.py` and `coupled.py` a latent function for each of several classes;
-`conjugate.py` finds the steps of Newton's method. `engine.py` puts the same questions to all of them; `memory.py` says
-what they need. Read `exact.py` first. Too many rows for that are in the room `sparse`.
+other likelihood (with `settled.py`, for sweeps of `ep.py` that go astray), `multiclass.py`, `contrasts.py` and
+`coupled.py` a latent function for each of several classes; `conjugate.py` finds the steps of Newton's method.
+`engine.py` puts the same questions to all of them; `memory.py` says what they need. Read `exact.py` first. Too many
+rows for that are in the room `sparse`.
 """
 
 from gpsift.inference.coupled import CoupledAt, CoupledPosterior

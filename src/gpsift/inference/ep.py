@@ -14,6 +14,7 @@ import numpy as np
 
 from gpsift.inference.laplace import times
 from gpsift.inference.marginals import marginal_variances
+from gpsift.inference.settled import CavityTerms, settled_cavities
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Moments
 from gpsift.linalg import NotPositiveDefinite, cholesky, cholesky_solve, invert_lower, one_plus_scaled
@@ -25,6 +26,9 @@ MAX_SWEEPS = 500
 DAMPING = 0.9
 SMALLEST_DAMPING = 0.02
 PATIENCE = 4
+# After as many sweeps that have not come nearer, the means come to rest in each, to within this share of the height.
+PATIENCE_WITH_MEANS = 3
+RESTED = 1e-8
 # Steps before the last that it is extrapolated from, and the smallest singular value of theirs that counts.
 MEMORY = 5
 LEAST_SINGULAR = 1e-8
@@ -71,11 +75,15 @@ def expectation_propagation(
     start: Sites | None = None,
     tolerance: float = 1e-9,
 ) -> EPResult:
-    """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width."""
+    """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width.
+
+    Sweeps that go astray let the means come to rest before the variances move (`gpsift.inference.settled`).
+    """
     terms = Terms(K, y, size, likelihood)
     sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
-    damping, smallest_move, stalled, sweep = 1.0, np.inf, 0, 0
+    damping, smallest_move, stalled, n_stalled, sweep = 1.0, np.inf, 0, 0, 0
     trail: list[Step] = []
+    settles = True  # as long as the means come to rest where they are asked to
     while True:
         sweep += 1
         try:
@@ -91,11 +99,18 @@ def expectation_propagation(
             break
         # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
         stalled = 0 if move < smallest_move else stalled + 1
+        n_stalled += bool(stalled)
         smallest_move = min(move, smallest_move)
         if stalled or move > NEAR:
             trail = []
         if stalled >= PATIENCE:
             damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
+        settled = state.settled() if settles and n_stalled >= PATIENCE_WITH_MEANS else None
+        if settled is not None:
+            trail = [*trail[-MEMORY:], Step(sites, settled)]
+            sites = _extrapolated(trail, state.cavity_var, damping)
+            continue
+        settles = n_stalled < PATIENCE_WITH_MEANS
         if move > NEAR:
             sites = sites.toward(moved, DAMPING * damping)
         else:
@@ -194,6 +209,16 @@ class _State:
         mean = times(self.terms.K, weights)
         cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
         return matched(cavity_mean, self.cavity_var, self.terms.tilted(cavity_mean, self.cavity_var))
+
+    def settled(self) -> Sites | None:
+        """Where sites would like to be next, when the means have come to rest and the variances have not moved.
+
+        None where rounding keeps the means from that.
+        """
+        terms, weights = self.terms, self.refined(self.sites, self.sites.nu - self.sites.tau * self.mean)
+        cavities = CavityTerms(terms.likelihood, self.cavity_mean, self.cavity_var)
+        found = settled_cavities(terms.K, terms.y, terms.size, cavities, weights=weights, tolerance=RESTED)
+        return None if found is None else matched(found[0], self.cavity_var, found[1])
 
     def refined(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
         """Weights (K + D)^-1 t of sites, from some that are near, by one step with the factor of this state."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import blas
@@ -23,6 +24,7 @@ from scipy.linalg import blas
 from gpsift.inference.conjugate import conjugate_gradients
 from gpsift.inference.marginals import marginal_variances
 from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods.base import Derivatives
 from gpsift.linalg import (
     NotPositiveDefinite,
     add_diagonal,
@@ -122,6 +124,28 @@ class LaplaceResult:
     n_iterations: int
 
 
+class LogTerms(Protocol):
+    """What the latent posterior is the product of besides its prior: a likelihood, or what stands for one."""
+
+    @property
+    def is_log_concave(self) -> bool: ...
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives: ...
+
+    def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
+
+
+class Mode(NamedTuple):
+    """Where a search for the mode ended: weights a, latent values f = K a, and how it went."""
+
+    a: np.ndarray
+    f: np.ndarray
+    converged: bool
+    n_iterations: int
+
+
 def laplace(
     K: np.ndarray,
     y: np.ndarray,
@@ -132,10 +156,33 @@ def laplace(
     near: np.ndarray | None = None,
     tolerance: float = TOLERANCE,
 ) -> LaplaceResult:
+    """The normal approximation at the mode, which is searched from `start`, or from `near`, as by `latent_mode`."""
+    a, f, converged, n_iterations = latent_mode(
+        K, y, size, likelihood, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS
+    )
+    height = _height(y, size, likelihood, a, f)
+    curvature = Curvature(K, -likelihood.derivatives(y, f, size).second)
+    log_evidence = height - 0.5 * curvature.log_det
+    return LaplaceResult(f, a, curvature, height, float(log_evidence), converged, n_iterations)
+
+
+def latent_mode(
+    K: np.ndarray,
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: LogTerms,
+    *,
+    start: np.ndarray | None = None,
+    near: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int,
+    by_products: bool = True,
+) -> Mode:
     """Newton's method on weights a with f = K a, from `start` or from zero.
 
     `near` are latent values instead, such as those of other hyperparameters at their mode: a step from there comes
-    first. They change less with the kernel than the weights do.
+    first. They change less with the kernel than the weights do. Steps are found `by_products` with K as long as these
+    lead up, and by factors otherwise.
     """
     a = np.zeros(y.size) if start is None else start
     f = K @ a
@@ -143,12 +190,12 @@ def laplace(
     if not np.isfinite(height):  # the weights of smoother functions can mean rates of e^800
         a, f = np.zeros(y.size), np.zeros(y.size)
         height = _height(y, size, likelihood, a, f)
-    accuracy: float | None = ROUGHEST  # None where steps are found by factors
+    accuracy: float | None = ROUGHEST if by_products else None  # None where steps are found by factors
     if near is not None:
         a, f, height = _after_a_step(K, y, size, likelihood, near, (a, f, height))
         accuracy = 0.1 * ROUGHEST  # the next step may be the last
     converged, iteration = False, 0
-    while not converged and iteration < MAX_ITERATIONS:
+    while not converged and iteration < max_iterations:
         iteration += 1
         direction, gain, accuracy = _newton_direction(K, y, a, f, size, likelihood, accuracy)
         left = gain / max(1.0, abs(height))
@@ -167,17 +214,14 @@ def laplace(
             height = new_height
             if accuracy is not None:
                 accuracy = min(0.1 * ROUGHEST, max(left**2, tolerance))
-    height = _height(y, size, likelihood, a, f)
-    curvature = Curvature(K, -likelihood.derivatives(y, f, size).second)
-    log_evidence = height - 0.5 * curvature.log_det
-    return LaplaceResult(f, a, curvature, height, float(log_evidence), converged, iteration)
+    return Mode(a, f, converged, iteration)
 
 
 def _after_a_step(
     K: np.ndarray,
     y: np.ndarray,
     size: np.ndarray,
-    likelihood: Likelihood,
+    likelihood: LogTerms,
     near: np.ndarray,
     otherwise: tuple[np.ndarray, np.ndarray, float],
 ) -> tuple[np.ndarray, np.ndarray, float]:
@@ -221,7 +265,7 @@ def laplace_gradient(
     return G, np.array(by_param)
 
 
-def _height(y: np.ndarray, size: np.ndarray, likelihood: Likelihood, a: np.ndarray, f: np.ndarray) -> float:
+def _height(y: np.ndarray, size: np.ndarray, likelihood: LogTerms, a: np.ndarray, f: np.ndarray) -> float:
     """log p(y | f) - a^T f / 2, which the mode maximises."""
     with np.errstate(over="ignore"):
         return float(likelihood.log_density(y, f, size).sum() - 0.5 * (a @ f))
@@ -233,7 +277,7 @@ def _newton_direction(
     a: np.ndarray,
     f: np.ndarray,
     size: np.ndarray,
-    likelihood: Likelihood,
+    likelihood: LogTerms,
     accuracy: float | None,
 ) -> tuple[np.ndarray, float, float | None]:
     """Step in a, the gain that a quadratic would give, and the accuracy of the step, None if it was by factors."""

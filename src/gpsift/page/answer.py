@@ -7,8 +7,9 @@ from markupsafe import Markup
 from gpsift.analysis import Analysis
 from gpsift.analysis.columns import leaders
 from gpsift.page.sheet import predicts
-from gpsift.page.words import count, listed, percent, tag
+from gpsift.page.words import count, listed, tag
 from gpsift.results import Ranking
+from gpsift.words import percent_as_given
 
 
 def answer(analysis: Analysis) -> list[Markup]:
@@ -37,7 +38,7 @@ def tested(analysis: Analysis) -> Markup:
     found = analysis.tested
     if found is None:
         return Markup("")
-    n, rate = int(found.found.sum()), percent(found.rate)
+    n, rate = int(found.found.sum()), percent_as_given(found.rate)
     if n == 0:
         text = Markup("Tested column by column, none of {} is shown to matter given all others, at a rate of {}.")
         return text.format(count(found.n_features, "column"), rate)

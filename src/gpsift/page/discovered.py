@@ -13,8 +13,9 @@ from gpsift.analysis.discovered import Discovered
 from gpsift.findings import told
 from gpsift.page.render import rendered, written
 from gpsift.page.sheet import TASKS, Line
-from gpsift.page.words import count, listed, percent, signed, tag
+from gpsift.page.words import count, listed, signed, tag
 from gpsift.results import Discoveries
+from gpsift.words import percent_as_given
 
 
 def write_discovered(answer: Discovered, path: str | os.PathLike[str]) -> Path:
@@ -45,7 +46,7 @@ def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
 def sentences(answer: Discovered) -> list[Markup]:
     """What was found: how many columns matter and at what rate, that the others may matter, and what is one thing."""
     found, target = answer.found, tag(answer.target)
-    n, rate = int(found.found.sum()), percent(found.rate)
+    n, rate = int(found.found.sum()), percent_as_given(found.rate)
     of = f"{n} of {count(found.n_features, 'column')}"
     if n == 0:
         first = Markup("None of {} is shown to matter for {}, at a rate of {}.")
@@ -73,7 +74,7 @@ def sheet_lines(answer: Discovered) -> list[Line]:
         Line("Rows", f"{answer.n_rows:,}"),
         Line("Columns", f"{found.n_features:,}"),
         Line("Target", tag(answer.target), TASKS[answer.task]),
-        Line("Rate", percent(found.rate), usual if found.price == 1.0 else dependence),
+        Line("Rate", percent_as_given(found.rate), usual if found.price == 1.0 else dependence),
         Line("Parts of the rows", f"{details['folds']}", f"each was predicted by a model of {seen}"),
         Line("Divided", "once" if details["repeats"] == 1 else f"{details['repeats']} times"),
     ]

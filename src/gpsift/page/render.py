@@ -11,12 +11,14 @@ from gpsift.atomic import written_whole
 from gpsift.page.embed import bokeh_script, own, policy, script_data
 from gpsift.page.glossary import TERMS
 from gpsift.page.words import count, listed, number, percent, sentence, shortened, signed, tag
+from gpsift.words import percent_as_given
 
 # A table with more columns than this opens with the first of them only.
 SHORT_TABLE = 25
 FILTERS = {
     "number": number,
     "percent": percent,
+    "percent_as_given": percent_as_given,
     "tag": tag,
     "listed": listed,
     "sentence": sentence,

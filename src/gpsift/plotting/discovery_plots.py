@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpsift.plotting.plots import BLUE, ORANGE, new_axes, short
+from gpsift.words import percent_as_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,12 @@ def ordered_p_values(found: Discoveries, *, ax: Axes | None = None) -> Axes:
     ax = new_axes(6.4, 1.4 + 0.28 * len(shown)) if ax is None else ax
     # A feature is a discovery if its p-value, or that of one after it, is below this line.
     ax.plot(
-        found.limits[: len(shown)], places, "-", color=ORANGE, linewidth=1, label=f"at most {found.rate:z.0%} false"
+        found.limits[: len(shown)],
+        places,
+        "-",
+        color=ORANGE,
+        linewidth=1,
+        label=f"at most {percent_as_given(found.rate)} false",
     )
     colours = [BLUE if found.found[j] else FAINT for j in shown]
     ax.scatter(np.maximum(found.p[shown], SMALLEST), places, s=24, color=colours, zorder=3)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.plotting.plots import BLUE, INK, ORANGE, new_axes, short
+from gpsift.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,10 +42,10 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
     for (name, width), colour in zip([*parts, ("others", rest), ("noise", noise)], colours, strict=True):
         if width < 1e-3:
             continue
-        ax.barh(0, width, left=left, color=colour, edgecolor="white", label=f"{name} {width:z.0%}")
+        ax.barh(0, width, left=left, color=colour, edgecolor="white", label=f"{name} {percent(width)}")
         if width >= LEAST_NAMED:
             ax.text(
-                left + width / 2, 0, f"{width:z.0%}", ha="center", va="center", fontsize="small", color=_ink_on(colour)
+                left + width / 2, 0, percent(width), ha="center", va="center", fontsize="small", color=_ink_on(colour)
             )
         left += width
     ax.set_xlim(0, 1)
@@ -78,7 +79,7 @@ def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
         ax.text(
             column,
             row - 1,
-            f"{share[row, column]:z.1%}",
+            percent(share[row, column], 1),
             ha="center",
             va="center",
             fontsize="x-small",
@@ -89,7 +90,7 @@ def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(np.arange(len(shown) - 1), labels[1:])
     ax.spines[:].set_visible(False)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.7, label="share of variance that needs both")
-    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     ax.set_title(_found_told(len(found.found)), fontsize="medium")
     return ax
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpsift.plotting.plots import BLUE, ORANGE, new_axes, short
+from gpsift.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ def _entered(path: Path, size: int) -> str:
     if size == 0:
         return ""
     unit = path.order[size - 1]
-    return short(path.names[unit]) + (f" ({path.proportions[size, unit]:z.0%})" if path.fold_orders else "")
+    return short(path.names[unit]) + (f" ({percent(path.proportions[size, unit])})" if path.fold_orders else "")
 
 
 def _name_sizes(ax: Axes, sizes: np.ndarray, entered: Sequence[str], more: str = "") -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpsift.plotting.plots import new_axes, short
+from gpsift.words import percent_as_given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,10 +44,11 @@ def power_curves(power: Power, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks(power.sizes, [str(size) for size in power.sizes])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_ylim(-0.03, 1.05)
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     ax.set_xlabel(f"rows of a study (now {power.n_rows})")
     ax.set_ylabel("share of studies in which it is found")
-    ax.set_title(f"Found at a rate of {power.rate:z.0%}; dashed: {power.chance:z.0%} of studies", fontsize="medium")
+    rate, chance = percent_as_given(power.rate), percent_as_given(power.chance)
+    ax.set_title(f"Found at a rate of {rate}; dashed: {chance} of studies", fontsize="medium")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -11,7 +11,7 @@ import numpy as np
 from gpsift.results.limits import LEVEL
 from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
-from gpsift.words import NOT_USED, listed
+from gpsift.words import NOT_USED, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ class Comparison(Savable):
         n = f"{len(moved)} of {self.n_features}" if moved else f"None of {self.n_features}"
         told = [_ended(f"{n} features that both have {first}")]
         if self.has_intervals:
-            level = f"{100 * LEVEL:z.0f} %"
+            level = percent(LEVEL)
             clear = [self._step(int(j)) for j in self.order if self.is_clear[j]]
             beyond = _ended(f"Scores differ by more than their {level} intervals allow: {listed(clear)}")
             told.append(beyond if clear else f"All scores differ by no more than their {level} intervals allow.")

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
-from gpsift.words import listed
+from gpsift.words import listed, percent_as_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,10 +146,11 @@ class Discoveries(Savable):
         rest = "" if self.found.all() else " The others are not shown to matter."
         same = [" and ".join(names) for names in self.copies]
         twins = "".join(f" {names} carry the same values and cannot be told apart." for names in same)
+        rate = percent_as_given(self.rate)
         if not self.found.any():
-            return f"None of {self.n_features} features is shown to matter at a rate of {self.rate:z.0%}.{twins}"
+            return f"None of {self.n_features} features is shown to matter at a rate of {rate}.{twins}"
         return (
-            f"{int(self.found.sum())} of {self.n_features} features matter, with at most {self.rate:z.0%} of them "
+            f"{int(self.found.sum())} of {self.n_features} features matter, with at most {rate} of them "
             f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
         )
 

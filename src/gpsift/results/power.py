@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
-from gpsift.words import NOT_USED
+from gpsift.words import NOT_USED, percent, percent_as_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ class Power(Savable):
             enough = "already enough" if first <= self.n_rows else f"{first} rows are enough"
             return f"{name}: {enough}; {start}."
         enough = "already enough; " if self.is_enough[j] else ""
-        return f"{name}: {enough}{start}, in {100 * self.chance:z.0f} % of about {self.needed[j]:z.0f}."
+        return f"{name}: {enough}{start}, in {percent_as_given(self.chance)} of about {self.needed[j]:z.0f}."
 
     @property
     def told(self) -> str:
@@ -141,7 +141,7 @@ class Power(Savable):
         return power_curves(self, ax=ax)
 
     def _percent(self, size: int, j: int) -> str:
-        return f"{100 * self.shares[size, j]:z.0f} %"
+        return percent(self.shares[size, j])
 
     def __repr__(self) -> str:
         return self.told

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
-from gpsift.words import listed
+from gpsift.words import listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ class Projection(AsText, Savable, Generic[Model]):
         lines = [
             f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
             f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
-            f"{100.0 * self.explained:z.1f} % explained",
+            f"{percent(self.explained, 1)} explained",
         ]
         if not self.converged:
             lines.append("  the search for hyperparameters did not converge")
@@ -192,7 +192,7 @@ class ProjectionPath(Savable):
     def _repr_html_(self) -> str:
         rows = [
             f"<tr><td>{size}</td><td style='text-align:left'>{escape(added)}</td><td>{self.kl[size]:.4g}</td>"
-            f"<td>{100.0 * self.explained[size]:z.1f} %</td></tr>"
+            f"<td>{percent(self.explained[size], 1)}</td></tr>"
             for size, added in enumerate(["", *self.order])
         ]
         head = "<tr><th>size</th><th style='text-align:left'>added</th><th>KL</th><th>explained</th></tr>"

@@ -14,7 +14,7 @@ from gpsift.results.limits import LEVEL, interval_with
 from gpsift.results.optional import optional_library
 from gpsift.results.other_way import Apart, OtherScores
 from gpsift.savable import Savable, kept_fields, not_kept
-from gpsift.words import NOT_USED, others_not_used
+from gpsift.words import NOT_USED, others_not_used, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -339,7 +339,7 @@ class Ranking(Savable):
     def __repr__(self) -> str:
         width = max(len("feature"), *(len(self.names[j]) for j in self.order[: self.n_told]))
         lines = [f"Ranking by {self.measure} of {len(self.names)} features, {self.units}"]
-        interval = "" if self.draws is None else f"  {LEVEL:z.0%} interval"
+        interval = "" if self.draws is None else f"  {percent(LEVEL)} interval"
         lines.append(f"  rank  {'feature':<{width}}  {'score':>10}{interval}")
         for position, j in enumerate(self.order[: self.n_told], start=1):
             score = f"{self._score_text(int(j)):>10}{self._interval_text(int(j))}"

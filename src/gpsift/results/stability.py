@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
-from gpsift.words import others_not_used
+from gpsift.words import others_not_used, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,9 +141,9 @@ class Stability(Savable):
             f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
             f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}",
         ]
-        for row in told.itertuples():
+        for row, first in zip(told.itertuples(), map(percent, told["first"]), strict=True):
             span = f"{row.best_rank} to {row.worst_rank}"
-            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {row.first:>z6.0%}")
+            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {first:>6}")
         lines += [f"  {rest}" for rest in self.rest_told]
         shown = ", ".join(f"{value:z.2f}" for value in self.entropy[:8])
         lines.append(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
+from gpsift.words import percent
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Verdict(AsText):
                 f"every submodel of the path is at least {self.limit:g} behind {name} in elpd",
             )
         gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
-        share = f"{self.limit:z.0%}"
+        share = percent(self.limit)
         return f"at {share} or more of the {gained}", f"no submodel of the path reaches {share} of the {gained}"
 
 

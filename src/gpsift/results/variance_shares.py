@@ -11,6 +11,7 @@ import numpy as np
 from gpsift.results.limits import LEVEL, interval_with
 from gpsift.results.notebook import words_and_table
 from gpsift.savable import Savable
+from gpsift.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,10 +123,10 @@ class VarianceShares(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         share = self.noise_share
-        noise = "" if share is None else f" Noise is {share:z.0%} of the variance of an observation."
+        noise = "" if share is None else f" Noise is {percent(share)} of the variance of an observation."
         if not self.variance > 0:
             return f"The function does not vary.{noise}"
-        return f"Of the variance of the function {self.interacting:z.0%} is what features do only together.{noise}"
+        return f"Of the variance of the function {percent(self.interacting)} is what features do only together.{noise}"
 
     def __repr__(self) -> str:
         width = max(len("feature"), *(len(name) for name in self.names))
