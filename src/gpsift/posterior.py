@@ -138,7 +138,15 @@ class Posterior(PickledByFields):
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
         if self.site_var is None:
             return self.at(self.Z if rows is None else rows_of(self.Z, rows))
-        return LatentAtSupport(self, rows)
+        latent = LatentAtSupport(self, rows)
+        for name, values in self.known_at_support.items():
+            latent.__dict__[name] = values if rows is None else rows_of(values, rows)
+        return latent
+
+    @cached_property
+    def known_at_support(self) -> dict[str, Array]:
+        """Attributes of `LatentAtSupport` that whoever made the posterior has computed, of all support points."""
+        return {}
 
     def covariance(self, X: Array) -> Array:
         """Latent covariance between the rows of X, (n, n)."""
@@ -318,15 +326,20 @@ class LatentAtSupport(LatentAt):
     """The same at the support points of a posterior with M^-1 = K + diag(D), where M K = I - M D."""
 
     def __init__(self, posterior: Posterior, rows: Array | None):
-        self.M: Array = posterior.M
-        self.D: Array = posterior.site_var
-        if rows is None:
-            super().__init__(posterior, posterior.Z, posterior.support_pairs)
-        else:
-            X = rows_of(posterior.Z, rows)
-            super().__init__(posterior, X, posterior.kernel.between(X, posterior.Z))
-            self.M, self.D = rows_of(self.M, rows), rows_of(self.D, rows)
-        self.rows = rows
+        self.posterior, self.rows, self.xp = posterior, rows, namespace(posterior.Z)
+        self.X: Array = self._at_rows(posterior.Z)
+        self.D: Array = self._at_rows(posterior.site_var)
+
+    @cached_property
+    def pairs(self) -> Pairs:  # type: ignore[override]  # made when it is asked for
+        if self.rows is None:
+            return self.posterior.support_pairs
+        return self.posterior.kernel.between(self.X, self.posterior.Z)
+
+    @cached_property
+    def M(self) -> Array:
+        """Rows of the posterior's own."""
+        return self._at_rows(self.posterior.M)
 
     @cached_property
     def var(self) -> Array:
@@ -344,6 +357,9 @@ class LatentAtSupport(LatentAt):
     def _explained_change(self, dk: Array) -> Array:
         return self._own(dk) - self.D * self.xp.sum(self.M * dk, axis=1)
 
+    def _at_rows(self, A: Array) -> Array:
+        return A if self.rows is None else rows_of(A, self.rows)
+
     def _own(self, A: Array) -> Array:
         """A_ik where k is the support point that row i is."""
         if self.rows is None:
@@ -351,5 +367,4 @@ class LatentAtSupport(LatentAt):
         return self.xp.sum(self._identity() * A, axis=1)
 
     def _identity(self) -> Array:
-        eye = eye_like(self.X, self.posterior.Z.shape[0])
-        return eye if self.rows is None else rows_of(eye, self.rows)
+        return self._at_rows(eye_like(self.X, self.posterior.Z.shape[0]))

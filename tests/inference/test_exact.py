@@ -6,9 +6,11 @@ from cases import KERNELS, N_FEATURES, each
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from gpsift.inference.exact import exact_evidence
+from gpsift.inference import ExactEngine
+from gpsift.inference.exact import exact_evidence, exact_posterior
 from gpsift.inference.inplace import InPlaceEvidence
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
+from gpsift.likelihoods import Gaussian
 
 NOISES = [0.2, np.linspace(0.05, 0.4, 25)]
 
@@ -64,6 +66,39 @@ def test_in_place_twin_equals_the_general_form(kernel, n, noise_var, rng):
     assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-10 * np.abs(expected.gradient).max())
 
 
+@pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
+@each(IN_PLACE)
+def test_in_place_posterior_equals_the_general_form(kernel, noise_var, rng):
+    """Its moments and their slopes at all rows and at some, and the triple itself elsewhere."""
+    n = 150
+    X, y = 20.0 + rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
+    noise_var = np.resize(noise_var, n)
+    kernel = kernel.for_features(N_FEATURES)
+    twin = InPlaceEvidence(X, y)
+    twin(kernel.with_log_params(kernel.log_params + 1.0), 0.3)  # workspaces of another call leave no trace
+    found, expected = twin.solution(kernel, noise_var), exact_posterior(kernel, X, y, noise_var)[0]
+    twin(kernel.with_log_params(kernel.log_params - 1.0), 0.7)
+    for rows in (None, np.array([5, 140, 7])):
+        ours, theirs = found.posterior.at_support(rows), expected.at_support(rows)
+        for name in ("mean", "var", "mean_gradient", "var_gradient"):
+            assert name in vars(ours), "it is known before it is asked for"
+            assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-10, err_msg=name)
+    assert_allclose(found.posterior.M, expected.M, atol=1e-9)
+    assert_allclose(found.Q, np.diagonal(expected.M), rtol=1e-9)
+    assert_allclose(found.log_evidence, exact_evidence(kernel, X, y, noise_var).value, rtol=1e-12)
+    X_new = 20.0 + rng.normal(size=(4, N_FEATURES))
+    assert_allclose(found.posterior.at(X_new).var, expected.at(X_new).var, rtol=1e-9)
+
+
+def test_in_place_posterior_knows_features_that_are_switched_off(rng):
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    kernel = SquaredExponential(np.array([1.0, np.inf, 2.0]), 1.7)
+    latent = InPlaceEvidence(X, y).solution(kernel, np.full(40, 0.2)).posterior.at_support()
+    expected = exact_posterior(kernel, X, y, np.full(40, 0.2))[0].at_support()
+    assert_allclose(latent.var_gradient, expected.var_gradient, atol=1e-12)
+    assert not np.any(latent.mean_gradient[:, 1])
+
+
 def test_in_place_twin_falls_back_to_jitter(rng):
     X = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
     y = rng.normal(size=60)
@@ -71,6 +106,9 @@ def test_in_place_twin_falls_back_to_jitter(rng):
     evidence = InPlaceEvidence(X, y)(kernel, 1e-14)
     assert evidence.jitter > 0
     assert np.isfinite(evidence.value)
+    assert InPlaceEvidence(X, y).solution(kernel, np.full(60, 1e-14)) is None
+    likelihood = Gaussian(np.full(60, 1e-14))
+    assert ExactEngine(X, y).infer_at_rows(kernel, likelihood).jitter > 0
 
 
 @pytest.mark.parametrize("kernel", [Matern52(), SquaredExponential() + Linear(), Constant()])

@@ -145,7 +145,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
             for draw in counted(around.draws(n_draws, seed), n_draws):
                 kernel, likelihood = problem.split(draw.log_params)
                 try:
-                    inferred = problem.engine.infer(kernel, likelihood)
+                    inferred = problem.engine.infer_at_rows(kernel, likelihood)
                 except NotPositiveDefinite:
                     continue
                 log_ratios.append(inferred.log_evidence + draw.log_ratio)

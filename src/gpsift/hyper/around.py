@@ -48,7 +48,7 @@ TYPICAL_WIDTHS = {"lengthscale": 0.1, "signal_var": 0.5, "noise_var": 0.15}
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
 # Steps of differences: relative to a root, which counts as at least this, and in logarithms.
-STEP = 0.05
+STEP = 1e-3
 LEAST_ROOT = 0.2
 MOST_ITERATIONS = 80
 
@@ -208,13 +208,8 @@ def highest(
 
 def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndarray:
     """Minus the second derivatives of a log density, by differences of its gradient."""
-    steps = coordinates.steps(mode)
-    return np.array(
-        [
-            (density(mode - step * unit)[1] - density(mode + step * unit)[1]) / (2.0 * step)
-            for step, unit in zip(steps, np.eye(steps.size), strict=True)
-        ]
-    )
+    steps, here = coordinates.steps(mode), density(mode)[1]
+    return np.array([here - density(mode + move)[1] for move in np.diag(steps)]) / steps[:, None]
 
 
 def without_evidence(problem: Problem, log_prior: LogPrior, coordinates: Roots, u: np.ndarray) -> float:

@@ -7,6 +7,8 @@ general form. The numbers are the same (`tests/inference/test_exact.py`).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -14,6 +16,15 @@ from gpsift.arrays import Array
 from gpsift.inference.exact import LOG_2PI, Evidence, exact_evidence
 from gpsift.kernels import Constant, Kernel, SquaredExponential, Sum
 from gpsift.linalg import BLOCK, invert_cholesky_in_place, is_numpy
+from gpsift.posterior import Posterior, TriangularFactor
+
+
+class Solution(NamedTuple):
+    """A posterior, its log evidence, and the diagonal of (K + diag(D))^-1."""
+
+    posterior: Posterior
+    log_evidence: float
+    Q: np.ndarray
 
 
 class InPlaceEvidence:
@@ -24,6 +35,7 @@ class InPlaceEvidence:
 
     def __init__(self, X: np.ndarray, y: np.ndarray):
         self.X, self.y = X, y
+        self._centred = X - X.mean(axis=0)  # products of large coordinates would lose the digits of their differences
         n = X.shape[0]
         # Fortran order throughout, as LAPACK wants it; only the lower triangles are ever read.
         self._scaled = np.zeros(X.shape, order="F")
@@ -47,6 +59,33 @@ class InPlaceEvidence:
         solved = self._solve(noise_var)
         return None if solved is None else solved[1]
 
+    def solution(self, kernel: Kernel, noise_var: np.ndarray) -> Solution | None:
+        """The posterior with its moments and their slopes at X; None where the matrix needs jitter."""
+        _, radial, level = self._parts(kernel)
+        K, A, scaled = self._K, self._A, self._scaled
+        self._fill(radial, level)
+        solved = self._solve(noise_var, clean=True)
+        if solved is None:
+            return None
+        alpha, value = solved
+        posterior = Posterior(kernel, self.X, alpha, (TriangularFactor(A.copy(order="F")),), noise_var)
+        pulled = scaled * blas.dsymv(1.0, K, alpha, lower=1)[:, None]
+        pulled -= blas.dsymm(1.0, K, scaled * alpha[:, None], lower=1)
+        invert_cholesky_in_place(A)
+        Q = self._diagonal.copy()
+        self._multiply(K, A)
+        spread = scaled * blas.dsymv(1.0, K, self._ones, lower=1)[:, None]
+        spread -= blas.dsymm(1.0, K, scaled, lower=1)
+        # The slopes of a squared exponential are -K_ik (x_ij - x_kj) / l_j^2; `posterior.py` has the rest.
+        inverse_lengthscale = 1.0 / np.asarray(radial.lengthscale)
+        posterior.known_at_support.update(
+            mean=self.y - noise_var * alpha,
+            var=np.maximum(noise_var - noise_var**2 * Q, np.finfo(float).eps * noise_var),
+            mean_gradient=-inverse_lengthscale * pulled,
+            var_gradient=-2.0 * inverse_lengthscale * noise_var[:, None] * spread,
+        )
+        return Solution(posterior, value, Q)
+
     def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence:
         terms, radial, level = self._parts(kernel)
         K, A = self._K, self._A
@@ -62,8 +101,7 @@ class InPlaceEvidence:
         blas.dsyr(-1.0, alpha, lower=1, a=A, overwrite_a=1)
         noise_gradient = -0.5 * float(np.sum(diagonal * noise_var))
         total = blas.dsymv(1.0, A, self._ones, lower=1).sum() if level else 0.0
-        for start, stop in self._blocks:
-            K[start:, start:stop] *= A[start:, start:stop]
+        self._multiply(K, A)
         row_sums = blas.dsymv(1.0, K, self._ones, lower=1)
         product = blas.dsymm(1.0, K, self._scaled, lower=1)
         by_feature = np.einsum("ij,ij->j", self._scaled, product) - row_sums @ squares
@@ -88,11 +126,19 @@ class InPlaceEvidence:
         """Of A, as a view."""
         return self._A.ravel(order="K")[:: self.X.shape[0] + 1]
 
-    def _solve(self, noise_var: np.ndarray | float) -> tuple[np.ndarray, float] | None:
-        """A becomes its Cholesky factor, with the noise; alpha = A^-1 y and the log evidence, None without a factor."""
+    def _multiply(self, A: np.ndarray, B: np.ndarray) -> None:
+        """A becomes A o B."""
+        for start, stop in self._blocks:
+            A[start:, start:stop] *= B[start:, start:stop]
+
+    def _solve(self, noise_var: np.ndarray | float, *, clean: bool = False) -> tuple[np.ndarray, float] | None:
+        """A becomes its Cholesky factor, with the noise; alpha = A^-1 y and the log evidence, None without a factor.
+
+        If it is to be clean, with zeros in its other triangle.
+        """
         diagonal = self._diagonal
         diagonal += noise_var
-        _, info = lapack.dpotrf(self._A, lower=1, clean=0, overwrite_a=1)
+        _, info = lapack.dpotrf(self._A, lower=1, clean=clean, overwrite_a=1)
         if info != 0:
             return None
         alpha, _ = lapack.dpotrs(self._A, self.y, lower=1)
@@ -101,7 +147,7 @@ class InPlaceEvidence:
 
     def _fill(self, radial: SquaredExponential, level: float) -> np.ndarray:
         """The lower triangles of K and A = K + level; returns the squares of the scaled coordinates."""
-        np.divide(self.X, radial.lengthscale, out=self._scaled)
+        np.divide(self._centred, radial.lengthscale, out=self._scaled)
         squares = self._scaled**2
         log_signal = np.log(radial.signal_var)
         # log K_ik = x_i . x_k - h_i - h_k with h half the squared norm, less half the logarithm of the signal variance
