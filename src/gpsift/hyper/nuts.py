@@ -206,16 +206,18 @@ def log_posterior(problem: Problem, prior: MAP) -> Density:
     """Log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
     log_prior, jacobian = prior.log_prior_of(problem.kinds), prior.log_jacobian(problem.kinds)
+    log_units = problem.log_units
+    evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
 
     def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
         # Beyond the limits the evidence stays as it is there, but the prior goes on: without its tails the density
         # could not be normalised, and a chain that came there would not come back.
         inside = np.minimum(np.maximum(log_params, lower), upper)
-        scaled = log_params - problem.log_units
+        scaled = log_params - log_units
         with np.errstate(over="ignore", invalid="ignore"):
             value, gradient = log_prior(scaled)
         try:
-            evidence = problem.evidence(inside)
+            evidence = evidence_at(inside)
         except NotPositiveDefinite:
             return -np.inf, np.zeros_like(log_params)
         slope = np.where(inside == log_params, evidence.gradient, 0.0)

@@ -17,7 +17,7 @@ from gpsift.arrays import Array, columns_of, like, namespace, rows_of, to_numpy
 from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
-from gpsift.inference.inplace import InPlaceEvidence, Solution
+from gpsift.inference.inplace import InPlaceEvidence, LogParamsEvidence, Solution
 from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_gradient
 from gpsift.inference.level import level_evidence
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
@@ -88,6 +88,17 @@ class Engine(ABC):
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         """The posterior."""
 
+    def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
+        """The same as a function of these log parameters, to be asked many times."""
+        n_kernel = kernel.log_params.size
+
+        def evidence(log_params: np.ndarray) -> Evidence:
+            return self.evidence(
+                kernel.with_log_params(log_params[:n_kernel]), likelihood.with_log_params(log_params[n_kernel:])
+            )
+
+        return evidence
+
     @abstractmethod
     def fresh(self) -> Self:
         """An engine on the same data whose answers do not depend on what it was asked before."""
@@ -154,6 +165,10 @@ class ExactEngine(DenseEngine):
             return level_evidence(kernel, self.X, self.y, noise_var)
         twin = self._twin_for(kernel)
         return exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
+
+    def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
+        twin = None if self._sees_nothing or not likelihood.params else self._twin_for(kernel)
+        return super().evidence_by_log_params(kernel, likelihood) if twin is None else twin.by_log_params(kernel)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         xp = namespace(self.y)

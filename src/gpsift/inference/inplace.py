@@ -7,6 +7,7 @@ general form. The numbers are the same (`tests/inference/test_exact.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,19 @@ class Solution(NamedTuple):
     posterior: Posterior
     log_evidence: float
     Q: np.ndarray
+
+
+class Slopes(NamedTuple):
+    """Log evidence and its derivatives: by log length-scales and signal variance, by the level, by the log noise."""
+
+    value: float
+    lengthscale: np.ndarray
+    signal: float
+    level: float
+    noise: float
+
+
+LogParamsEvidence = Callable[[np.ndarray], Evidence]
 
 
 class InPlaceEvidence:
@@ -54,16 +68,16 @@ class InPlaceEvidence:
 
     def value(self, kernel: Kernel, noise_var: np.ndarray | float) -> float | None:
         """The log evidence alone, at a third of the price; None where the matrix needs jitter."""
-        _, radial, level = self._parts(kernel)
-        self._fill(radial, level)
+        radial, level = self._parts(kernel)
+        self._fill(radial.lengthscale, np.log(radial.signal_var), level)
         solved = self._solve(noise_var)
         return None if solved is None else solved[1]
 
     def solution(self, kernel: Kernel, noise_var: np.ndarray) -> Solution | None:
         """The posterior with its moments and their slopes at X; None where the matrix needs jitter."""
-        _, radial, level = self._parts(kernel)
+        radial, level = self._parts(kernel)
         K, A, scaled = self._K, self._A, self._scaled
-        self._fill(radial, level)
+        self._fill(radial.lengthscale, np.log(radial.signal_var), level)
         solved = self._solve(noise_var, clean=True)
         if solved is None:
             return None
@@ -87,39 +101,67 @@ class InPlaceEvidence:
         return Solution(posterior, value, Q)
 
     def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence:
-        terms, radial, level = self._parts(kernel)
-        K, A = self._K, self._A
-        squares = self._fill(radial, level)
+        return self.by_log_params(kernel, noise_var)(kernel.log_params)
+
+    def by_log_params(self, kernel: Kernel, noise_var: np.ndarray | float | None = None) -> LogParamsEvidence:
+        """The evidence as a function of the kernel's log parameters, which makes no kernel each time.
+
+        Without a noise variance its logarithm is the last of the parameters. It is the last of the gradient in any
+        case.
+        """
+        terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
+        ends = np.cumsum([term.log_params.size for term in terms]).tolist()
+        levels = [end - 1 for term, end in zip(terms, ends, strict=True) if isinstance(term, Constant)]
+        radial, signal = next(
+            (term, end - 1) for term, end in zip(terms, ends, strict=True) if isinstance(term, SquaredExponential)
+        )
+        is_shared = np.ndim(radial.lengthscale) == 0
+        lengthscales = slice(signal - (1 if is_shared else self.X.shape[1]), signal)
+
+        def evidence(log_params: np.ndarray) -> Evidence:
+            params = np.exp(log_params)
+            noise = params[-1] if noise_var is None else noise_var
+            level = float(params[levels].sum())
+            slopes = self._slopes(params[lengthscales], float(log_params[signal]), level, noise)
+            if slopes is None:  # with jitter
+                return exact_evidence(kernel.with_log_params(log_params[: ends[-1]]), self.X, self.y, noise)
+            gradient = np.empty(ends[-1] + 1)
+            gradient[lengthscales] = slopes.lengthscale.sum() if is_shared else slopes.lengthscale
+            gradient[signal] = slopes.signal
+            gradient[levels] = params[levels] * slopes.level
+            gradient[-1] = slopes.noise
+            return Evidence(slopes.value, gradient, 0.0)
+
+        return evidence
+
+    def _slopes(
+        self, lengthscale: np.ndarray, log_signal: float, level: float, noise_var: np.ndarray | float
+    ) -> Slopes | None:
+        """The evidence and its derivatives; None where the matrix needs jitter."""
+        K, A, scaled = self._K, self._A, self._scaled
+        squares = self._fill(lengthscale, log_signal, level)
         solved = self._solve(noise_var)
         if solved is None:
-            return exact_evidence(kernel, self.X, self.y, noise_var)  # with jitter
+            return None
         alpha, value = solved
-        diagonal = self._diagonal
         invert_cholesky_in_place(A)
 
         # From here on A holds A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
         blas.dsyr(-1.0, alpha, lower=1, a=A, overwrite_a=1)
-        noise_gradient = -0.5 * float(np.sum(diagonal * noise_var))
-        total = blas.dsymv(1.0, A, self._ones, lower=1).sum() if level else 0.0
+        noise = -0.5 * float((self._diagonal * noise_var).sum())
+        total = float(blas.dsymv(1.0, A, self._ones, lower=1).sum()) if level else 0.0
         self._multiply(K, A)
         row_sums = blas.dsymv(1.0, K, self._ones, lower=1)
-        product = blas.dsymm(1.0, K, self._scaled, lower=1)
-        by_feature = np.einsum("ij,ij->j", self._scaled, product) - row_sums @ squares
-        lengthscale_gradient = by_feature if np.ndim(radial.lengthscale) else [by_feature.sum()]
-        gradient = []
-        for term in terms:
-            if isinstance(term, Constant):
-                gradient.append([-0.5 * term.constant_var * total])
-            else:
-                gradient += [lengthscale_gradient, [-0.5 * row_sums.sum()]]
-        return Evidence(value, np.concatenate([*gradient, [noise_gradient]]), 0.0)
+        product = blas.dsymm(1.0, K, scaled, lower=1)
+        by_feature = np.einsum("ij,ij->j", scaled, product) - row_sums @ squares
+        return Slopes(value, by_feature, -0.5 * float(row_sums.sum()), -0.5 * total, noise)
 
     @staticmethod
-    def _parts(kernel: Kernel) -> tuple[tuple[Kernel, ...], SquaredExponential, float]:
-        """The terms of the kernel, the radial one of them, and the variance of all constants."""
+    def _parts(kernel: Kernel) -> tuple[SquaredExponential, float]:
+        """The radial term of the kernel, and the variance of all constants."""
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         radial = next(term for term in terms if isinstance(term, SquaredExponential))
-        return terms, radial, sum(term.constant_var for term in terms if isinstance(term, Constant))
+        return radial, sum(term.constant_var for term in terms if isinstance(term, Constant))
 
     @property
     def _diagonal(self) -> np.ndarray:
@@ -145,11 +187,10 @@ class InPlaceEvidence:
         value = -0.5 * (self.y @ alpha) - np.log(diagonal).sum() - 0.5 * self.X.shape[0] * LOG_2PI
         return alpha, float(value)
 
-    def _fill(self, radial: SquaredExponential, level: float) -> np.ndarray:
+    def _fill(self, lengthscale: np.ndarray, log_signal: float, level: float) -> np.ndarray:
         """The lower triangles of K and A = K + level; returns the squares of the scaled coordinates."""
-        np.divide(self._centred, radial.lengthscale, out=self._scaled)
-        squares = self._scaled**2
-        log_signal = np.log(radial.signal_var)
+        np.divide(self._centred, lengthscale, out=self._scaled)
+        squares = self._scaled * self._scaled
         # log K_ik = x_i . x_k - h_i - h_k with h half the squared norm, less half the logarithm of the signal variance
         h = 0.5 * (squares.sum(axis=1) - log_signal)
         blas.dsyrk(1.0, self._scaled, lower=1, c=self._K, overwrite_c=1)
