@@ -62,12 +62,12 @@ class NUTS(Hyper):
     """
 
     draws: int = 600
-    tune: int = 150
+    tune: int = 60
     chains: int = 4
     seed: int = 0
     keep: int = 100
     prior: MAP = field(default_factory=MAP)
-    target_accept: float = 0.7
+    target_accept: float = 0.85
     progress: bool = True
     cores: int | None = None
 
