@@ -213,6 +213,13 @@ def test_the_same_seed_gives_the_same_draws(problem):
     assert np.array_equal(first.draws.log_params, second.draws.log_params)
 
 
+def test_a_draw_takes_no_more_steps_than_allowed(problem):
+    need("nutpie")
+    with blas_threads_for(14):
+        found = gs.NUTS(draws=20, tune=20, chains=1, max_depth=1, prior=PRIOR, progress=False).estimate(problem)
+    assert found.draws.trace.sample_stats["n_steps"].max() == 1
+
+
 def test_the_draws_do_not_depend_on_where_they_are_computed(problem, monkeypatch):
     need("nutpie")
     monkeypatch.setattr(nuts, "WORTH_PROCESSES", 0.0)
@@ -420,7 +427,7 @@ def test_advice_says_what_to_do():
         assert word in messages
 
 
-@pytest.mark.parametrize("choice", [{"draws": 0}, {"chains": 1.5}, {"keep": True}, {"cores": 0}])
+@pytest.mark.parametrize("choice", [{"draws": 0}, {"chains": 1.5}, {"keep": True}, {"cores": 0}, {"max_depth": 0}])
 def test_nuts_rejects_bad_numbers(choice):
     with pytest.raises(ValueError, match="must be a whole number"):
         gs.NUTS(**choice)
