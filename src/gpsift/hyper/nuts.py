@@ -32,7 +32,7 @@ START_SD = 0.5
 # Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
 # many evaluations of the density make a draw.
 WORTH_PROCESSES = 10.0
-EVALUATIONS_PER_DRAW = 7
+EVALUATIONS_PER_DRAW = 6
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class NUTS(Hyper):
     """
 
     draws: int = 600
-    tune: int = 100
+    tune: int = 150
     chains: int = 4
     seed: int = 0
     keep: int = 100
     prior: MAP = field(default_factory=MAP)
-    target_accept: float = 0.85
+    target_accept: float = 0.7
     progress: bool = True
     cores: int | None = None
     max_depth: int = 10
