@@ -2,7 +2,7 @@
 
 python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
 python benchmarks/agreement.py ways --device cuda                                    # both ways, 10,000 rows, a GPU
-python benchmarks/agreement.py blocks                                                 # blocks, at given hyperparameters
+python benchmarks/agreement.py near                                                  # at given hyperparameters
 python benchmarks/agreement.py likelihoods                                           # classes, counts, on made data
 
 The first three need GPSIFT_DATA, the folder with scale/.
@@ -28,9 +28,9 @@ from gpsift.sparse.bound_search import BoundSearch
 # Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
 WAYS = ("kin40k", "pol", "protein", "elevators", "nycflights")
-WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 200
-CELLS = ("airfoil", "pol", "kin40k", "protein")
-BLOCKS_ROWS, BLOCKS_SEARCHED, BLOCKS_POINTS, BLOCK_SIZES = 3000, 1500, 200, (0, 50, 100, 200, 400)
+WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 256
+NEAR = ("airfoil", "pol", "kin40k", "protein")
+NEAR_DATA_ROWS, NEAR_SEARCHED, NEAR_POINTS, NEAR_SIZES = 3000, 1500, 200, (0, 100, 200, 400, 600)
 MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
 # Features above this share of the top score are the ones that a reader would keep.
 KEPT = 0.1
@@ -40,7 +40,7 @@ MEASURES = (gs.KL(), gs.VAR(conditional="normal"))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("section", choices=("points", "ways", "blocks", "likelihoods"))
+    parser.add_argument("section", choices=("points", "ways", "near", "likelihoods"))
     parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
     parser.add_argument("--power", type=float, nargs="+", default=[0.0], help="powers of `points`")
     parser.add_argument("--only", help="one data set")
@@ -52,10 +52,10 @@ def main() -> None:
         for name in [chosen.only] if chosen.only else WAYS:
             ways(name, chosen.device)
         return
-    if chosen.section == "blocks":
+    if chosen.section == "near":
         with one_thread():
-            for name in [chosen.only] if chosen.only else CELLS:
-                blocks(name)
+            for name in [chosen.only] if chosen.only else NEAR:
+                near(name)
         return
     if chosen.section == "likelihoods":
         with one_thread():
@@ -87,39 +87,43 @@ def points(name: str, sizes: Sequence[int], powers: Sequence[float]) -> pd.DataF
 
 
 def ways(name: str, device: str | None) -> None:
-    """With blocks and without, hyperparameters by the bound, by a sample and as taken, against exact inference."""
+    """Inducing points and neighbours, hyperparameters by either and as taken, against exact inference."""
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
-    exact, spent = timed(
-        lambda: gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[train], y[train])
-    )
-    print(f"{name}: exact {spent:.0f} s, density {density(exact, X[test], y[test]):.4f}", flush=True)
-    references = scores(exact)
-    for way, block_rows in (("taken", None), ("taken", 0), ("by_bound", 0), ("by_sample", 0)):
-        model = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=WAYS_POINTS, block_rows=block_rows), device=device)
+
+    def exact(rows: np.ndarray) -> gs.FittedGP:
+        return gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[rows], y[rows])
+
+    reference, spent = timed(lambda: exact(train))
+    first, second = (scores(exact(train[half::2]))[0] for half in (0, 1))
+    halves = float(np.abs(first - second).max() / second.max())
+    print(f"{name}: exact {spent:.0f} s, density {density(reference, X[test], y[test]):.4f}, halves {halves:.3f}")
+    references = scores(reference)
+    for way, near_rows in (("taken", None), ("by_bound", 0), ("by_neighbours", 0), ("by_neighbours", None)):
+        model = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=WAYS_POINTS, near_rows=near_rows))
         with only(way):
             sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
         found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
         found |= {"blocks": sparse.report.n_blocks, **compared(sparse, references)}
         listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
-        print(f"{name}: {way}{', no blocks' if block_rows == 0 else ''} {listed}", flush=True)
+        print(f"{name}: {way}{', points only' if near_rows == 0 else ''} {listed}", flush=True)
 
 
-def blocks(name: str) -> None:
-    """Blocks of several sizes against exact inference, at the hyperparameters of exact inference on some rows."""
+def near(name: str) -> None:
+    """More and more rows near a block against exact inference, at the hyperparameters of exact inference on some."""
     X, y = data_set(name, None)
-    order = np.random.default_rng(0).permutation(len(y))[:BLOCKS_ROWS]
+    order = np.random.default_rng(0).permutation(len(y))[:NEAR_DATA_ROWS]
     X, y = X[order], y[order]
-    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:BLOCKS_SEARCHED], y[:BLOCKS_SEARCHED])
+    found = gs.GP(inference="exact", hyper=gs.ML2(starts=1)).fit(X[:NEAR_SEARCHED], y[:NEAR_SEARCHED])
     signal, constant = found.kernel.terms
     hyper = gs.Fixed(signal.lengthscale, signal.signal_var, found.likelihood.noise_var, constant.constant_var)
     exact = gs.GP(inference="exact", hyper=hyper).fit(X, y)
     print(f"{name}: {len(y)} rows, exact, elpd {exact.quality.elpd:.1f}", flush=True)
     references = scores(exact)
-    for block_rows in BLOCK_SIZES:
-        sparse = gs.GP(inference=gs.Sparse(m=BLOCKS_POINTS, block_rows=block_rows), hyper=hyper).fit(X, y)
-        row = {"block_rows": block_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
+    for near_rows in NEAR_SIZES:
+        sparse = gs.GP(inference=gs.Sparse(m=NEAR_POINTS, near_rows=near_rows), hyper=hyper).fit(X, y)
+        row = {"near_rows": near_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
         print(f"{name}: " + "  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
 
 
@@ -156,9 +160,9 @@ def only(way: str) -> Iterator[None]:
     """Let fits have one of the two ways to their hyperparameters; "taken" leaves both."""
     both = BoundSearch.answers
     if way == "by_bound":
-        BoundSearch.answers = BoundSearch.by_bound
-    elif way == "by_sample":
-        BoundSearch.answers = lambda self, first: [self.by_sample(first, self.by_bound(first)[0].estimate)]
+        BoundSearch.answers = lambda self, first: [self.by_bound(first)]
+    elif way == "by_neighbours":
+        BoundSearch.answers = lambda self, first: [self.by_neighbours(first, self.by_bound(first).estimate)]
     try:
         yield
     finally:

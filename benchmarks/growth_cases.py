@@ -54,32 +54,43 @@ def default_fit(kind: str) -> Callable[[int, int, int], Answer]:
     return run
 
 
-def select(n: int, p: int, seed: int) -> Answer:
-    """The whole command, with what it takes to start it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "table.csv")
-        names = ",".join([*(f"x{j + 1}" for j in range(p)), "y"])
-        np.savetxt(path, np.column_stack(friedman(n, p, seed)), delimiter=",", header=names, comments="")
-        command = [sys.executable, "-m", "gpsift", "select", str(path), "--target", "y", "--jobs", "1"]
-        subprocess.run(command, check=True, capture_output=True)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0
-    return {"seconds": seconds, "megabytes": megabytes, "evaluations": np.nan, "height": np.nan}
+def command(name: str, *options: str) -> Callable[[int, int, int], Answer]:
+    """A whole command, with what it takes to start it."""
+
+    def run(n: int, p: int, seed: int) -> Answer:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "table.csv")
+            names = ",".join([*(f"x{j + 1}" for j in range(p)), "y"])
+            np.savetxt(path, np.column_stack(friedman(n, p, seed)), delimiter=",", header=names, comments="")
+            told = [sys.executable, "-m", "gpsift", name, str(path), "--target", "y", "--jobs", "1", *options]
+            subprocess.run(told, check=True, capture_output=True)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0
+        return {"seconds": seconds, "megabytes": megabytes, "evaluations": np.nan, "height": np.nan}
+
+    return run
 
 
-def searched(name: str) -> Callable[[int, int, int], Answer]:
-    """Maximum likelihood of all length-scales by a library of `models.py`, judged by one plain formula."""
+def searched(name: str, **options: Any) -> Callable[[int, int, int], Answer]:
+    """A fit by a library of `models.py`, judged by one plain formula."""
 
     def run(n: int, p: int, seed: int) -> Answer:
         import models
         from toys import NORMAL, toy
 
         X, y = toy(NORMAL, seed, n=n, p=p)
-        model = getattr(models, name)(X, y)
+        model = getattr(models, name)(X, y, **options)
         _, found = timed(model.fit)
         return {**found, "evaluations": np.nan, "height": models.log_evidence(X, y, model.log_params)}
 
     return run
+
+
+def ours(n: int, p: int, seed: int) -> Answer:
+    """Our default fit, to compare those libraries with."""
+    import gpsift as gs
+
+    return searched("Gpsift", gp=gs.GP())(n, p, seed)
 
 
 def counted_calls() -> Counter[str]:
@@ -125,9 +136,11 @@ def classes(likelihood: str, n: int, p: int, seed: int) -> Table:
 
 CASES: dict[str, Callable[[int, int, int], Answer]] = {
     "fit": default_fit("gaussian"),
-    "select": select,
+    "select": command("select"),
+    "stability": command("stability"),
     **{name: default_fit(name) for name in CLASSES},
-    **{name: searched(name) for name in ("Gpsift", "GPy", "BoTorch", "ScikitLearn")},
+    "default": ours,
+    **{name: searched(name) for name in ("GPy", "BoTorch", "ScikitLearn")},
 }
 
 

@@ -149,8 +149,14 @@ def beside_nuts(name: str) -> dict[str, Any]:
         ours, found[f"{label}_seconds"] = timed(lambda m=measure: gs.rank(fitted, X, m, intervals=True))
         theirs = gs.rank(sampled, X, measure).interval(LEVEL)
         found["k_hat"] = ours.k_hat
-        found[label] = ends_apart(ours.interval(LEVEL), theirs).tolist()
+        found[label] = ends_apart(ends_of_draws(ours), theirs).tolist()
     return found
+
+
+def ends_of_draws(ranking: gs.Ranking) -> np.ndarray:
+    """The central interval of the draws alone, (p, 2): that of a ranking has the score of the fit in it as well."""
+    assert ranking.draws is not None
+    return np.quantile(ranking.draws, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2], axis=0).T
 
 
 def ends_apart(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -166,7 +172,17 @@ def covered(n: int, seed: int) -> dict[str, Any]:
     ranking = gs.rank(gs.GP().fit(X, y), X, gs.KL(), intervals=True)
     low, high = ranking.interval(LEVEL).T
     is_in = (low <= truth) & (truth <= high)
-    return {"n": n, "seed": seed, "covered": is_in.tolist(), "k_hat": ranking.k_hat}
+    low, high = ends_of_draws(ranking).T
+    by_draws = (low <= truth) & (truth <= high)
+    beyond = (ranking.scores > 0) & ((ranking.scores < low) | (ranking.scores > high))
+    return {
+        "n": n,
+        "seed": seed,
+        "covered": is_in.tolist(),
+        "covered_by_draws": by_draws.tolist(),
+        "beyond": beyond.tolist(),
+        "k_hat": ranking.k_hat,
+    }
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -234,6 +250,8 @@ def coverage_table(found: list[dict[str, Any]]) -> pd.DataFrame:
         rows[n] = {
             "sets": len(ours),
             "mean": is_in[:, :N_WORKING].mean(),
+            "by draws": np.array([record["covered_by_draws"] for record in ours])[:, :N_WORKING].mean(),
+            "scores beyond": np.sum([record["beyond"] for record in ours]),
             **of_inputs,
             "k-hat > 0.7": np.mean(k_hat > 0.7),
         }

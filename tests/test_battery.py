@@ -310,6 +310,17 @@ def test_tables_are_means_over_seeds_then_tasks():
     assert "| lasso |  |  | 2.00 |" in text.split("### Seconds")[1]
 
 
+def test_two_runs_together_are_as_one():
+    every = [*records(), *(record | {"seed": record["seed"] + 2, "seconds": 5.0} for record in records())]
+    other = [record | {"method": "Sift"} for record in records() if record["method"] == "MAP"]
+    parts = [every[:5], every[5:], other]
+    whole = summary.condensed(summary.flat([*every, *other])).set_index(summary.KEYS)
+    found = [summary.condensed(summary.flat(part)) for part in parts]
+    table = summary.pooled(summary.pooled(found[0], found[1]), found[2]).set_index(summary.KEYS)
+    ran = whole[whole["data_sets"] > 0]
+    pd.testing.assert_frame_equal(table.loc[ran.index, ran.columns], ran, check_dtype=False)
+
+
 def test_picture_is_drawn(tmp_path):
     draw(summary.condensed(summary.flat(records())), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -26,6 +26,9 @@ QUOTED = (
     "Standardize",
     "without normalizer",
     "A randomized Halton",
+    "Bayesian optimization with sparse",
+    "Inference for the generalization error",
+    "for the generalized Pareto",
 )
 # Code within text: `names`, calls, arguments, attributes, and terms of formulas.
 CODE = re.compile(

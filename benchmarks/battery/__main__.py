@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.battery.methods import METHODS
-from benchmarks.battery.page import keep
+from benchmarks.battery.page import add, keep
 from benchmarks.battery.picture import draw
 from benchmarks.battery.runner import planned, run
 from benchmarks.battery.summary import print_tables, table_of
@@ -29,7 +29,8 @@ def main() -> None:
     plot = verbs.add_parser("plot", help="draw the picture")
     plot.add_argument("--to", type=Path, default=Path("battery.png"), help="file of the picture")
     keeping = verbs.add_parser("keep", help="make the stored table, the page and its picture of a run")
-    for verb in (runs, keeping):
+    adding = verbs.add_parser("add", help="the same, together with what is stored of other methods or data sets")
+    for verb in (runs, keeping, adding):
         verb.add_argument("--out", type=Path, required=True, help="folder of the run")
     for verb in (summary, plot):
         verb.add_argument("--out", type=Path, help="folder of the run; the stored table if it is not given")
@@ -40,6 +41,8 @@ def main() -> None:
         print_tables(chosen.out)
     elif chosen.verb == "plot":
         draw(table_of(chosen.out), chosen.to)
+    elif chosen.verb == "add":
+        add(chosen.out)
     else:
         keep(chosen.out)
 

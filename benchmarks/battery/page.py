@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.battery.picture import draw
-from benchmarks.battery.summary import ROOT, STORED, sections, table_of
+from benchmarks.battery.summary import KEYS, ROOT, STORED, pooled, sections, table_of
 from benchmarks.marked_page import with_sections
 
 PAGE = ROOT / "docs" / "battery.md"
@@ -15,7 +15,16 @@ PAGE = ROOT / "docs" / "battery.md"
 
 def keep(folder: Path) -> None:
     """Store the condensed table, write the tables into the page, and draw its picture."""
-    table_of(folder).to_csv(STORED, index=False)
+    show(table_of(folder))
+
+
+def add(folder: Path) -> None:
+    """The same for the stored table and a run of other methods or other data sets together."""
+    show(pooled(table_of(None), table_of(folder)).round(4).sort_values(KEYS))
+
+
+def show(table: pd.DataFrame) -> None:
+    table.to_csv(STORED, index=False)
     table = table_of(None)
     PAGE.write_text(with_tables(PAGE.read_text(), table))
     draw(table)

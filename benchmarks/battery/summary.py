@@ -59,6 +59,25 @@ def condensed(rows: pd.DataFrame) -> pd.DataFrame:
     return table.fillna({"ranking": NO_RANKING, "data_sets": 0}).astype({"data_sets": int})
 
 
+def pooled(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """The condensed table of two runs that have no data set in common for the same method."""
+    both = pd.concat([one, other], ignore_index=True)
+    rows = []
+    for _, parts in both.groupby(KEYS, sort=False):
+        if len(parts) == 1:
+            rows.append(parts.iloc[0])
+            continue
+        sizes, row = parts["data_sets"].to_numpy(float), parts.iloc[0].copy()
+        row["data_sets"], row["failed"] = int(sizes.sum()), int(parts["failed"].sum())
+        for column in (*OF_RANKING, *OF_METHOD):
+            row[column] = np.sum(sizes * parts[column].to_numpy()) / sizes.sum()
+        squares = np.sum((sizes - 1.0) * sizes * parts["auc_se"].fillna(0.0).to_numpy() ** 2)
+        squares += np.sum(sizes * (parts["auc"].to_numpy() - row["auc"]) ** 2)
+        row["auc_se"] = np.sqrt(squares / (sizes.sum() - 1.0) / sizes.sum())
+        rows.append(row)
+    return pd.DataFrame(rows).astype({"data_sets": int, "failed": int, "n": int}).reset_index(drop=True)
+
+
 def table_of(folder: Path | None) -> pd.DataFrame:
     """The condensed table of a run, or the stored one."""
     return pd.read_csv(STORED) if folder is None else condensed(flat(read(folder))).round(4)

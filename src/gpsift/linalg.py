@@ -75,6 +75,19 @@ def jittered_cholesky(A: Array) -> tuple[Array, float]:
     )
 
 
+def pivoted_cholesky(A: np.ndarray, left_out: float, most: int) -> np.ndarray | None:
+    """F, (n, r), with A = F F^T but for less than this on each entry of the diagonal; None with more columns than most.
+
+    For positive semidefinite NumPy matrices. The entries of A - F F^T are then smaller as well.
+    """
+    U, pivots, rank, _ = lapack.dpstrf(A.T, tol=left_out, lower=0)
+    if rank > most:
+        return None
+    F = np.empty((len(A), rank := max(rank, 1)))  # one column of zeros for a matrix of zeros
+    F[pivots - 1] = np.triu(U[:rank]).T
+    return F
+
+
 def inverse_from_cholesky(L: Array) -> Array:
     """The symmetric inverse of L L^T."""
     if is_numpy(L):

@@ -110,7 +110,7 @@ class Response(ABC):
         raise MissingCapability(
             f"{type(self).__name__} does not offer its latent posterior as a triple of support points, weights and a "
             "matrix, from which closed forms of shares, pairs, Shapley values and bands are made. A sparse model has "
-            "one without blocks, `Sparse(block_rows=0)`."
+            "one with inducing points, `Sparse(near_rows=0)`."
         )
 
     @property

@@ -26,6 +26,7 @@ def test_demo_writes_the_page_and_answers_machines(tmp_path):
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert {"bmi", "s5"} <= set(found["selected"])
+    assert {"bmi", "bp"} <= set(found["tested"]["discoveries"])
     assert "What matters for" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     assert {path.name for path in tmp_path.iterdir()} == {"p.png", "demo.html"}
 

@@ -32,7 +32,7 @@ MEASURES.append(gs.VAR(conditional="residuals"))
 
 @pytest.fixture(scope="session")
 def here(table):
-    return gs.GP(hyper=FIXED, inference=gs.Sparse(m=M)).fit(*table[:2])
+    return gs.GP(hyper=FIXED, inference=gs.Sparse(m=M, near_rows=0)).fit(*table[:2])
 
 
 def process(rows):
@@ -59,7 +59,7 @@ def test_statistics_objective_and_gradient_are_those_of_one_process(client, tabl
 @pytest.mark.usefixtures("client")
 def test_model_and_measures_are_those_of_one_process(table, divided, here, monkeypatch):
     X, y, _ = divided(*table)
-    there = gs.GP(hyper=FIXED, inference=gs.Sparse(m=M)).fit(X.persist(), y.persist())
+    there = gs.GP(hyper=FIXED, inference=gs.Sparse(m=M, near_rows=0)).fit(X.persist(), y.persist())
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, rel=1e-10)
     for name in ("elpd", "elpd_empty", "elpd_diff", "diff_se", "loo_r2", "evidence_gain"):
         assert getattr(there.quality, name) == pytest.approx(getattr(here.quality, name), rel=1e-10), name

@@ -67,7 +67,7 @@ def test_data_of_four_times_a_workers_memory_pass_through_it(cluster_of):
     hyper = gs.Fixed(lengthscale=np.append(1.0, np.full(WIDTH - 1, 100.0)), noise_var=0.1)
     with client.as_current():
         before = client.run(os.getpid)
-        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=6, chunk_bytes=2**22, block_rows=0)).fit(X, y)
+        gp = gs.GP(hyper=hyper, inference=gs.Sparse(m=6, chunk_bytes=2**22, near_rows=0)).fit(X, y)
         ranking = gs.rank(gp)
         assert client.run(os.getpid) == before  # none was restarted for its memory
     assert gp.n_rows == rows * n_blocks

@@ -93,7 +93,7 @@ def sparse(**choices):
 
 
 def test_inducing_points_are_a_triple():
-    gp = sparse(block_rows=0)
+    gp = sparse(near_rows=0)
     margins = dict(list(few_nodes().items())[:3])
     brute = BruteForce(lambda rows: gp.predict(rows).latent_mean, list(margins.values()))
     parts = brute.part_variances
@@ -108,7 +108,7 @@ def test_inducing_points_are_a_triple():
 
 
 def test_blocks_have_no_triple_and_are_asked_for_predictions():
-    gp, near = sparse(block_rows=60), sparse(block_rows=0)
+    gp, near = sparse(near_rows=60), sparse(near_rows=0)
     X = many()[0]
     assert gp.inferred.n_blocks > 1
     found = gs.variance_shares(gp)

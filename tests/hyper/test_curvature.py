@@ -48,3 +48,9 @@ def test_coordinates_and_parameters_go_both_ways(coordinates):
     assert_allclose(coordinates.params(u), x, rtol=1e-9)
     slopes = [(0.5 * (p - MINIMUM) @ gradient(p)) for p in (coordinates.params(u + 1e-5), coordinates.params(u - 1e-5))]
     assert_allclose((slopes[0] - slopes[1]) / 2e-5, coordinates.gradient(gradient(x)).sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("coordinates", [Steps(np.array([1.0, 2.0, 4.0, 0.5])), Newton.around(MINIMUM, H, H[0])])
+def test_curvature_of_parameters_comes_from_that_of_coordinates(coordinates):
+    J = np.column_stack([coordinates.params(e) - coordinates.params(np.zeros(4)) for e in np.eye(4)])
+    assert_allclose(coordinates.curvature(np.linalg.inv(J.T @ H @ J)), H, rtol=1e-8)

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.hyper.optimise import limits, maximise, starting_points
+from gpsift.hyper import optimise as optimise_module
+from gpsift.hyper.optimise import Start, limits, maximise, starting_points, with_all_digits, with_fewer_digits
 from gpsift.hyper.problem import Problem
+from gpsift.inference import LaplaceEngine
 from gpsift.kernels import Constant, Linear, SquaredExponential
+from gpsift.likelihoods import read_likelihood
 from gpsift.threads import blas_threads_for
 
 KERNEL = SquaredExponential() + Constant()
@@ -31,10 +34,18 @@ def problem(X, y, kernel=KERNEL):
     return Problem.exact(kernel.for_features(X.shape[1]), X, y, tuple("abcdefgh"[: X.shape[1]]))
 
 
-def climb(task, n_starts):
-    def no_prior(_, log_params):
-        return 0.0, np.zeros_like(log_params)
+def posed_for(likelihood, X, y):
+    """The problem of a likelihood whose inference iterates."""
+    likelihood = read_likelihood(likelihood)
+    kernel = KERNEL.for_features(X.shape[1])
+    return Problem(kernel, likelihood, X, y, LaplaceEngine(X, y, np.ones(len(y))), tuple("abcdefgh"[: X.shape[1]]))
 
+
+def no_prior(_, log_params):
+    return 0.0, np.zeros_like(log_params)
+
+
+def climb(task, n_starts):
     with blas_threads_for(len(task.y)):
         return maximise(task, no_prior, n_starts=n_starts, seed=0, max_iterations=1000)
 
@@ -222,3 +233,51 @@ def test_warnings_point_at_the_users_line():
     with pytest.warns(gs.GPSiftWarning, match="limit") as caught:
         gs.GP(hyper=gs.ML2()).fit(X, np.sin(1.5 * X[:, 0]))
     assert caught[0].filename == __file__
+
+
+# -- with fewer digits first -------------------------------------------------------------------------------------------
+
+
+def counts(n):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 2))
+    return X, rng.poisson(np.exp(np.sin(1.5 * X[:, 0]))).astype(float)
+
+
+def searched(X, y, likelihood="poisson"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=2)).fit(X, y)
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "bernoulli", "softmax"])
+def test_fewer_digits_first_lead_to_the_same_place(monkeypatch, likelihood):
+    X, y = counts(210)
+    y = y if likelihood == "poisson" else np.minimum(y, 1.0 if likelihood == "bernoulli" else 2.0)
+    found = searched(X, y, likelihood)
+    monkeypatch.setattr(optimise_module, "LEAST_ROUGH_ROWS", 1000)
+    expected = searched(X, y, likelihood)
+    assert found.report.converged
+    assert found.report.starts_agree == expected.report.starts_agree
+    assert max(found.report.objectives) == pytest.approx(max(expected.report.objectives), abs=1e-3)
+    assert found.predict(X).latent_mean == pytest.approx(expected.predict(X).latent_mean, abs=0.02)
+
+
+def test_few_rows_and_closed_forms_have_all_digits_from_the_start():
+    X, y = counts(100)
+    iterated = posed_for("poisson", X, y)
+    assert with_fewer_digits(iterated) is None
+    assert with_fewer_digits(posed_for("poisson", *counts(200))).engine.tolerance > iterated.engine.tolerance
+    assert with_fewer_digits(problem(*smooth(n=300))) is None
+
+
+def test_other_starts_stay_as_far_behind():
+    X, y = counts(200)
+    task = posed_for("poisson", X, y)
+    heights = [-300.0, -290.0, -290.05]
+    place = task.log_params + task.log_units
+    ended = [Start(height, place, True, "", 1, curvature=np.eye(place.size)) for height in heights]
+    after = with_all_digits(task, no_prior, ended, 1000, lambda _: 0.0)
+    assert after[0].objective - after[1].objective == pytest.approx(-10.0)
+    assert after[2].objective - after[1].objective == pytest.approx(-0.05)
+    assert after[1].n_evaluations > 1

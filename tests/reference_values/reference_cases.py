@@ -24,10 +24,9 @@ from reference_data import (
 import gpsift as gs
 
 SPARSE = {
-    f"sparse, power {power:g}": gs.Sparse(m=9, power=power, block_rows=0, chunk_bytes=8 * 9 * 7)
-    for power in (0, 0.5, 1)
+    f"sparse, power {power:g}": gs.Sparse(m=9, power=power, near_rows=0, chunk_bytes=8 * 9 * 7) for power in (0, 0.5, 1)
 }
-CELLS = {"sparse, cells": gs.Sparse(m=5, block_rows=8), "sparse, cells if better": gs.Sparse(m=4, power=0.5)}
+CELLS = {"sparse, cells": gs.Sparse(m=5, near_rows=8), "sparse, cells if better": gs.Sparse(m=4, power=0.5)}
 VARIATIONAL = {"sparse": gs.Sparse(m=9, chunk_bytes=8 * 9 * 7)}
 INFERENCES = {
     "gaussian": {"exact": "exact", "laplace": "laplace", **SPARSE, **CELLS},
@@ -120,7 +119,7 @@ for label, kernel in KERNELS.items():
     points = 9 if kernel.lengthscales else 2  # three or more explain all that is linear, up to rounding
     for likelihood, inference in (
         ("gaussian", "exact"),
-        ("known noise", gs.Sparse(m=points, power=0.5, block_rows=0)),
+        ("known noise", gs.Sparse(m=points, power=0.5, near_rows=0)),
         ("student-t", "laplace"),
         ("probit", gs.Sparse(m=points)),
     ):
@@ -171,13 +170,13 @@ def chosen(likelihood, inference):
 
 for likelihood, inference in (
     ("gaussian", "exact"),
-    ("gaussian", gs.Sparse(m=5, block_rows=8)),
+    ("gaussian", gs.Sparse(m=5, near_rows=8)),
     ("probit", "ep"),
     ("softmax", "laplace"),
     ("binomial", gs.Sparse(m=9)),
 ):
     shown = "sparse" if isinstance(inference, gs.Sparse) else inference
-    if isinstance(inference, gs.Sparse) and inference.block_rows:
+    if isinstance(inference, gs.Sparse) and inference.near_rows:
         shown = "sparse, cells"
     case(section_of(likelihood, inference), f"choices of rank, {likelihood}, {shown}")(
         lambda likelihood=likelihood, inference=inference: chosen(likelihood, inference)
@@ -234,13 +233,13 @@ def distributed(likelihood, inference):
 
 DISTRIBUTED_MEASURES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided=True), NORMAL_VAR, gs.Derivative())
 for likelihood, inference in (
-    ("gaussian", gs.Sparse(m=9, block_rows=0)),
-    ("gaussian", gs.Sparse(m=5, block_rows=8)),
-    ("known noise", gs.Sparse(m=9, power=0.5, block_rows=0)),
+    ("gaussian", gs.Sparse(m=9, near_rows=0)),
+    ("gaussian", gs.Sparse(m=5, near_rows=8)),
+    ("known noise", gs.Sparse(m=9, power=0.5, near_rows=0)),
     ("poisson", gs.Sparse(m=9)),
     ("binomial", gs.Sparse(m=9)),
 ):
-    cells = ", cells" if inference.block_rows else ""
+    cells = ", cells" if inference.near_rows else ""
     case("distributed", f"dask: {likelihood}{cells}", "dask.array")(
         lambda likelihood=likelihood, inference=inference: distributed(likelihood, inference)
     )

@@ -253,8 +253,8 @@ def many_values(n, likelihood, inference):
 
 
 MANY = {
-    "sparse": ("gaussian", gs.Sparse(m=20, block_rows=0)),
-    "sparse, power 0.5": ("gaussian", gs.Sparse(m=20, power=0.5, block_rows=0)),
+    "sparse": ("gaussian", gs.Sparse(m=20, near_rows=0)),
+    "sparse, power 0.5": ("gaussian", gs.Sparse(m=20, power=0.5, near_rows=0)),
     "sparse, cells": ("gaussian", gs.Sparse(m=8)),
     "sparse poisson": ("poisson", gs.Sparse(m=15)),
 }

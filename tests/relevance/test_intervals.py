@@ -1,6 +1,7 @@
 """Intervals of scores: which models have them, what they hold, and what is said of them."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,21 @@ def test_what_is_used_is_above_zero_and_what_is_not_stays_open(ranking):
     assert np.all((low[2:] >= 0) & (low[2:] < 0.1) & (high[2:] > 0.02))
     assert_allclose(ranking.rank_probability.sum(axis=1), 1.0)
     assert_allclose(ranking.in_first_probability(2)[:2], 1.0)
+
+
+def test_a_score_is_in_its_interval_even_where_all_draws_are_beyond_it(ranking):
+    beyond = replace(ranking, scores=np.array([9.0, *ranking.scores[1:]]))
+    assert_array_equal(ranking.scores[2:], 0.0)
+    assert np.all(ranking.draws[:, 2:] > 0.0)
+    for record in (ranking, beyond):
+        for level in (0.5, 0.9):
+            low, high = record.interval(level).T
+            assert np.all((low <= record.scores) & (record.scores <= high))
+            ends = np.quantile(record.draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+            assert_array_equal(low, np.minimum(ends[0], record.scores))
+            assert_array_equal(high, np.maximum(ends[1], record.scores))
+    frame = beyond.to_frame()
+    assert np.all((frame["lower"] <= frame["score"]) & (frame["score"] <= frame["upper"]))
 
 
 @pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")

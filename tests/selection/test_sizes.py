@@ -7,10 +7,10 @@ import gpsift as gs
 from gpsift.results import Path
 
 
-def made(elpd_by_size, *, noise=0.0, n=100, kl=None, validated=False):
+def made(elpd_by_size, *, noise=0.0, n=100, kl=None, validated=False, level=0.0):
     """A path whose submodels differ from the reference by given sums, with some spread between rows."""
     rng = np.random.default_rng(0)
-    reference = rng.normal(size=n)
+    reference = rng.normal(size=n) + level / n
     wobble = rng.normal(size=n)
     wobble -= wobble.mean()
     lpd = np.array([reference + diff / n + noise * wobble for diff in elpd_by_size])
@@ -54,6 +54,11 @@ def test_a_hair_is_no_difference():
     assert path.diff_se[1] == pytest.approx(0.0, abs=1e-9)
     assert gs.suggest_size(path).size == 1
     assert gs.suggest_size(made([-100, -0.2, -0.05, 0])).size == 2
+
+
+def test_of_thousands_of_nats_a_hair_is_more():
+    assert gs.suggest_size(made([-1000.0, -0.25, 0.0], level=3000.0)).size == 1
+    assert gs.suggest_size(made([-1000.0, -0.35, 0.0], level=3000.0)).size == 2
 
 
 def test_negligible_difference():

@@ -98,18 +98,6 @@ def test_gradient_with_known_noise_matches_central_differences(power):
     assert_allclose(found, expected, rtol=1e-5, atol=1e-7 * np.abs(expected).max())
 
 
-@each(KERNELS)
-@each_noise
-def test_gradient_by_places_matches_central_differences(kernel, noise_var):
-    def value(flat):
-        return passes(kernel, flat.reshape(Z.shape), noise_var).solution.value
-
-    theta, step = Z.ravel(), 1e-5
-    expected = np.array([(value(theta + e) - value(theta - e)) / (2 * step) for e in step * np.eye(theta.size)])
-    found = passes(kernel, Z, noise_var, chunk_bytes=SMALL_CHUNK).place_gradient().ravel()
-    assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * max(1.0, np.abs(expected).max()))
-
-
 @pytest.mark.parametrize("signal_var", [1.0, 10.0])
 @pytest.mark.parametrize("noise_var", [0.01, 0.3])
 @each_power

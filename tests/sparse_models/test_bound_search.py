@@ -11,7 +11,6 @@ from waist import at, joint
 import gpsift as gs
 from gpsift.gp import choosing
 from gpsift.sparse import bound_search, search
-from gpsift.sparse.bound import Passes, bound_model
 from gpsift.sparse.bound_search import BoundSearch
 from gpsift.sparse.inducing import inducing_rows
 from gpsift.sparse.rows import LocalRows, Rows
@@ -73,48 +72,39 @@ def test_enough_points_find_the_hyperparameters_of_exact_inference(hyper, power)
 
 
 def test_bound_of_a_fit_stays_below_exact_evidence(exact):
-    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
+    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40, near_rows=0)).fit(X, Y)
     assert sparse.log_marginal_likelihood <= sparse.report.evidence_bound < exact.log_marginal_likelihood
     assert len(sparse.report.objectives) == 3
     assert sparse.posterior.Z.shape == (40, 4)
 
 
-def test_hyperparameters_of_a_sample_with_all_rows_are_those_of_exact_inference(exact):
+def test_hyperparameters_by_neighbours_that_are_all_rows_are_those_of_exact_inference(exact):
     sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     for name, value in exact.hyperparameters.items():
-        assert sparse.hyperparameters[name] == pytest.approx(value, rel=1e-3)
-    assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=1e-3)
+        assert sparse.hyperparameters[name] == pytest.approx(value, rel=0.05)
+    assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=0.2)
 
 
-@pytest.mark.parametrize(("exact_rows", "better"), [(2000, "by_sample"), (25, "by_bound")])
-def test_the_way_that_predicts_better_is_taken(monkeypatch, exact_rows, better):
-    """A sample of 25 rows says little about hyperparameters; one of all rows says more than a bound with few points."""
-    found = {name: watched(monkeypatch, name) for name in ("by_sample", "by_bound")}
-    monkeypatch.setattr(bound_search, "EXACT_ROWS", exact_rows)
+@pytest.mark.parametrize(("rows", "better"), [(2000, "by_neighbours"), (25, "by_bound")])
+def test_the_way_that_predicts_better_is_taken(monkeypatch, rows, better):
+    """A sample of 25 rows says little about hyperparameters; all rows say more than a bound with few points."""
+    found = {name: watched(monkeypatch, name) for name in ("by_neighbours", "by_bound")}
+    monkeypatch.setattr(bound_search, "EXACT_ROWS", rows)
+    monkeypatch.setattr(bound_search, "VECCHIA_ROWS", rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=30)).fit(X, Y)
     found = {name: way for name, (way,) in found.items()}
     elpd = {name: score(way).elpd for name, way in found.items()}
     assert max(elpd, key=elpd.get) == better
-    assert fitted.report.n_rows_searched == (N if better == "by_sample" else 0)
-    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "by_sample")
+    assert fitted.report.n_rows_searched == (N if better == "by_neighbours" else 0)
+    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "by_neighbours")
     assert fitted.quality.elpd == pytest.approx(elpd[better] - N * np.log(fitted.scaling.y_scale), abs=1e-6)
     assert fitted.report.n_evaluations > sum(way.n_evaluations for way in found.values())
 
 
-def test_points_are_placed_where_the_bound_is_higher():
-    sparse = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=30)).fit(X, Y)
-    inputs, target = sparse.scaling.inputs(X), sparse.scaling.target(Y)
-    picked = inputs[inducing_rows(sparse.kernel, inputs, 30)]
-    source = LocalRows(Rows(inputs, target), 30)
-    bound = Passes(bound_model(sparse.kernel, picked, sparse.likelihood.noise_var), source).solution.value
-    assert sparse.log_marginal_likelihood > bound + 1.0
-    assert not np.isin(sparse.posterior.Z, inputs).any()
-
-
 def test_fixed_hyperparameters_get_the_points_that_suit_them():
-    fitted = gs.GP(hyper=FIXED, inference=gs.Sparse(m=20)).fit(X, Y)
+    fitted = gs.GP(hyper=FIXED, inference=gs.Sparse(m=20, near_rows=0)).fit(X, Y)
     inputs = fitted.scaling.inputs(X)
     assert_array_equal(fitted.posterior.Z, inputs[inducing_rows(fitted.kernel, inputs, 20)])
 
@@ -122,7 +112,7 @@ def test_fixed_hyperparameters_get_the_points_that_suit_them():
 def test_points_are_picked_again_as_long_as_it_gains(monkeypatch):
     asked = []
     monkeypatch.setattr(search, "picked", lambda *a, old=search.picked: asked.append(1) or old(*a))
-    monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
+    monkeypatch.setattr(BoundSearch, "answers", lambda self, first: [self.by_bound(first)])
     gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=25)).fit(X, Y)
     assert 2 <= len(asked) <= search.MAX_PICKS
     asked.clear()
@@ -139,7 +129,7 @@ def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
 
 
 def test_a_search_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
-    monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
+    monkeypatch.setattr(BoundSearch, "answers", lambda self, first: [self.by_bound(first)])
     whole = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     visited = []
     monkeypatch.setattr(
@@ -151,36 +141,6 @@ def test_a_search_on_a_larger_sample_leaves_little_for_all_rows(monkeypatch):
     assert 140 <= min(visited) <= 142
     assert max(visited) == N
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=0.5)
-
-
-def test_what_a_larger_sample_finds_is_an_answer_of_its_own(monkeypatch):
-    answers = watched(monkeypatch, "by_bound")
-    monkeypatch.setattr(BoundSearch, "answers", BoundSearch.by_bound)
-    monkeypatch.setattr(search, "SAMPLE_ROWS", 140)
-    monkeypatch.setattr(bound_search, "_say_if_points_are_too_few", lambda *args, **options: None)
-    fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=25)).fit(X, Y)
-    of_sample, of_all = answers
-    assert 140 <= of_sample.estimate.n_rows <= 142
-    assert of_all.estimate.n_rows == 0
-    assert of_sample.problem.engine.source.n == of_all.problem.engine.source.n == N
-    assert not np.isin(of_sample.problem.engine.Z, fitted.scaling.inputs(X)).any()
-    best = max(answers, key=lambda answer: score(answer).elpd)
-    assert fitted.report.n_rows_searched == best.estimate.n_rows
-    assert fitted.quality.elpd == pytest.approx(score(best).elpd - N * np.log(fitted.scaling.y_scale), abs=1e-6)
-    assert fitted.report.n_evaluations > of_sample.n_evaluations + of_all.n_evaluations
-
-
-@pytest.mark.parametrize(("m", "is_placed"), [(10, True), (60, False)])
-def test_all_rows_are_searched_with_the_points_that_serve_them_better(monkeypatch, m, is_placed):
-    answers = watched(monkeypatch, "by_bound")
-    monkeypatch.setattr(search, "SAMPLE_ROWS", 140)  # too few to place 60 points
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=m)).fit(X, Y)
-    of_sample, of_all = answers
-    assert np.isin(of_all.problem.engine.Z, fitted.scaling.inputs(X)).all() != is_placed
-    assert np.array_equal(of_all.problem.engine.Z, of_sample.problem.engine.Z) == is_placed
-    assert of_all.objective > score(of_sample).objective
 
 
 def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
@@ -205,17 +165,17 @@ def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
     assert_allclose(gs.rank(found).scores, gs.rank(exact).scores, rtol=0.1)
 
 
-def test_exact_inference_on_more_rows_finds_a_feature_that_few_switched_off(monkeypatch):
+def test_neighbours_find_a_feature_that_few_rows_switched_off(monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(600, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=600)
     monkeypatch.setattr(bound_search, "FIRST_ROWS", 60)
-    answers = [watched(monkeypatch, name) for name in ("by_bound", "by_sample")]
+    answers = [watched(monkeypatch, name) for name in ("by_bound", "by_neighbours")]
     fitted = gs.GP(inference=gs.Sparse(m=60), hyper=gs.ML2(starts=1)).fit(X, y)
-    (by_bound,), (by_sample,) = answers
+    (by_bound,), (by_neighbours,) = answers
     of_x2 = list(fitted.hyperparameters).index("lengthscale[x2]")
     assert by_bound.estimate.log_params[of_x2] > np.log(100.0)
-    assert by_sample.objective > by_bound.objective + 5.0
+    assert by_neighbours.objective > by_bound.objective + 5.0
     assert 0.3 < fitted.hyperparameters["lengthscale[x2]"] < 3.0
 
 
@@ -244,13 +204,13 @@ def test_too_few_points_are_said():
     rng = np.random.default_rng(5)
     inputs = rng.uniform(-1, 1, size=(N, 2))
     y = np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=N)
-    with pytest.warns(gs.GPSiftWarning, match=r"times the noise variance .* 5 inducing points are too few") as seen:
-        gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=5, block_rows=0)).fit(inputs, y)
+    with pytest.warns(gs.GPSiftWarning, match=r"5 inducing points are too few .* Raise `m`") as seen:
+        gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=5, near_rows=0)).fit(inputs, y)
     assert seen[0].filename == __file__
-    with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points leave .* too few, .* Raise `m`"):
-        few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
+    with pytest.warns(gs.GPSiftWarning, match=r"20 inducing points are too few .* by leaving out `near_rows`"):
+        few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, near_rows=0)).fit(inputs, y)
     assert few.explains  # though its bound is far below the evidence of no inputs
-    assert few.log_marginal_likelihood < few.report.evidence_bound
+    assert few.log_marginal_likelihood <= few.report.evidence_bound
 
 
 def waves(n=N):
@@ -259,56 +219,56 @@ def waves(n=N):
     return inputs, np.sin(6.0 * inputs[:, 0]) * np.cos(6.0 * inputs[:, 1]) + 0.1 * rng.normal(size=n)
 
 
-def test_blocks_follow_what_too_few_points_leave():
+def test_neighbours_follow_what_too_few_points_leave():
     """With twenty points for two waves along each feature, scores are those of exact inference all the same."""
     inputs, y = waves()
     exact = gs.GP(hyper=gs.ML2(), inference="exact").fit(inputs, y)
     few = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20)).fit(inputs, y)  # and no warning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, block_rows=0)).fit(inputs, y)
+        alone = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20, near_rows=0)).fit(inputs, y)
     assert few.report.n_blocks == few.posterior.blocks.n > 1
     assert few.quality.elpd > alone.quality.elpd + 100
     for measure in (gs.KL(), gs.VAR()):
         scores, expected = gs.rank(few, measure=measure).scores, gs.rank(exact, measure=measure).scores
         assert np.abs(scores - expected).max() < 0.1 * expected.max()
-    assert f"20 inducing points, the rest followed in {few.report.n_blocks} blocks of rows" in repr(few)
+    assert f"sparse by the neighbours of {few.report.n_blocks} blocks of rows" in repr(few)
+    assert few.report.n_inducing == 0
 
 
-def test_blocks_are_left_out_where_points_suffice_and_where_nobody_wants_them():
+def test_neighbours_are_left_out_where_points_suffice_and_where_nobody_wants_them():
     assert gs.GP(inference=gs.Sparse(m=250), hyper=FIXED).fit(X, Y).report.n_blocks == 0
     inputs, y = waves()
     for hyper in (gs.Fixed(lengthscale=0.5, noise_var=0.02), gs.ML2(starts=1)):
-        for block_rows, expected in ((0, range(1)), (100, range(3, 9)), (N, range(1, 2))):
+        for near_rows, expected in ((0, range(1)), (100, range(6, 13)), (N, range(6, 13))):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fitted = gs.GP(inference=gs.Sparse(m=10, block_rows=block_rows), hyper=hyper).fit(inputs, y)
+                fitted = gs.GP(inference=gs.Sparse(m=10, near_rows=near_rows), hyper=hyper).fit(inputs, y)
             assert fitted.report.n_blocks in expected
 
 
-def test_some_rows_stand_for_very_many_in_blocks(monkeypatch):
+def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
     inputs, y = waves(2000)
-    monkeypatch.setattr("gpsift.sparse.bound_engine.SAMPLED_ROWS", 500)
     monkeypatch.setattr("gpsift.sparse.bound_engine.LEAST_SAMPLED_ROWS", 400)
     hyper = gs.Fixed(lengthscale=[0.35, 0.35, 10.0], signal_var=1.0, noise_var=0.02, constant_var=0.1)
-    fitted = gs.GP(inference=gs.Sparse(m=30), hyper=hyper).fit(inputs, y)
+    assert gs.GP(inference=gs.Sparse(m=30), hyper=hyper).fit(inputs, y).posterior.X.shape[0] == 2000
+    fitted = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 3 * 500), hyper=hyper).fit(inputs, y)
     assert 500 <= fitted.posterior.X.shape[0] <= 502
-    alone = gs.GP(inference=gs.Sparse(m=30, block_rows=0), hyper=hyper).fit(inputs, y)
+    alone = gs.GP(inference=gs.Sparse(m=30, near_rows=0), hyper=hyper).fit(inputs, y)
     assert fitted.quality.elpd > alone.quality.elpd + 200
     fresh = waves(2300)[0][2000:]
     truth = np.sin(6.0 * fresh[:, 0]) * np.cos(6.0 * fresh[:, 1])
     error, error_alone = (np.sqrt(np.mean((gp.predict(fresh).mean - truth) ** 2)) for gp in (fitted, alone))
     assert error < 0.5 * error_alone
-    monkeypatch.setattr("gpsift.sparse.bound_engine.SAMPLED_ROWS", 20_000)
-    small = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 7 * 450, block_rows=50), hyper=hyper).fit(inputs, y)
-    assert 450 <= small.posterior.X.shape[0] <= 452
+    small = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8, near_rows=50), hyper=hyper).fit(inputs, y)
+    assert 400 <= small.posterior.X.shape[0] <= 402
 
 
-def test_blocks_need_gaussian_noise():
-    with pytest.raises(ValueError, match="Blocks need Gaussian noise, not Poisson; leave `block_rows` out, got 50"):
-        gs.GP(likelihood="poisson", inference=gs.Sparse(block_rows=50)).fit(X, np.ones(N))
-    with pytest.raises(ValueError, match="`block_rows` must be a whole number of at least 0, got -1"):
-        gs.Sparse(block_rows=-1)
+def test_neighbours_need_gaussian_noise():
+    with pytest.raises(ValueError, match="Neighbours need Gaussian noise, not Poisson; leave `near_rows` out, got 50"):
+        gs.GP(likelihood="poisson", inference=gs.Sparse(near_rows=50)).fit(X, np.ones(N))
+    with pytest.raises(ValueError, match="`near_rows` must be a whole number of at least 0, got -1"):
+        gs.Sparse(near_rows=-1)
 
 
 def test_known_noise_is_served():
@@ -322,8 +282,9 @@ def test_known_noise_is_served():
 
 
 def test_prediction_is_in_the_users_units_and_says_that_it_is_sparse():
-    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=80)).fit(X, Y)
-    scaled = gs.GP(hyper=FIXED, inference=gs.Sparse(m=80)).fit(100.0 * X + 3.0, 10.0 * Y - 7.0)
+    choice = gs.Sparse(m=80, near_rows=0)
+    sparse = gs.GP(hyper=FIXED, inference=choice).fit(X, Y)
+    scaled = gs.GP(hyper=FIXED, inference=choice).fit(100.0 * X + 3.0, 10.0 * Y - 7.0)
     one, other = sparse.predict(X[:30] + 0.1), scaled.predict(100.0 * (X[:30] + 0.1) + 3.0)
     assert_allclose(other.mean, 10.0 * one.mean - 7.0, rtol=1e-6)
     assert_allclose(other.var, 100.0 * one.var, rtol=1e-6)

@@ -38,7 +38,7 @@ def fitted():
 
 @cache
 def fitted_in_blocks():
-    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, block_rows=9)).fit(*data())
+    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, near_rows=9)).fit(*data())
 
 
 @cache

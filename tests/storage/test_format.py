@@ -1,4 +1,4 @@
-"""Format version 2, byte by byte: what it means must not change, or old files cannot be read."""
+"""Format version 3, byte by byte: what it means must not change, or old files cannot be read."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from gpsift.results import Ranking
 from gpsift.storage.registry import CLASSES
 
 META = """
-{"format": "gpsift", "version": 2, "gpsift": "0.1.0", "kind": "Ranking", "objects": [
+{"format": "gpsift", "version": 3, "gpsift": "0.1.0", "kind": "Ranking", "objects": [
   {"class": "Baseline", "fields": {"size": null, "lead": 1.5, "se": 0.5}},
   {"class": "Ranking", "fields": {
     "measure": "KL()", "scores": {"array": "arrays/0.npy"}, "pointwise": null,
@@ -54,7 +54,7 @@ def archive(members):
     return file.getvalue()
 
 
-def test_a_file_of_version_2_is_read(tmp_path):
+def test_a_file_of_version_3_is_read(tmp_path):
     (tmp_path / "golden").write_bytes(archive({"meta.json": META, **ARRAYS}))
     ranking = gs.load(tmp_path / "golden")
     assert type(ranking) is Ranking
@@ -73,7 +73,7 @@ def test_a_file_of_version_2_is_read(tmp_path):
     ranking.scores[0] = 1.0  # arrays are one's own
 
 
-def test_version_2_is_written(tmp_path):
+def test_version_3_is_written(tmp_path):
     """Saved again, the same text and arrays, up to spaces and the order of bytes in numbers."""
     (tmp_path / "golden").write_bytes(archive({"meta.json": META, **ARRAYS}))
     gs.load(tmp_path / "golden").save(tmp_path / "again")
@@ -90,21 +90,21 @@ def test_version_2_is_written(tmp_path):
     assert members["arrays/2.npy"] == npy("<i8", "(1,)", struct.pack("<q", 5))
 
 
-VERSION_2 = json.loads((Path(__file__).parent / "version_2.json").read_text())
+VERSION_3 = json.loads((Path(__file__).parent / "version_3.json").read_text())
 
 
-@pytest.mark.parametrize("name", VERSION_2)
-def test_classes_and_fields_of_version_2_are_still_there(name):
+@pytest.mark.parametrize("name", VERSION_3)
+def test_classes_and_fields_of_version_3_are_still_there(name):
     """What goes, or comes without a default, needs a new version of the format and a reader for this one."""
     now = {field.name: field for field in fields(CLASSES[name])}
-    assert set(VERSION_2[name]) <= now.keys()
-    for field in now.keys() - set(VERSION_2[name]):
+    assert set(VERSION_3[name]) <= now.keys()
+    for field in now.keys() - set(VERSION_3[name]):
         assert now[field].default is not MISSING or now[field].default_factory is not MISSING
 
 
-@pytest.mark.parametrize("version", [3, 99])
+@pytest.mark.parametrize("version", [4, 99])
 def test_a_file_of_a_newer_version_is_refused(version, tmp_path):
-    meta = META.replace('"version": 2', f'"version": {version}').replace("0.1.0", "7.8.9")
+    meta = META.replace('"version": 3', f'"version": {version}').replace("0.1.0", "7.8.9")
     (tmp_path / "new").write_bytes(archive({"meta.json": meta}))
     with pytest.raises(gs.storage.UnreadableFile) as refusal:
         gs.load(tmp_path / "new")
@@ -114,8 +114,8 @@ def test_a_file_of_a_newer_version_is_refused(version, tmp_path):
 
 
 def test_a_file_of_an_older_version_is_refused(tmp_path):
-    (tmp_path / "old").write_bytes(archive({"meta.json": META.replace('"version": 2', '"version": 1'), **ARRAYS}))
-    with pytest.raises(gs.storage.UnreadableFile, match=r"was written by an older gpsift \(0.1.0, format version 1\)"):
+    (tmp_path / "old").write_bytes(archive({"meta.json": META.replace('"version": 3', '"version": 2'), **ARRAYS}))
+    with pytest.raises(gs.storage.UnreadableFile, match=r"was written by an older gpsift \(0.1.0, format version 2\)"):
         gs.load(tmp_path / "old")
 
 

@@ -42,7 +42,7 @@ def with_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = 
 
 def take_long(model: FittedGP | DrawnGP) -> bool:
     """Whether intervals of the scores of a model may take more than half a minute."""
-    if isinstance(model, DrawnGP) or model.inferred.n_inducing:  # which have them already, or cannot have them
+    if isinstance(model, DrawnGP) or model.inferred.is_sparse:  # which have them already, or cannot have them
         return False
     return model.n_rows > MOST_ROWS.get(model.inference, 0) or model.n_rows * len(model.open_columns) > MOST_CELLS
 

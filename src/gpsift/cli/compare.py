@@ -74,7 +74,7 @@ def _table(answer: Comparison, *, with_intervals: bool) -> Table:
         scores = [_score(answer, which, j, with_interval=with_intervals) for which in (0, 1)]
         place = f"{answer.ranks[0, j]} → {answer.ranks[1, j]}"
         name = escape(shortened(answer.names[j]))
-        table.add_row("*" if answer.is_clear[j] else "", name, *scores, f"{answer.change[j]:+.3g}", place)
+        table.add_row("*" if answer.is_clear[j] else "", name, *scores, f"{answer.change[j]:+z.3g}", place)
     return table
 
 

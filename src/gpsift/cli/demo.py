@@ -11,6 +11,7 @@ import typer
 from gpsift.analysis import Analysis
 from gpsift.analysis.intervals import with_intervals
 from gpsift.analysis.shape import with_shape
+from gpsift.analysis.tested import with_test
 from gpsift.atomic import written_whole
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, remarks
@@ -24,6 +25,7 @@ def demo(
     html: o.Html = None,
     intervals: o.Intervals = None,
     effects: o.Effects = None,
+    test: o.TestOption = None,
     seed: o.Seed = 0,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -45,7 +47,7 @@ def demo(
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
         analysis = with_intervals(analysis, intervals, work)
         if html is not None or json:
-            analysis = with_shape(analysis, effects, work)
+            analysis = with_shape(with_test(analysis, test, work), effects, work)
         _save_picture(analysis, out)
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:

@@ -44,7 +44,7 @@ def _cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], 
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
     for heading, shares in (("moves mean", local.moves_mean), ("moves variance", local.moves_variance)):
         if shares is not None:
-            cells[heading] = lambda j, shares=shares: f"{100 * shares[j]:.0f} %"  # type: ignore[misc]
+            cells[heading] = lambda j, shares=shares: f"{100 * shares[j]:z.0f} %"  # type: ignore[misc]
     return cells
 
 
@@ -62,7 +62,7 @@ def _adds(local: Explanation, j: int) -> str:
     """What a column adds; of one row with its standard deviation."""
     assert local.apart is not None
     mean, sd = local.apart.values[:, j].mean(), local.apart.sd[0, j]
-    return f"{mean:+.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+.3g}"
+    return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
 
 
 def _sum_told(analysis: Analysis, local: Explanation) -> str:
@@ -71,7 +71,7 @@ def _sum_told(analysis: Analysis, local: Explanation) -> str:
     apart = local.apart
     what = analysis.target if apart.mean_of == "the target" else apart.mean_of
     here = float(apart.prediction.mean())
-    added = f"{here - apart.average:+.4g}"
+    added = f"{here - apart.average:+z.4g}"
     return f"On average {what} is {apart.average:.4g}; the columns add {added}, which makes {here:.4g}."
 
 
@@ -98,7 +98,7 @@ def _predicted(analysis: Analysis, local: Explanation) -> str:
 
 
 def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
-    return ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares, strict=True))
+    return ", ".join(f"{label} {share:z.0%}" for label, share in zip(labels, shares, strict=True))
 
 
 def _value(column: pd.Series) -> str:

@@ -73,7 +73,7 @@ def _effects_table(found: Effects, headings: tuple[str, ...]) -> Table:
 
 
 def _at(curve: Curve, place: int) -> str:
-    return f"{curve.mean[place]:+.3g} at {escape(shortened(curve.at(place), 14))}"
+    return f"{curve.mean[place]:+z.3g} at {escape(shortened(curve.at(place), 14))}"
 
 
 def _range(curve: Curve) -> str:
@@ -99,7 +99,7 @@ def _pairs_table(found: Interactions) -> Table:
     for pair in found.found[:MOST_LINES]:
         at = tuple(found.names.index(name) for name in pair)
         names = (escape(shortened(name)) for name in pair)
-        table.add_row(*names, f"{100 * found.share[at]:.1f} %", f"{found.evidence[at]:.3g}")
+        table.add_row(*names, f"{100 * found.share[at]:z.1f} %", f"{found.evidence[at]:.3g}")
     return table
 
 
@@ -108,5 +108,5 @@ def _shares_table(shares: VarianceShares, *, with_parts: bool) -> Table:
     for j in shares.order[:MOST_LINES]:
         parts = (shares.shapley, *((shares.first, shares.total) if with_parts else ()))
         if shares.total[j] > 0:
-            table.add_row(escape(shortened(shares.names[j])), *(f"{100 * part[j]:.1f} %" for part in parts))
+            table.add_row(escape(shortened(shares.names[j])), *(f"{100 * part[j]:z.1f} %" for part in parts))
     return table

@@ -18,12 +18,12 @@ from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.findings import Finding, FindingKind, told
 from gpsift.results import Path, Power, Ranking, Stability
-from gpsift.results.ranking import LEVEL
+from gpsift.results.limits import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
 
 BAR_WIDTH = 8
 MOST_ODDITIES = 10
-INTERVAL = f"{100 * LEVEL:.0f} % interval"
+INTERVAL = f"{100 * LEVEL:z.0f} % interval"
 # What goes first where there is little room.
 LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 
@@ -76,7 +76,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
     for with_z in (True, False):
         table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
         for j in found.order[:MOST_ROWS_SHOWN]:
-            name, z = escape(shortened(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:.2f}"
+            name, z = escape(shortened(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}"
             cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
             table.add_row("*" if found.found[j] else "", name, *cells)
         tables.append(table)
@@ -97,7 +97,7 @@ def show_discovered(answer: Discovered, console: Console) -> None:
 def show_power(power: Power, source: str, console: Console) -> None:
     """How often columns are found in studies of several sizes, and how many rows they need."""
     console.print(
-        f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of {power.rate:.0%}, in "
+        f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of {power.rate:z.0%}, in "
         f"{power.n_studies} studies of each size that the model made up."
     )
     headings = [f"{size} rows" for size in power.sizes]
@@ -105,12 +105,12 @@ def show_power(power: Power, source: str, console: Console) -> None:
     for first in (0, len(headings) - 1, len(headings)):
         table = new_table(["column", *headings[first:], "needed"])
         for j in power.order[:MOST_ROWS_SHOWN]:
-            shares = [f"{100 * share:.0f} %" for share in power.shares[first:, j]]
+            shares = [f"{100 * share:z.0f} %" for share in power.shares[first:, j]]
             table.add_row(escape(shortened(power.names[j])), *shares, _needed(power, int(j)))
         tables.append(table)
     print_first_that_fits(console, tables)
     console.print(
-        f"[dim]needed: rows with which a column is found in {power.chance:.0%} of studies, if its effect is what the "
+        f"[dim]needed: rows with which a column is found in {power.chance:z.0%} of studies, if its effect is what the "
         "model says.[/dim]"
     )
 
@@ -121,7 +121,7 @@ def _needed(power: Power, j: int) -> str:
     if np.isinf(power.needed[j]):
         return f"> {power.sizes[-1]}"
     at_most = "at most " if power.needed[j] <= power.sizes[0] else "about "
-    return f"{at_most}{power.needed[j]:.0f}"
+    return f"{at_most}{power.needed[j]:z.0f}"
 
 
 def say_table(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
@@ -141,7 +141,7 @@ def show_model(analysis: Analysis, console: Console) -> None:
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
         f"Leaving out one row at a time, the model {explained}{'its' if explained else 'has a'} log predictive density "
-        f"{'is ' if explained else ''}{abs(quality.elpd_diff):.0f} ± {quality.diff_se:.0f} {where} that of a model "
+        f"{'is ' if explained else ''}{abs(quality.elpd_diff):z.0f} ± {quality.diff_se:z.0f} {where} that of a model "
         "without inputs."
     )
     if analysis.switched_on is not None:
@@ -164,7 +164,7 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
     console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
     if leading.close:
-        next_ones = ", ".join(f"{shortened(column)} ({slope:.1f})" for column, slope in leading.close.items())
+        next_ones = ", ".join(f"{shortened(column)} ({slope:z.1f})" for column, slope in leading.close.items())
         console.print(
             f"[dim]Next would be {escape(next_ones)}: in brackets the slope of the log evidence as the column enters, "
             "in standard deviations under noise.[/dim]"
@@ -177,7 +177,7 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
     largest = float(leading.scores.max()) or 1.0
     parts: dict[str, list[Cells]] = {
         "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)))],
-        "shares": [(part, lambda j, share=share: f"{100 * share[j]:.0f} %") for part, share in leading.shares.items()],  # type: ignore[misc]
+        "shares": [(part, lambda j, share=share: f"{100 * share[j]:z.0f} %") for part, share in leading.shares.items()],  # type: ignore[misc]
     }
     if leading.draws is not None:
         low, high = leading.interval().T
@@ -190,7 +190,7 @@ def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
 def _share(ranking: Ranking, leading: Ranking) -> Cells:
     assert ranking.effect_shares is not None
     shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
-    return SHARE, lambda j: f"{100 * shares[leading.names[j]]:.0f} %"
+    return SHARE, lambda j: f"{100 * shares[leading.names[j]]:z.0f} %"
 
 
 def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
@@ -221,8 +221,8 @@ def _show_path(path: Path, console: Console) -> None:
     metric = next(iter(path.metrics))
     chosen = None if path.suggestion is None else path.suggestion.size
     columns: dict[str, Callable[[int], str]] = {
-        "elpd": lambda k: f"{path.elpd[k]:.1f}",
-        "difference": lambda k: f"{path.diff[k]:.1f} ± {path.diff_se[k]:.1f}",
+        "elpd": lambda k: f"{path.elpd[k]:z.1f}",
+        "difference": lambda k: f"{path.diff[k]:z.1f} ± {path.diff_se[k]:z.1f}",
         metric: lambda k: f"{path.metrics[metric][k]:.4g}",
     }
     tables = []
@@ -250,7 +250,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     shares = [found.in_first(k) for k in firsts]
     for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
         table.add_row(
-            escape(shortened(found.names[j])), f"{ranks[j]:.1f}", *(f"{100 * share[j]:.0f} %" for share in shares)
+            escape(shortened(found.names[j])), f"{ranks[j]:z.1f}", *(f"{100 * share[j]:z.0f} %" for share in shares)
         )
     return table
 

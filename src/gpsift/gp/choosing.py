@@ -76,8 +76,8 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
         raise ValueError(
             f"A {name} likelihood has the variational bound only, `Sparse(power=0)`, got power {chosen.power:g}."
         )
-    if chosen.block_rows and not likelihood.has_closed_form:
-        raise ValueError(f"Blocks need Gaussian noise, not {name}; leave `block_rows` out, got {chosen.block_rows}.")
+    if chosen.near_rows and not likelihood.has_closed_form:
+        raise ValueError(f"Neighbours need Gaussian noise, not {name}; leave `near_rows` out, got {chosen.near_rows}.")
     if samples:
         raise ValueError(
             'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'

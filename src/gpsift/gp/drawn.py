@@ -85,8 +85,9 @@ class DrawnGP(Savable, Drawn):
     def __repr__(self) -> str:
         return (
             f"DrawnGP on {self.inputs.n_rows} rows and {self.inputs.n_features} features: "
-            f"{len(self.members)} draws, r-hat {self.diagnostics['r_hat']:.3f}, "
-            f"effective sample size {self.diagnostics['ess']:.0f}, {self.diagnostics['divergences']:.0f} divergences\n"
+            f"{len(self.members)} draws, r-hat {self.diagnostics['r_hat']:z.3f}, "
+            f"effective sample size {self.diagnostics['ess']:z.0f}, "
+            f"{self.diagnostics['divergences']:z.0f} divergences\n"
             f"  {self.quality!r}"
         )
 

@@ -50,12 +50,12 @@ class FitReport:
     n_searched : int
         How many hyperparameters of the kernel were estimated and have to be paid for, see `Quality`.
     n_inducing : int
-        How many inducing points stand for the rows in sparse inference; 0 in any other.
+        How many inducing points stand for the rows in sparse inference; 0 in any other, and by neighbours.
     n_blocks : int
-        In how many blocks of neighbouring rows what these points leave is followed exactly; 0 where it is not.
+        How many blocks of rows are each inferred by the rows nearest to them; 0 where none are.
     n_rows_searched : int
-        On how many rows the hyperparameters of a sparse model were found, by exact inference on up to 2000 or by the
-        bound on 20,000; 0 where it was on all.
+        On how many rows the hyperparameters of a sparse model were found by neighbours; 0 where it was on all by the
+        bound.
     evidence_bound : float
         A lower bound of the largest log evidence, seen at other hyperparameters than those of the fit: a sparse model
         whose hyperparameters are those of exact inference on some rows has a lower one at its own.

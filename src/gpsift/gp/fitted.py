@@ -64,7 +64,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         The latent posterior in the units of the model.
     """
 
-    posterior: Posterior  # or, with blocks, a BlockPosterior, which answers in the same way
+    posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
     inferred: Inferred
     inference: str
@@ -131,7 +131,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
     def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
-        smaller = None if self.inferred.n_inducing else self.on_columns(self.open_columns)
+        smaller = None if self.inferred.is_sparse else self.on_columns(self.open_columns)
         if smaller is None:
             raise MissingCapability(
                 "Intervals without a sampler need exact inference, expectation propagation or Laplace's method on rows "
@@ -175,7 +175,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         likelihood = self.likelihood.of_new_rows
         placed = self._placed(X)
         rows = Rows(placed, like(placed, self.scaling.target(y)), None, None if likelihood.has_closed_form else size)
-        inference = likelihood.default_inference if self.inferred.n_inducing else self.inference
+        inference = likelihood.default_inference if self.inferred.is_sparse else self.inference
         inferred = dense_engine(inference, likelihood, rows).infer(self.kernel, likelihood)  # type: ignore[arg-type]
         return replace(
             self,
@@ -291,7 +291,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
 
     def blocks(self, n: int) -> list[slice]:
         # Where not the training points are the support, the kernel between both is made for a block at a time.
-        return self.posterior.parts(n) if self.inferred.n_inducing else super().blocks(n)
+        return self.posterior.parts(n) if self.inferred.is_sparse else super().blocks(n)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         response = self.at(points)
@@ -299,7 +299,7 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
 
     def _latent_at(self, points: Points) -> Any:
         """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
-        if points.is_training and not self.inferred.n_inducing:
+        if points.is_training and not self.inferred.is_sparse:
             return self.posterior.at_support(points.rows)
         return self.posterior.at(self._placed(points.X))
 
@@ -317,12 +317,13 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
 
     @property
     def _sparsity(self) -> str:
-        if not self.inferred.n_inducing:
+        if not self.inferred.is_sparse:
             return ""
         searched = self.report.n_rows_searched
         exactly = f", hyperparameters found on {searched} rows" if searched else ""
-        blocks = f", the rest followed in {self.inferred.n_blocks} blocks of rows" if self.inferred.n_blocks else ""
-        return f", sparse with {self.inferred.n_inducing} inducing points{blocks}{exactly}"
+        n_points, n_blocks = self.inferred.n_inducing, self.inferred.n_blocks
+        by = f"by the neighbours of {n_blocks} blocks of rows" if n_blocks else f"with {n_points} inducing points"
+        return f", sparse {by}{exactly}"
 
     def _read(self, X_new: Any) -> Points:
         values, names = read_features(X_new, name="X_new")
@@ -335,8 +336,8 @@ class FittedGP(Savable, Switched, Uncertain, Reference):
         lines = [
             f"{type(self).__name__} on {self.n_rows} rows and {self.inputs.n_features} features: "
             f"{' + '.join(type(term).__name__ for term in terms)}{self._sparsity}",
-            f"  log marginal likelihood {self.log_marginal_likelihood:.2f}, leave-one-out R2 {quality.loo_r2:.3f}, "
-            f"elpd {quality.elpd:.1f} ({quality.elpd_diff:+.1f} +- {quality.diff_se:.1f} against no inputs)",
+            f"  log marginal likelihood {self.log_marginal_likelihood:z.2f}, leave-one-out R2 {quality.loo_r2:z.3f}, "
+            f"elpd {quality.elpd:z.1f} ({quality.elpd_diff:+z.1f} +- {quality.diff_se:z.1f} against no inputs)",
         ]
         if not self.report.starts_agree:
             lines.append(

@@ -42,6 +42,10 @@ class Steps:
     def gradient(self, by_params: np.ndarray) -> np.ndarray:
         return by_params * self.steps
 
+    def curvature(self, inverse: np.ndarray) -> np.ndarray:
+        """Of the parameters, from the inverse of the curvature of the coordinates."""
+        return at_least(np.linalg.inv(inverse) / np.outer(self.steps, self.steps), LEAST_CURVATURE)
+
 
 @dataclass(frozen=True, eq=False)
 class Newton:
@@ -67,6 +71,10 @@ class Newton:
 
     def gradient(self, by_params: np.ndarray) -> np.ndarray:
         return by_params @ self.T
+
+    def curvature(self, inverse: np.ndarray) -> np.ndarray:
+        """Of the parameters, from the inverse of the curvature of the coordinates."""
+        return at_least(np.linalg.inv(self.T @ inverse @ self.T.T), LEAST_CURVATURE)
 
 
 def curvature_by_differences(gradient: Gradient, place: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ parameter that ends at one is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift.hyper.curvature import Newton, Steps, curvature_by_differences
 from gpsift.hyper.problem import Problem
+from gpsift.inference import DenseEngine
 from gpsift.kernels import Kernel
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.progress import SearchProgress
@@ -50,6 +51,9 @@ SHORT_START = {"lengthscale": 8.0**-0.5, "noise_var": 0.1, "noise_scale": 0.3}
 RANDOM_START_SD = 0.7
 # Starts that end within this many nats found the same optimum.
 AGREEMENT = 0.1
+# Rows from which on inference that iterates is searched with fewer digits first, and the gain that ends such a search.
+LEAST_ROUGH_ROWS = 200
+ROUGH_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,9 @@ class Start:
     message: str
     n_evaluations: int
     began: float = -np.inf  # the objective at its first place
+    curvature: np.ndarray | None = (
+        None  # about that of minus the objective, of what was finite, as its steps have seen it
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +159,43 @@ class Estimate:
 def maximise(
     problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int, max_iterations: int, ceiling: float = np.inf
 ) -> Estimate:
-    """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling."""
+    """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling.
+
+    Where inference iterates and rows are many, starts are searched with fewer digits, and the best goes on with all.
+    """
     ended: list[Start] = []
-    progress = SearchProgress(n_starts)
+    rough = with_fewer_digits(problem)
+    progress = SearchProgress(n_starts + (rough is not None))
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
         curvature = problem.curvature if start is problem.start else None
         tell = partial(progress.evaluated, number)
-        ended.append(searched_from(problem, log_prior, start, max_iterations, tell, curvature))
+        ended.append(searched_from(rough or problem, log_prior, start, max_iterations, tell, curvature))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
+    if rough is not None:
+        ended = with_all_digits(problem, log_prior, ended, max_iterations, partial(progress.evaluated, n_starts + 1))
     return best_of(problem, ended)
+
+
+def with_fewer_digits(problem: Problem) -> Problem | None:
+    """The problem for searches that another one follows; None where that would save nothing."""
+    engine = problem.engine
+    if len(problem.y) < LEAST_ROUGH_ROWS or not isinstance(engine, DenseEngine) or (rough := engine.rough()) is engine:
+        return None
+    return replace(problem.with_engine(rough), tolerance=ROUGH_TOLERANCE)
+
+
+def with_all_digits(
+    problem: Problem, log_prior: LogPrior, ended: Sequence[Start], max_iterations: int, tell: Callable[[int], float]
+) -> list[Start]:
+    """The starts of a search with fewer digits, of which the best goes on; the others stay as far behind."""
+    best = max(ended, key=lambda start: start.objective)
+    if not np.isfinite(best.objective):
+        return list(ended)
+    end = searched_from(problem, log_prior, best.log_params, max_iterations, tell, best.curvature)
+    gain = end.objective - best.objective
+    end = replace(end, n_evaluations=best.n_evaluations + end.n_evaluations)
+    return [end if start is best else replace(start, objective=start.objective + gain) for start in ended]
 
 
 def best_of(problem: Problem, ended: Sequence[Start]) -> Estimate:
@@ -273,8 +307,9 @@ def searched_from(
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))
     converged = bool(np.isfinite(result.fun) and (result.success or flat))
     log_params = objective.log_params(coordinates.params(result.x))
+    seen = coordinates.curvature(result.hess_inv.todense())
     began, n_evaluations = -objective.first_value, objective.n_evaluations
-    return Start(-float(result.fun), log_params, converged, str(result.message), n_evaluations, began)
+    return Start(-float(result.fun), log_params, converged, str(result.message), n_evaluations, began, seen)
 
 
 def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray) -> np.ndarray:

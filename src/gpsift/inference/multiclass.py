@@ -23,7 +23,7 @@ with S pi = 0 that differs from it along there. With T = D^1/2 S D^1/2 of that, 
     T_{cc} = 1 - \pi_c - \mathrm{diag}(D_c^{-1/2} M_{cc} D_c^{-1/2}) .
 
 Newton's steps are found by conjugate gradients, which need products with K only; the factors are made once, at the
-mode.
+mode. Where K has a low rank (`low_rank.py`) its factors are small, and steps are found by them.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from scipy.special import log_softmax, softmax
 from gpsift.inference.conjugate import conjugate_gradients
 from gpsift.inference.contrasts import MOST_CLASSES, ContrastCurvature
 from gpsift.inference.laplace import MAX_ITERATIONS, ROUGHEST, ROUNDING, times, uphill
+from gpsift.inference.low_rank import LowRankCurvature, low_rank_factor
 from gpsift.linalg import (
     add_diagonal,
     cholesky,
@@ -53,6 +54,8 @@ from gpsift.linalg import (
 
 # Steps that are found by products, at most; where they do not arrive, factors do.
 MOST_BY_PRODUCTS = 30
+# Steps by factors of low rank take less than those by products up to a rank whose square is this many times the rows.
+FEW_COLUMNS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,9 @@ class CoupledCurvature:
         return solve_lower(self.L, P_q - coupled.T, transpose=True)
 
 
+Bend = ContrastCurvature | CoupledCurvature | LowRankCurvature
+
+
 @dataclass(frozen=True, eq=False)
 class MulticlassResult:
     """The mode and what belongs to it; see `LaplaceResult`."""
@@ -134,7 +140,7 @@ class MulticlassResult:
     K: np.ndarray
     mode: np.ndarray  # (n, C)
     weights: np.ndarray
-    bend: ContrastCurvature | CoupledCurvature  # what the evidence and its gradient are made of
+    bend: Bend  # what the evidence and its gradient are made of
     log_evidence: float
     converged: bool
     n_iterations: int
@@ -150,25 +156,52 @@ def coupled(K: np.ndarray, pi: np.ndarray) -> CoupledCurvature:
     return CoupledCurvature(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
 
 
-def bend_at(K: np.ndarray, f: np.ndarray) -> ContrastCurvature | CoupledCurvature:
-    """The curvature at latent values f, (n, C), in the form that takes less for their number of classes."""
+def bend_at(K: np.ndarray, F: np.ndarray | None, f: np.ndarray) -> Bend:
+    """The curvature at latent values f, (n, C), in the form that takes least; F is the factor of low rank if K has one.
+
+    The others are for few classes, and for many.
+    """
     pi = softmax(f, axis=1)
+    if F is not None:
+        return LowRankCurvature(F, pi)
     return ContrastCurvature(K, pi) if f.shape[1] <= MOST_CLASSES else coupled(K, pi)
 
 
 def multiclass_laplace(
-    K: np.ndarray, Y: np.ndarray, *, start: np.ndarray | None = None, tolerance: float = 1e-10
+    K: np.ndarray,
+    Y: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
+    tolerance: float = 1e-10,
+    left_out: float = 0.0,
 ) -> MulticlassResult:
     """Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
-    `start` are latent values near the mode, (n, C), such as those of other hyperparameters; zero by default.
+    Parameters
+    ----------
+    K : array (n, n)
+    Y : array (n, C)
+    start : array (n, C), optional
+        Latent values near the mode, such as those of other hyperparameters; zero by default.
+    tolerance : float
+        What may be left to gain before the last step, as a share of the height.
+    left_out : float
+        Variance that a form of low rank may leave out at each point; nothing by default.
     """
-    mode = _climbed(K, Y, _first(K, Y, start), partial(_by_products, K), tolerance, MOST_BY_PRODUCTS)
+    F = low_rank_factor(K, Y.shape[1], left_out)
+    by_factors = partial(_by_factors, K, F)
+    is_narrow = F is not None and F.shape[1] ** 2 <= FEW_COLUMNS * len(K)
+    quickest = by_factors if is_narrow else partial(_by_products, K)
+    mode = _climbed(K, Y, _first(K, Y, start, quickest), quickest, tolerance, MOST_BY_PRODUCTS)
     if not mode.converged:
-        mode = _climbed(K, Y, mode, partial(_by_factors, K), tolerance, MAX_ITERATIONS)
-    bend = bend_at(K, mode.f)
+        mode = _climbed(K, Y, mode, by_factors, tolerance, MAX_ITERATIONS)
+    bend = bend_at(K, F, mode.f)
     log_evidence = _height(Y, mode.a, mode.f) - 0.5 * bend.log_det
     return MulticlassResult(K, mode.f, mode.a, bend, log_evidence, mode.converged, mode.n_iterations)
+
+
+# Latent values, the slope of the log likelihood there and an accuracy -> weights where a step of Newton's method ends.
+WeightsOf = Callable[[np.ndarray, np.ndarray, float], np.ndarray | None]
 
 
 class _Climb(NamedTuple):
@@ -185,7 +218,7 @@ def _climbed(
     K: np.ndarray,
     Y: np.ndarray,
     here: _Climb,
-    weights_of: Callable[..., np.ndarray | None],
+    weights_of: WeightsOf,
     tolerance: float,
     most: int,
 ) -> _Climb:
@@ -211,20 +244,20 @@ def _climbed(
     return _Climb(a, f, height, False, most)
 
 
-def _first(K: np.ndarray, Y: np.ndarray, start: np.ndarray | None) -> _Climb:
+def _first(K: np.ndarray, Y: np.ndarray, start: np.ndarray | None, weights_of: WeightsOf) -> _Climb:
     """Where to begin: a step from the start, or zero if that is higher."""
     zero = np.zeros(Y.shape)
     lowest = _height(Y, zero, zero)
     if start is not None:
-        a = _by_products(K, start, Y - softmax(start, axis=1), ROUGHEST)
+        a = weights_of(start, Y - softmax(start, axis=1), ROUGHEST)
         if a is not None and (height := _height(Y, a, f := K @ a)) > lowest:
             return _Climb(a, f, height)
     return _Climb(zero, zero, lowest)
 
 
-def _by_factors(K: np.ndarray, f: np.ndarray, slope: np.ndarray, _accuracy: float) -> np.ndarray:
+def _by_factors(K: np.ndarray, F: np.ndarray | None, f: np.ndarray, slope: np.ndarray, _accuracy: float) -> np.ndarray:
     """Weights b - M K b at the maximum of the quadratic around f, with b = W f + slope."""
-    bend = bend_at(K, f)
+    bend = bend_at(K, F, f)
     b = times_W(bend.pi, f) + slope
     return b - bend.times_M(K @ b)
 
@@ -264,8 +297,11 @@ def multiclass_gradient(result: MulticlassResult) -> np.ndarray:
     M_sum, spread = bend.M_sum_and_spread
     s = -0.5 * (spread - bend.pi * spread.sum(axis=1, keepdims=True))
     u = s - bend.times_M(result.K @ s)
-    across = u @ a.T
-    return 0.5 * (a @ a.T - M_sum + across + across.T)
+    # a a^T + u a^T + a u^T is one product of two blocks of columns with two of rows.
+    G = np.hstack([a + u, a]) @ np.hstack([a, u]).T
+    G -= M_sum
+    G *= 0.5
+    return G
 
 
 def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -39,10 +39,6 @@ class Pairs(ABC):
         """sum_k C_ik dk(x_i, z_k) / dx_ij, an (n, p) array."""
 
     @abstractmethod
-    def other_gradient(self, C: Array) -> Array:
-        """sum_i C_ik dk(x_i, z_k) / dz_kj with a matrix C (n, m), an (m, p) array."""
-
-    @abstractmethod
     def input_jacobian(self, j: int) -> Array:
         """dk(x_i, z_k) / dx_ij for one feature j, an (n, m) array."""
 
@@ -314,9 +310,6 @@ class SumPairs(Pairs):
 
     def input_gradient(self, C: Array) -> Array:
         return _total(part.input_gradient(C) for part in self.parts)
-
-    def other_gradient(self, C: Array) -> Array:
-        return _total(part.other_gradient(C) for part in self.parts)
 
     def input_jacobian(self, j: int) -> Array:
         return _total(part.input_jacobian(j) for part in self.parts)

@@ -58,9 +58,6 @@ class ConstantPairs(Pairs):
     def input_gradient(self, C: Array) -> Array:
         return self.xp.zeros_like(self.X)
 
-    def other_gradient(self, C: Array) -> Array:
-        return self.xp.zeros_like(self.Z)
-
     def input_jacobian(self, j: int) -> Array:
         return self.xp.zeros_like(self.K)
 

@@ -83,9 +83,6 @@ class LinearPairs(Pairs):
         product = C @ self.Z
         return self.v * (product if product.ndim == 2 else self.xp.zeros_like(self.X) + product)
 
-    def other_gradient(self, C: Array) -> Array:
-        return self.v * (C.T @ self.X)
-
     def input_jacobian(self, j: int) -> Array:
         return self.xp.zeros_like(self.K) + self.v[j] * self.Z[:, j]
 

@@ -22,6 +22,9 @@ from gpsift.kernels.base import Pairs, Stationary
 from gpsift.kernels.switched_off import SwitchedOffPairs
 from gpsift.linalg import total_product, zero_diagonal
 
+# Points that are the same are looked for one by one where they are fewer than this share of all pairs.
+FEW_PAIRS = 0.1
+
 
 @dataclass(frozen=True)
 class Radial(Stationary, ABC):
@@ -118,15 +121,7 @@ class RadialPairs(Pairs):
         x, z = xp.sum(self.X * self.X, axis=1)[:, None], xp.sum(self.Z * self.Z, axis=1)[:, None]
         # |x|^2 - 2 x^T z + |z|^2 as one product: it is as large as the kernel, and passes over it cost more than sums.
         s = xp.concat([self.X, x, xp.ones_like(x)], axis=1) @ xp.concat([-2.0 * self.Z, xp.ones_like(z), z], axis=1).T
-        # Below the rounding error of its parts a distance is zero: the slope of Matern 3/2 goes with its root.
-        error = 8.0 * xp.finfo(s.dtype).eps
-        if isinstance(s, np.ndarray):
-            largest = x.max(initial=0.0) + z.max(initial=0.0)
-            row, column = np.divmod(np.flatnonzero(s.ravel() <= error * largest), max(1, s.shape[1]))
-            zero = s[row, column] <= error * (x[row, 0] + z[column, 0])
-            s[row[zero], column[zero]] = 0.0
-        else:
-            s = xp.where(s > error * (x + z.T), s, xp.zeros_like(s))
+        s = without_rounding(s, x, z)
         return zero_diagonal(s) if self.same else s
 
     @cached_property
@@ -159,11 +154,6 @@ class RadialPairs(Pairs):
     def input_gradient(self, C: Array) -> Array:
         return self._weighted_differences(self.slope, C) * (2.0 * self.inverse_lengthscale)
 
-    def other_gradient(self, C: Array) -> Array:
-        W = self.slope * C
-        pulls = self.Z * self.xp.sum(W, axis=0)[:, None] - W.T @ self.X
-        return pulls * (2.0 * self.inverse_lengthscale)
-
     def input_jacobian(self, j: int) -> Array:
         difference = self.X[:, j][:, None] - self.Z[:, j]
         return 2.0 * self.slope * difference * self.inverse_lengthscale[j]
@@ -189,3 +179,21 @@ class RadialPairs(Pairs):
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         scaled_base = (base - self.center[j]) * self.inverse_lengthscale[j]
         return self.kernel.moved_sum(self, w, j, scaled_base - self.X[:, j], offset * self.inverse_lengthscale[j])
+
+
+def without_rounding(s: Array, x: Array, z: Array) -> Array:
+    """Squared distances, zero below the rounding error of their parts |x|^2 (n, 1) and |z|^2 (m, 1).
+
+    The slope of Matern 3/2 goes with their root.
+    """
+    xp = namespace(s)
+    error = 8.0 * xp.finfo(s.dtype).eps
+    if isinstance(s, np.ndarray):
+        largest = x.max(initial=0.0) + z.max(initial=0.0)
+        small = np.flatnonzero(s.ravel() <= error * largest)
+        if small.size <= FEW_PAIRS * s.size:
+            row, column = np.divmod(small, max(1, s.shape[1]))
+            zero = s[row, column] <= error * (x[row, 0] + z[column, 0])
+            s[row[zero], column[zero]] = 0.0
+            return s
+    return xp.where(s > error * (x + z.T), s, xp.zeros_like(s))

@@ -33,9 +33,6 @@ class SwitchedOffPairs(Pairs):
     def input_gradient(self, C: Array) -> Array:
         return self.pairs.input_gradient(C) @ self._spread
 
-    def other_gradient(self, C: Array) -> Array:
-        return self.pairs.other_gradient(C) @ self._spread
-
     def input_jacobian(self, j: int) -> Array:
         return self.pairs.input_jacobian(self._place[j]) if j in self._place else self.xp.zeros_like(self.K)
 

@@ -63,7 +63,7 @@ def _range(curve: Curve) -> str:
 
 def _at(curve: Curve, place: int) -> str:
     value = shortened(curve.labels[place]) if curve.labels else number(curve.x[place])
-    return f"{signed(f'{curve.mean[place]:+.3g}')} at {value}"
+    return f"{signed(f'{curve.mean[place]:+z.3g}')} at {value}"
 
 
 def beyond(effects: Effects, most: int) -> list[str]:

@@ -57,7 +57,7 @@ def lines(answer: Comparison) -> list[dict[str, object]]:
             "scores": [(answer.score_text(which, j), float(answer.scores[which, j])) for which in (0, 1)],
             "intervals": [_interval(answer, which, j) for which in (0, 1)],
             "change": float(answer.change[j]),
-            "change_text": signed(f"{answer.change[j]:+.3g}"),
+            "change_text": signed(f"{answer.change[j]:+z.3g}"),
             "ranks": answer.ranks[:, j].tolist(),
             "places": int(answer.places[j]),
             "clear": bool(answer.is_clear[j]),

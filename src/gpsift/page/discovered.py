@@ -90,7 +90,7 @@ def table(found: Discoveries) -> list[dict[str, object]]:
                 "name": found.names[j],
                 "found": bool(found.found[j]),
                 "z": z,
-                "z_text": "–" if z is None else signed(f"{z:.2f}"),
+                "z_text": "–" if z is None else signed(f"{z:z.2f}"),
                 "p": float(found.p[j]),
                 "q": float(found.q[j]),
                 "conditional": found.conditionals[j],

@@ -107,7 +107,7 @@ def _point_told(curve: Curve, place: int) -> str:
     value = curve.labels[place] if curve.labels else number(curve.x[place])
     low, high = curve.band[place]
     band = f"\n95 % between {number(low)} and {number(high)}" if np.isfinite(low) else ""
-    return f"{shortened(curve.name)} = {value}\n{signed(f'{curve.mean[place]:+.3g}')} beside the average{band}"
+    return f"{shortened(curve.name)} = {value}\n{signed(f'{curve.mean[place]:+z.3g}')} beside the average{band}"
 
 
 def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
     plot = frame(CURVE_HEIGHT, "how many columns", "elpd, higher is better")
     values, errors = path.elpd, path.diff_se
     tips = [
-        f"{_entered(path, place)}\nelpd {signed(f'{values[place]:.1f}')}, beside all columns "
-        f"{signed(f'{path.diff[place]:+.1f} ± {errors[place]:.1f}')}"
+        f"{_entered(path, place)}\nelpd {signed(f'{values[place]:z.1f}')}, beside all columns "
+        f"{signed(f'{path.diff[place]:+z.1f} ± {errors[place]:z.1f}')}"
         for place in range(len(path.sizes))
     ]
     source = ColumnDataSource(

@@ -12,7 +12,7 @@ from gpsift.findings import FindingKind
 from gpsift.page.thumbnails import thumbnails
 from gpsift.page.words import aligned, number, percent, signed
 from gpsift.results import Ranking
-from gpsift.results.ranking import LEVEL
+from gpsift.results.limits import LEVEL
 
 # Columns on the first screen, at most.
 MOST_COLUMNS = 6

@@ -56,7 +56,7 @@ def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
         return None
     what, average = function_of(shortened(analysis.target), apart), number(apart.average)
     return [
-        f"On average {what} is {average}; the columns add {signed(f'{here - apart.average:+.3g}')}, which makes "
+        f"On average {what} is {average}; the columns add {signed(f'{here - apart.average:+z.3g}')}, which makes "
         f"{number(here)}."
         for here in apart.prediction
     ]

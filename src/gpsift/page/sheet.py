@@ -67,7 +67,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
         lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:
         found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members
-        remark = f"r-hat {found['r_hat']:.2f}, effective sample size {found['ess']:.0f}"
+        remark = f"r-hat {found['r_hat']:z.2f}, effective sample size {found['ess']:z.0f}"
         lines.append(Line("Hyperparameters", f"{len(members)} draws from their posterior", remark))
     return lines
 
@@ -88,7 +88,7 @@ def quality_lines(analysis: Analysis) -> list[Line]:
         level, inside = percent(LEVEL), percent(quality.coverage(LEVEL))
         lines.append(Line(f"Inside the {level} interval", inside, f"of the rows; {level} if calibrated"))
     difference, error = quality.elpd_diff, quality.diff_se
-    value = signed(f"{difference:+.1f} ± {error:.1f}")
+    value = signed(f"{difference:+z.1f} ± {error:z.1f}")
     lines.append(Line("elpd against no inputs", value, _difference_words(difference, error)))
     return lines
 
@@ -114,11 +114,12 @@ def _categories(analysis: Analysis) -> Markup:
 
 def _inducing(model: Any) -> str:
     report = model.report
-    if not report.n_inducing:
+    if not (report.n_inducing or report.n_blocks):
         return ""
     exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
-    blocks = f", the rest in {count(report.n_blocks, 'block')} of rows" if report.n_blocks else ""
-    return f"{count(report.n_inducing, 'point')} for all rows{blocks}{exactly}"
+    if report.n_blocks:
+        return f"by the neighbours of {count(report.n_blocks, 'block')} of rows{exactly}"
+    return f"{count(report.n_inducing, 'point')} for all rows{exactly}"
 
 
 def _target(analysis: Analysis) -> str | Markup:

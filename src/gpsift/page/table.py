@@ -12,7 +12,7 @@ from gpsift.findings import Finding, FindingKind
 from gpsift.page.glossary import TERMS
 from gpsift.page.words import aligned, number, percent
 from gpsift.results import Ranking
-from gpsift.results.ranking import LEVEL
+from gpsift.results.limits import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
 
 # This many reasons stand below the table; the others can be read by pointing at a flag.
@@ -192,5 +192,5 @@ def _extremes(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
     ratios = ranking.unevenness
     if ratios is None:
         return []
-    cells = [Cell(f"{ratio:.1f} ×", float(ratio)) if np.isfinite(ratio) else Cell("–", None) for ratio in ratios]
+    cells = [Cell(f"{ratio:z.1f} ×", float(ratio)) if np.isfinite(ratio) else Cell("–", None) for ratio in ratios]
     return [(Head("max / mean", "Largest score at a row beside the mean over all rows"), cells)]

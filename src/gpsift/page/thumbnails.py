@@ -28,7 +28,7 @@ def _picture(curve: Curve, low: float, room: float) -> Markup:
         return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (values - low) / room
 
     zero = float(up(np.zeros(1))[0])
-    parts = [Markup('<path class="zero" d="M0 {:.1f}H{}"/>').format(zero, WIDTH)]
+    parts = [Markup('<path class="zero" d="M0 {:z.1f}H{}"/>').format(zero, WIDTH)]
     limits = up(curve.band.T) if np.isfinite(curve.band).all() else None
     parts += _dots(x, up(curve.mean), limits) if curve.labels else _line(x, up(curve.mean), limits)
     size = Markup('viewBox="0 0 {} {}"').format(WIDTH, HEIGHT)
@@ -47,14 +47,14 @@ def _line(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Ma
 
 def _dots(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Markup]:
     dots = [
-        Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(*at) for at in zip(x, mean, strict=True)
+        Markup('<circle class="dot" cx="{:z.1f}" cy="{:z.1f}" r="3"/>').format(*at) for at in zip(x, mean, strict=True)
     ]
     if limits is None:
         return dots
-    bars = Markup("").join(Markup("M{:.1f} {:.1f}V{:.1f}").format(*at) for at in zip(x, *limits, strict=True))
+    bars = Markup("").join(Markup("M{:z.1f} {:z.1f}V{:z.1f}").format(*at) for at in zip(x, *limits, strict=True))
     return [Markup('<path class="curve" d="{}"/>').format(bars), *dots]
 
 
 def _through(x: np.ndarray, y: np.ndarray) -> Markup:
     """A path through points."""
-    return Markup("M" + "L".join(f"{at:.1f} {height:.1f}" for at, height in zip(x, y, strict=True)))
+    return Markup("M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True)))

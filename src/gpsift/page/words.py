@@ -24,7 +24,7 @@ def number(value: float, digits: int = 3) -> str:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
         places = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
-        return signed(f"{value:.{places}f}")
+        return signed(f"{value:z.{places}f}")
     return signed(f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e"))
 
 
@@ -41,7 +41,7 @@ def percent(share: float) -> str:
         return "<1 %"
     if 0.995 <= share < 1:
         return ">99 %"
-    return signed(f"{100 * share:.0f} %")
+    return signed(f"{100 * share:z.0f} %")
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -87,7 +87,9 @@ def value_text(value: Any) -> str:
         exact = float(value)
         if abs(exact) >= LARGE:
             return signed(f"{exact:.4g}")
-        return signed(f"{exact:.0f}" if exact.is_integer() else f"{exact:.1f}" if abs(exact) >= 1e3 else f"{exact:.4g}")
+        return signed(
+            f"{exact:z.0f}" if exact.is_integer() else f"{exact:z.1f}" if abs(exact) >= 1e3 else f"{exact:.4g}"
+        )
     return shortened(str(value), TEXT_LENGTH)
 
 
@@ -106,6 +108,6 @@ def aligned(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
     places = max(0, digits - 1 - int(np.floor(np.log10(largest))))
     least = float(10.0**-places)
     return [
-        "–" if not np.isfinite(v) else f"<{least:.{places}f}" if 0 < v < least / 2 else signed(f"{v:.{places}f}")
+        "–" if not np.isfinite(v) else f"<{least:z.{places}f}" if 0 < v < least / 2 else signed(f"{v:z.{places}f}")
         for v in values
     ]

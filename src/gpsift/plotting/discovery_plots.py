@@ -24,7 +24,9 @@ def ordered_p_values(found: Discoveries, *, ax: Axes | None = None) -> Axes:
     places = np.arange(len(shown))
     ax = new_axes(6.4, 1.4 + 0.28 * len(shown)) if ax is None else ax
     # A feature is a discovery if its p-value, or that of one after it, is below this line.
-    ax.plot(found.limits[: len(shown)], places, "-", color=ORANGE, linewidth=1, label=f"at most {found.rate:.0%} false")
+    ax.plot(
+        found.limits[: len(shown)], places, "-", color=ORANGE, linewidth=1, label=f"at most {found.rate:z.0%} false"
+    )
     colours = [BLUE if found.found[j] else FAINT for j in shown]
     ax.scatter(np.maximum(found.p[shown], SMALLEST), places, s=24, color=colours, zorder=3)
     ax.set_xscale("log")

@@ -41,10 +41,10 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
     for (name, width), colour in zip([*parts, ("others", rest), ("noise", noise)], colours, strict=True):
         if width < 1e-3:
             continue
-        ax.barh(0, width, left=left, color=colour, edgecolor="white", label=f"{name} {width:.0%}")
+        ax.barh(0, width, left=left, color=colour, edgecolor="white", label=f"{name} {width:z.0%}")
         if width >= LEAST_NAMED:
             ax.text(
-                left + width / 2, 0, f"{width:.0%}", ha="center", va="center", fontsize="small", color=_ink_on(colour)
+                left + width / 2, 0, f"{width:z.0%}", ha="center", va="center", fontsize="small", color=_ink_on(colour)
             )
         left += width
     ax.set_xlim(0, 1)
@@ -78,7 +78,7 @@ def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
         ax.text(
             column,
             row - 1,
-            f"{share[row, column]:.1%}",
+            f"{share[row, column]:z.1%}",
             ha="center",
             va="center",
             fontsize="x-small",

@@ -80,7 +80,7 @@ def _entered(path: Path, size: int) -> str:
     if size == 0:
         return ""
     unit = path.order[size - 1]
-    return short(path.names[unit]) + (f" ({path.proportions[size, unit]:.0%})" if path.fold_orders else "")
+    return short(path.names[unit]) + (f" ({path.proportions[size, unit]:z.0%})" if path.fold_orders else "")
 
 
 def _name_sizes(ax: Axes, sizes: np.ndarray, entered: Sequence[str], more: str = "") -> None:

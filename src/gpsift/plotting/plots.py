@@ -40,7 +40,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
         )
         left += width
     if ranking.effect_shares is not None:
-        ax.bar_label(bars, [f"{100 * share:.0f} %" for share in ranking.effect_shares[chosen]], padding=3)
+        ax.bar_label(bars, [f"{100 * share:z.0f} %" for share in ranking.effect_shares[chosen]], padding=3)
         ax.margins(x=0.12)
     if ranking.draws is not None:
         ax.hlines(places, *ranking.interval()[chosen].T, color=INK, linewidth=1.5, label="90 % interval")

@@ -46,7 +46,7 @@ def power_curves(power: Power, *, ax: Axes | None = None) -> Axes:
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_xlabel(f"rows of a study (now {power.n_rows})")
     ax.set_ylabel("share of studies in which it is found")
-    ax.set_title(f"Found at a rate of {power.rate:.0%}; dashed: {power.chance:.0%} of studies", fontsize="medium")
+    ax.set_title(f"Found at a rate of {power.rate:z.0%}; dashed: {power.chance:z.0%} of studies", fontsize="medium")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.limits import LEVEL
 from gpsift.results.notebook import words_and_table
-from gpsift.results.ranking import LEVEL
 from gpsift.savable import Savable
 from gpsift.words import NOT_USED, listed
 
@@ -137,7 +137,7 @@ class Comparison(Savable):
         n = f"{len(moved)} of {self.n_features}" if moved else f"None of {self.n_features}"
         told = [_ended(f"{n} features that both have {first}")]
         if self.has_intervals:
-            level = f"{100 * LEVEL:.0f} %"
+            level = f"{100 * LEVEL:z.0f} %"
             clear = [self._step(int(j)) for j in self.order if self.is_clear[j]]
             beyond = _ended(f"Scores differ by more than their {level} intervals allow: {listed(clear)}")
             told.append(beyond if clear else f"All scores differ by no more than their {level} intervals allow.")

@@ -147,9 +147,9 @@ class Discoveries(Savable):
         same = [" and ".join(names) for names in self.copies]
         twins = "".join(f" {names} carry the same values and cannot be told apart." for names in same)
         if not self.found.any():
-            return f"None of {self.n_features} features is shown to matter at a rate of {self.rate:.0%}.{twins}"
+            return f"None of {self.n_features} features is shown to matter at a rate of {self.rate:z.0%}.{twins}"
         return (
-            f"{int(self.found.sum())} of {self.n_features} features matter, with at most {self.rate:.0%} of them "
+            f"{int(self.found.sum())} of {self.n_features} features matter, with at most {self.rate:z.0%} of them "
             f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
         )
 
@@ -158,7 +158,7 @@ class Discoveries(Savable):
         width = max(len("feature"), *(len(name) for name in self.names))
         lines = [self.told, f"  {'feature':<{width}}  {'z':>6}  {'p':>8}  {'q':>8}"]
         lines += [
-            f"{'*' if row.found else ' ':>1} {row.feature:<{width}}  {row.z:>6.2f}  {row.p:>8.2g}  {row.q:>8.2g}"
+            f"{'*' if row.found else ' ':>1} {row.feature:<{width}}  {row.z:>z6.2f}  {row.p:>8.2g}  {row.q:>8.2g}"
             for row in frame.itertuples()
         ]
         return "\n".join(lines)

@@ -182,7 +182,7 @@ class Interactions(Savable):
         width = max([len("pair"), *map(len, pairs)])
         lines = [self.told, f"  {'pair':<{width}}  {'share':>6}  {'evidence':>8}"]
         lines += [
-            f"{'*' if row.found else ' '} {pair:<{width}}  {row.share:>6.3f}  {row.evidence:>8.3g}"
+            f"{'*' if row.found else ' '} {pair:<{width}}  {row.share:>z6.3f}  {row.evidence:>8.3g}"
             for pair, row in zip(pairs, frame.itertuples(), strict=True)
         ]
         return "\n".join(lines)

@@ -236,13 +236,13 @@ class Path(Savable):
         ]
         for place, size in enumerate(self.sizes):
             added = self.names[self.order[size - 1]] if size else ""
-            difference = f"{self.diff[place]:.1f} +- {self.diff_se[place]:.1f}"
+            difference = f"{self.diff[place]:z.1f} +- {self.diff_se[place]:z.1f}"
             lines.append(
-                f"  {size:>4}  {added:<{width}}  {self.elpd[place]:>9.1f}  {difference:>18}  "
+                f"  {size:>4}  {added:<{width}}  {self.elpd[place]:>z9.1f}  {difference:>18}  "
                 f"{self.metrics[metric][place]:>9.4g}"
             )
         lines.append(
-            f"   all  {'':<{width}}  {self.reference_elpd:>9.1f}  {'':>18}  {self.reference_metrics[metric]:>9.4g}"
+            f"   all  {'':<{width}}  {self.reference_elpd:>z9.1f}  {'':>18}  {self.reference_metrics[metric]:>9.4g}"
         )
         if self.suggestion is not None:
             size = "no size" if self.suggestion.size is None else self.suggestion.size

@@ -113,7 +113,7 @@ class Power(Savable):
             enough = "already enough" if first <= self.n_rows else f"{first} rows are enough"
             return f"{name}: {enough}; {start}."
         enough = "already enough; " if self.is_enough[j] else ""
-        return f"{name}: {enough}{start}, in {100 * self.chance:.0f} % of about {self.needed[j]:.0f}."
+        return f"{name}: {enough}{start}, in {100 * self.chance:z.0f} % of about {self.needed[j]:z.0f}."
 
     @property
     def told(self) -> str:
@@ -141,7 +141,7 @@ class Power(Savable):
         return power_curves(self, ax=ax)
 
     def _percent(self, size: int, j: int) -> str:
-        return f"{100 * self.shares[size, j]:.0f} %"
+        return f"{100 * self.shares[size, j]:z.0f} %"
 
     def __repr__(self) -> str:
         return self.told

@@ -80,7 +80,7 @@ class Projection(AsText, Savable, Generic[Model]):
         lines = [
             f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
             f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
-            f"{100.0 * self.explained:.1f} % explained",
+            f"{100.0 * self.explained:z.1f} % explained",
         ]
         if not self.converged:
             lines.append("  the search for hyperparameters did not converge")
@@ -183,7 +183,7 @@ class ProjectionPath(Savable):
             kl = self.kl[size]
             lines.append(
                 f"  {size:>4}  {added:<{width}}  {kl:>9.4g}  {kl / self.n_points:>9.3g}  "
-                f"{100.0 * self.explained[size]:>7.1f} %"
+                f"{100.0 * self.explained[size]:>z7.1f} %"
             )
         if not self.converged:
             lines.append("  the search for hyperparameters did not converge at every size")
@@ -192,7 +192,7 @@ class ProjectionPath(Savable):
     def _repr_html_(self) -> str:
         rows = [
             f"<tr><td>{size}</td><td style='text-align:left'>{escape(added)}</td><td>{self.kl[size]:.4g}</td>"
-            f"<td>{100.0 * self.explained[size]:.1f} %</td></tr>"
+            f"<td>{100.0 * self.explained[size]:z.1f} %</td></tr>"
             for size, added in enumerate(["", *self.order])
         ]
         head = "<tr><th>size</th><th style='text-align:left'>added</th><th>KL</th><th>explained</th></tr>"

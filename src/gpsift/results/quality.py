@@ -108,8 +108,8 @@ class Quality(AsText):
 
     def __repr__(self) -> str:
         return (
-            f"Quality(loo_r2={self.loo_r2:.3f}, elpd={self.elpd:.1f}, elpd_empty={self.elpd_empty:.1f}, "
-            f"elpd_diff={self.elpd_diff:.1f} +- {self.diff_se:.1f})"
+            f"Quality(loo_r2={self.loo_r2:z.3f}, elpd={self.elpd:z.1f}, elpd_empty={self.elpd_empty:z.1f}, "
+            f"elpd_diff={self.elpd_diff:z.1f} +- {self.diff_se:z.1f})"
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpsift.results.limits import LEVEL, interval_with
 from gpsift.results.optional import optional_library
 from gpsift.savable import Savable, kept_fields, not_kept
 from gpsift.words import NOT_USED, others_not_used
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # Features that are not used but came close: this many have a line of their own.
 N_CLOSE = 5
-# Of intervals, unless another one is asked for.
-LEVEL = 0.9
 NO_DRAWS = (
     "This ranking has no draws of its scores, and no model beside it that could make them: it comes from a file or "
     "another process, or from rows that are not in memory. Rank the model again with rank(..., intervals=True), or "
@@ -171,12 +170,12 @@ class Ranking(Savable):
         return replace(self, draws=draws, k_hat=k_hat, around=None)
 
     def interval(self, level: float = LEVEL) -> np.ndarray:
-        """Central interval of each score over the draws of the hyperparameters, (p, 2).
+        """Central interval of each score over the draws of the hyperparameters, (p, 2); the score itself is in it.
 
-        Where there are none yet they are made now, for the price of a fit or two, and remembered.
+        A score of the fit that is beyond an end is taken for the end. Where there are no draws yet they are made now,
+        for the price of a fit or two, and remembered.
         """
-        tails = [0.5 - level / 2, 0.5 + level / 2]
-        return np.quantile(self._known_draws(), tails, axis=0).T
+        return interval_with(self.scores, self._known_draws(), level)
 
     @property
     def rank_probability(self) -> np.ndarray:
@@ -304,7 +303,7 @@ class Ranking(Savable):
     def __repr__(self) -> str:
         width = max(len("feature"), *(len(self.names[j]) for j in self.order[: self.n_told]))
         lines = [f"Ranking by {self.measure} of {len(self.names)} features, {self.units}"]
-        interval = "" if self.draws is None else f"  {LEVEL:.0%} interval"
+        interval = "" if self.draws is None else f"  {LEVEL:z.0%} interval"
         lines.append(f"  rank  {'feature':<{width}}  {'score':>10}{interval}")
         for position, j in enumerate(self.order[: self.n_told], start=1):
             score = f"{self._score_text(int(j)):>10}{self._interval_text(int(j))}"
@@ -315,7 +314,7 @@ class Ranking(Savable):
         largest = float(self.scores.max()) or 1.0
         rows = []
         for position, j in enumerate(self.order[: self.n_told], start=1):
-            bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * self.scores[j] / largest:.1f}%'></div>"
+            bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * self.scores[j] / largest:z.1f}%'></div>"
             rows.append(
                 f"<tr><td>{position}</td><td style='text-align:left'>{escape(self.names[j])}</td>"
                 f"<td>{self._score_text(int(j))}</td><td style='width:12em'>{bar}</td></tr>"

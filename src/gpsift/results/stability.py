@@ -143,9 +143,9 @@ class Stability(Savable):
         ]
         for row in told.itertuples():
             span = f"{row.best_rank} to {row.worst_rank}"
-            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>9.1f}  {span:>9}  {row.first:>6.0%}")
+            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {row.first:>z6.0%}")
         lines += [f"  {rest}" for rest in self.rest_told]
-        shown = ", ".join(f"{value:.2f}" for value in self.entropy[:8])
+        shown = ", ".join(f"{value:z.2f}" for value in self.entropy[:8])
         lines.append(
             f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
         )

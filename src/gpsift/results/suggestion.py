@@ -27,7 +27,7 @@ class Baseline(AsText):
         """In words."""
         if self.size is None:
             return "the reference"
-        return f"the best submodel (size {self.size}, better than the reference by {self.lead:.1f} +- {self.se:.1f})"
+        return f"the best submodel (size {self.size}, better than the reference by {self.lead:z.1f} +- {self.se:z.1f})"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Verdict(AsText):
     def _phrases(self) -> tuple[str, str]:
         """How the smallest size that qualifies does, and that none does."""
         name = self.baseline.name
-        beside = f"in elpd ({self.diff:.1f} +- {self.se:.1f})" if self.diff is not None else "in elpd"
+        beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
         if self.rule == "one-se":
             near = f"within one standard error of {name}"
             return f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
@@ -78,7 +78,7 @@ class Verdict(AsText):
                 f"every submodel of the path is at least {self.limit:g} behind {name} in elpd",
             )
         gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
-        share = f"{self.limit:.0%}"
+        share = f"{self.limit:z.0%}"
         return f"at {share} or more of the {gained}", f"no submodel of the path reaches {share} of the {gained}"
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gpsift.results.limits import LEVEL, interval_with
 from gpsift.results.notebook import words_and_table
-from gpsift.results.ranking import LEVEL
 from gpsift.savable import Savable
 
 if TYPE_CHECKING:
@@ -90,13 +90,16 @@ class VarianceShares(Savable):
         return float(max(0.0, 1.0 - self.first.sum())) if self.variance > 0 else 0.0
 
     def interval(self, share: str = "shapley", level: float = LEVEL) -> np.ndarray:
-        """Central interval of "first", "total" or "shapley" over the draws of the hyperparameters, (p, 2)."""
+        """Central interval of "first", "total" or "shapley" over the draws of the hyperparameters, (p, 2).
+
+        The share itself is in it: one that is beyond an end is taken for the end.
+        """
         if share not in self.draws:
             raise ValueError(
                 "There are intervals of first, total and shapley, for variance_shares(..., intervals=True) or drawn "
                 f"hyperparameters, GP(hyper=NUTS()); asked for {share!r}."
             )
-        return np.quantile(self.draws[share], [0.5 - level / 2, 0.5 + level / 2], axis=0).T
+        return interval_with(getattr(self, share), self.draws[share], level)
 
     def to_frame(self) -> pd.DataFrame:
         """A data frame with a row for each feature, the largest share first."""
@@ -119,16 +122,16 @@ class VarianceShares(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         share = self.noise_share
-        noise = "" if share is None else f" Noise is {share:.0%} of the variance of an observation."
+        noise = "" if share is None else f" Noise is {share:z.0%} of the variance of an observation."
         if not self.variance > 0:
             return f"The function does not vary.{noise}"
-        return f"Of the variance of the function {self.interacting:.0%} is what features do only together.{noise}"
+        return f"Of the variance of the function {self.interacting:z.0%} is what features do only together.{noise}"
 
     def __repr__(self) -> str:
         width = max(len("feature"), *(len(name) for name in self.names))
         lines = [self.told, f"  {'feature':<{width}}  {'first':>6}  {'total':>6}  {'shapley':>7}"]
         lines += [
-            f"  {row.feature:<{width}}  {row.first:>6.3f}  {row.total:>6.3f}  {row.shapley:>7.3f}"
+            f"  {row.feature:<{width}}  {row.first:>z6.3f}  {row.total:>z6.3f}  {row.shapley:>z7.3f}"
             for row in self.to_frame().itertuples()
         ]
         return "\n".join(lines)

@@ -16,8 +16,9 @@ RULES: tuple[str, ...] = get_args(Rule)
 # Differences in elpd below this are negligible whatever their standard error (Sivula, Magnusson and Vehtari 2020).
 NEGLIGIBLE = 4.0
 EXPLAINED = 0.95
-# Differences in elpd below this are within what two searches for the same optimum leave.
+# Differences in elpd below this, or below this share of it, are within what two searches for the same optimum leave.
 SAME = 0.1
+SAME_SHARE = 1e-4
 # A submodel that is this many standard errors better than the reference shows that the reference overfits.
 SURELY_BETTER = 2.0
 
@@ -84,7 +85,7 @@ def suggest_size(
         verdicts = {each: Verdict(each, smallest, path.n_units, Baseline(), 0.0, explains=False) for each in RULES}
         return Suggestion(rule, tuple(path.features(smallest)), verdicts)
     compared = _choose_baseline(path, baseline, negligible)
-    near = compared.diff + np.maximum(compared.se, SAME) >= 0
+    near = compared.diff + np.maximum(compared.se, max(SAME, SAME_SHARE * abs(compared.elpd))) >= 0
     verdicts = {
         "one-se": _first(path, compared, "one-se", near, 1.0),
         "negligible": _first(path, compared, "negligible", compared.diff > -negligible, negligible),

@@ -1,10 +1,11 @@
 """Many rows: inducing points stand for them, and whatever is asked of all of them is a sum over chunks.
 
 `rows.py` says what rows are and how they are visited, `choice.py` is the choice `Sparse`. `inducing.py` picks the
-points and `placing.py` moves them. `bound.py` is the objective for Gaussian noise, `variational.py` that for other
-likelihoods (with `natural.py`, the steps towards its optimum); `blocks.py`, `block_posterior.py` and
-`block_inference.py` follow what the points leave. `engine.py`, `bound_engine.py` and `variational_engine.py` are the
-engines, `search.py` and `bound_search.py` find the hyperparameters. Read `rows.py` and `bound.py` first.
+points; `bound.py` is the objective for Gaussian noise, `variational.py` that for other likelihoods (with `natural.py`,
+the steps towards its optimum). By neighbours: `blocks.py` and `neighbours.py` say which rows are near one another,
+`vecchia.py` is the evidence, `block_posterior.py` and `block_inference.py` the posterior. `engine.py`,
+`bound_engine.py` and `variational_engine.py` are the engines, `search.py` and `bound_search.py` find the
+hyperparameters. Read `rows.py` and `bound.py` first, then `vecchia.py`.
 """
 
 from gpsift.sparse.block_posterior import BlockPosterior

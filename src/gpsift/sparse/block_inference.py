@@ -1,157 +1,113 @@
-r"""Inference with inducing points and blocks of rows: the posterior of `gpsift.sparse.block_posterior`.
+r"""Inference by neighbours: the posterior of `gpsift.sparse.block_posterior`, and rows left out of it.
 
-In its terms, the values v at the inducing points see the rows of each block through T = R + diag(s):
-
-.. math::
-    v \mid y \sim N(\mu, P^{-1}), \qquad P = I + \sum_{blocks} A^T T^{-1} A, \qquad
-    \mu = P^{-1} \sum_{blocks} A^T T^{-1} y .
-
-Of very many rows a sample are in blocks; each of the others is a block of its own, so that it has its say about v (this
-is FITC), and is predicted in the block where it lies.
-
-Without itself, a sampled row is predicted as y_i - w_i / C_ii with variance 1 / C_ii, noise included, where C is the
-inverse covariance of all observations: T^-1 - T^-1 A P^-1 A^T T^-1 within a block. Any other row takes its part of P
-and mu with it: with d = T_i - A_i P^-1 A_i^T and h = g^T P^-1 A_i^T the mean goes down by h (y_i - A_i mu) / d and the
-variance up by h^2 / d.
+In the block of a row i, C is the inverse covariance of the observations that are nearest to the block, and w = C y.
+Without itself the row is predicted as y_i - w_i / C_ii with variance 1 / C_ii, noise included. The rows of a block come
+last among those that are nearest to it, so that their part of C is L^-T L^-1 for a small corner L of the factor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
-from gpsift.inference.exact import LOG_2PI
-from gpsift.linalg import (
-    add_diagonal,
-    cholesky_solve,
-    invert_lower,
-    jittered_cholesky,
-    log_det_from_cholesky,
-    row_products,
-    times_transposed,
-)
-from gpsift.posterior import Posterior
-from gpsift.sparse.block_posterior import BlockFactor, BlockPosterior, in_blocks
-from gpsift.sparse.blocks import cut_into_blocks
-from gpsift.sparse.bound import BoundModel, row_sums
-from gpsift.sparse.inducing import Inducing
-from gpsift.sparse.rows import LocalRows, Rows, RowSource, Totals
+from gpsift.inference.exact import LOG_2PI, exact_posterior
+from gpsift.kernels import Kernel
+from gpsift.linalg import invert_lower
+from gpsift.sparse.block_posterior import BlockPosterior, in_blocks
+from gpsift.sparse.blocks import BLOCK_ROWS, Blocks, cut_into_blocks
+from gpsift.sparse.neighbours import nearest_rows
+from gpsift.sparse.rows import Rows, mapped
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMoments(Totals):
-    """What the first visit finds."""
+class Neighbourhoods:
+    """Rows in the order of blocks, and those that are nearest to each block."""
 
-    CC: Array  # A^T T^-1 A, (m, m)
-    Cy: Array  # A^T T^-1 y, (m,)
-    yy: float  # y^T T^-1 y
-    log_det: float  # of T
+    kernel: Kernel
+    rows: Rows
+    blocks: Blocks
+    near_rows: int
 
+    @classmethod
+    def of(
+        cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int, block_rows: int = BLOCK_ROWS
+    ) -> Self:
+        """Blocks of at most `block_rows`, each with `near_rows` in all; noise None where rows have theirs."""
+        blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
+        return cls(kernel, with_noise(rows.take(order), noise_var), blocks, max(block_rows, near_rows))
 
-def block_moments(inducing: Inducing, rows: Rows) -> BlockMoments:
-    """The first visit of a block."""
-    block = BlockFactor.of(inducing, rows)
-    xp, y = namespace(rows.y), block.L_T_inverse @ rows.y
-    log_det = -2.0 * float(xp.sum(xp.log(xp.linalg.diagonal(block.L_T_inverse))))
-    return BlockMoments(block.C.T @ block.C, y @ block.C, float(y @ y), log_det)
+    def inferred(self, numbers: Sequence[int]) -> tuple[np.ndarray, list[Array]]:
+        """The rows near these blocks, what they add to the mean there, and w and C_ii of the blocks' own rows."""
+        near = nearest_rows(to_numpy(self.rows.X), self.blocks, self.kernel, self.near_rows, numbers)
 
+        def of_block(place: int) -> tuple[Array, Array, Array]:
+            here, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])
+            posterior, _ = exact_posterior(self.kernel, here.X, here.y, here.noise_var)
+            corner = invert_lower(posterior.L[own.start - own.stop :, own.start - own.stop :])
+            weights, precision = posterior.weights, namespace(corner).sum(corner**2, axis=0)
+            return weights[None, :], weights[own.start - own.stop :], precision
 
-def block_weights(inducing: Inducing, mean: Array, L_P_inverse: Array, rows: Rows) -> tuple[Array, Array, Array]:
-    """The second visit of a block: w, the diagonal of C, and the weights of the inducing points, (1, m)."""
-    block = BlockFactor.of(inducing, rows)
-    weights = block.L_T_inverse.T @ (block.L_T_inverse @ (rows.y - block.A @ mean))
-    pull = (block.L_T_inverse.T @ block.C) @ L_P_inverse.T
-    precision = row_products(block.L_T_inverse.T, block.L_T_inverse.T) - row_products(pull, pull)
-    smooth = (mean - weights @ block.A) @ inducing.L_inverse
-    return weights, precision, smooth[None, :]
+        found = mapped(of_block, range(len(near)), self.rows.X)
+        return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
+
+    def judged(self, most: int, seed: int) -> tuple[Rows, float]:
+        """Rows of some blocks, drawn with a seed, and their log density, each given all others near it."""
+        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:most]).tolist()
+        _, (_, weights, precision) = self.inferred(drawn)
+        own = np.concatenate([np.arange(rows.start, rows.stop) for rows in map(self.blocks.rows, drawn)])
+        return self.rows.take(own), left_out_density(weights, precision)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockInference:
-    """The posterior with blocks, and what it takes to leave rows out."""
+    """The posterior by neighbours, and what it takes to leave rows out."""
 
     posterior: BlockPosterior
-    mean: Array  # mu, (m,)
-    y: Array  # targets of the sampled rows in the order of blocks, (n,)
-    precision: Array  # the diagonal of C there, (n,)
-    noise_var: float | None  # of all rows; None where each has its own
-    log_evidence: float  # log density of all observations together, log N(y; 0, C^-1)
+    own_weights: Array  # w of each row in its own block, (n,)
+    precision: Array  # C_ii of each row in its own block, (n,)
 
     @classmethod
-    def of(cls, model: BoundModel, source: RowSource, sampled: Rows, most: int) -> Self:
-        """With some of the rows, or all, in blocks of at most `most`."""
-        xp, inducing = namespace(sampled.X), model.inducing
-        blocks, order = cut_into_blocks(to_numpy(sampled.X), inducing.kernel, most)
-        rows = sampled.take(order)
-        noise_var = xp.zeros_like(rows.y) + model.noise(rows)
-        by_block = LocalRows(Rows(rows.X, rows.y, noise_var), chunks=blocks.slices)
-        _ = inducing.L_inverse  # made once, not by every thread
-        total = by_block.total(partial(block_moments, inducing))
-        if sampled.n < source.n:
-            alone = partial(row_sums, replace(model, power=1.0))
-            everywhere, here = source.total(alone), LocalRows(rows, inducing.Z.shape[0]).total(alone)
-            total = total + BlockMoments(
-                everywhere.AA - here.AA,
-                everywhere.Ay - here.Ay,
-                everywhere.yy - here.yy,
-                everywhere.log_det - here.log_det,
-            )
-        L_P, _ = jittered_cholesky(add_diagonal(total.CC, 1.0))
-        mean = cholesky_solve(L_P, total.Cy)
-        log_det = total.log_det + float(log_det_from_cholesky(L_P))
-        log_evidence = -0.5 * (source.n * LOG_2PI + log_det + total.yy - float(mean @ total.Cy))
-        visit = partial(block_weights, inducing, mean, invert_lower(L_P))
-        weights, precision, smooth_weights = by_block.joined(visit)
-        posterior = BlockPosterior(inducing.kernel, inducing.Z, L_P, blocks, rows.X, noise_var, weights, smooth_weights)
-        return cls(posterior, mean, rows.y, precision, model.noise_var, log_evidence)
-
-    @property
-    def elpd(self) -> float:
-        """Log density of the sampled rows, each given all other rows."""
-        xp, weights = namespace(self.y), self.posterior.weights
-        return -0.5 * float(xp.sum(LOG_2PI - xp.log(self.precision) + weights**2 / self.precision))
+    def of(cls, around: Neighbourhoods) -> Self:
+        near, (weights, own_weights, precision) = around.inferred(range(around.blocks.n))
+        rows = around.rows
+        posterior = BlockPosterior(around.kernel, around.blocks, rows.X, rows.y, rows.noise_var, near, weights)
+        return cls(posterior, own_weights, precision)
 
     def left_out(self, rows: Rows) -> tuple[Array, Array]:
-        """Latent mean and variance at some rows, each given all others."""
-        xp = namespace(rows.X)
-        noise_var = rows.noise_var if self.noise_var is None else self.noise_var
-        rows = Rows(rows.X, rows.y, xp.zeros_like(rows.y) + noise_var)
-        self.posterior.prepare()
+        """Latent mean and variance at some rows, each given the others; one that is in no block is given all."""
+        posterior, xp = self.posterior, namespace(rows.X)
 
         def of_block(number: int, which: np.ndarray) -> list[Array]:
-            triple, here = self.posterior.triple(number), rows.take(which)
-            parts = [self._left_out_of(number, triple, here.chunk(part)) for part in triple.parts(here.n)]
-            return [xp.concat(pieces) for pieces in zip(*parts, strict=True)]
+            here, own = rows.take(which), posterior.blocks.rows(number)
+            places = {key: place for place, key in enumerate(_keys(posterior.X[own, :], posterior.y[own]))}
+            at = np.array([places.get(key, -1) for key in _keys(here.X, here.y)])  # where a row is in its block, or -1
+            pieces = (a[own] for a in (self.own_weights, self.precision, posterior.noise_var))
+            weights, precision, noise_var = (rows_of(a, np.maximum(at, 0)) for a in pieces)
+            mean, var = here.y - weights / precision, 1.0 / precision - noise_var
+            if np.any(at < 0):
+                latent, is_new = posterior.triple(number).at(here.X), like(mean, at < 0) > 0.0
+                mean, var = xp.where(is_new, latent.mean, mean), xp.where(is_new, latent.var, var)
+            return [mean, var]
 
-        mean, var = in_blocks(of_block, self.posterior.visited(rows.X), rows.X)
+        mean, var = in_blocks(of_block, posterior.visited(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)
 
-    def _left_out_of(self, number: int, triple: Posterior, rows: Rows) -> tuple[Array, Array]:
-        """The same for some rows of one block."""
-        posterior, xp = self.posterior, namespace(rows.X)
-        K, prior = posterior.kernel.between(rows.X, triple.Z).K, posterior.kernel.diag(rows.X)
-        explained, unknown = (factor.root(K.T).T for factor in triple.factors)
-        A = explained[:, : posterior.Z.shape[0]]
-        pull = times_transposed(A, posterior.L_P_inverse)
-        h, d = row_products(unknown, pull), prior - row_products(A, A) + rows.noise_var - row_products(pull, pull)
-        mean = K @ triple.weights - h * (rows.y - A @ self.mean) / d
-        var = prior - row_products(explained, explained) + row_products(unknown, unknown) + h**2 / d
 
-        which = posterior.blocks.rows(number)
-        places = {key: place for place, key in enumerate(_keys(Rows(posterior.X[which, :], self.y[which])))}
-        at = np.array([places.get(key, -1) for key in _keys(rows)])  # where each row is among those of the block, or -1
-        is_sampled = like(rows.X, at >= 0) > 0.0
-        weights, precision = (rows_of(a[which], np.maximum(at, 0)) for a in (posterior.weights, self.precision))
-        return (
-            xp.where(is_sampled, rows.y - weights / precision, mean),
-            xp.where(is_sampled, 1.0 / precision - rows.noise_var, var),
-        )
+def left_out_density(weights: Array, precision: Array) -> float:
+    """Log density of rows, each given the others, by w and C_ii."""
+    xp = namespace(precision)
+    return -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
 
 
-def _keys(rows: Rows) -> Iterator[bytes]:
-    return (row.tobytes() for row in np.column_stack([to_numpy(rows.X), to_numpy(rows.y)]))
+def with_noise(rows: Rows, noise_var: float | None) -> Rows:
+    """Rows that each have the variance of their noise; it is given where all share one."""
+    xp = namespace(rows.y)
+    return Rows(rows.X, rows.y, rows.noise_var if noise_var is None else xp.zeros_like(rows.y) + noise_var)
+
+
+def _keys(X: Array, y: Array) -> Iterator[bytes]:
+    return (row.tobytes() for row in np.column_stack([to_numpy(X), to_numpy(y)]))

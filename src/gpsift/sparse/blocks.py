@@ -12,6 +12,8 @@ import numpy as np
 
 from gpsift.kernels import Kernel
 
+# Rows of a block, at most, where nobody says.
+BLOCK_ROWS = 50
 # Standardised features are spread equally up to rounding: a difference of this share counts as none.
 SAME_SPREAD = 1e-9
 
@@ -52,7 +54,7 @@ class Blocks:
 
 def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, np.ndarray]:
     """Blocks of at most `most` rows, and the rows in the order of blocks."""
-    nearness = _nearness(kernel, X.shape[1])
+    worth = nearness(kernel, X.shape[1])
     feature, cut, child = [-1], [np.inf], [(0, 0)]
     order: list[np.ndarray] = []
     starts = [0]
@@ -64,7 +66,7 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
             order.append(rows)
             starts.append(starts[-1] + len(rows))
             continue
-        spread = np.std(X[rows], axis=0) * nearness
+        spread = np.std(X[rows], axis=0) * worth
         feature[node] = int(np.argmax(spread >= (1.0 - SAME_SPREAD) * spread.max()))  # the first of the widest
         values = X[rows, feature[node]]
         by_value = np.argsort(values, kind="stable")
@@ -89,7 +91,7 @@ def _cut(values: np.ndarray) -> tuple[int, float]:
     return place, float(0.5 * (values[place - 1] + values[place]))
 
 
-def _nearness(kernel: Kernel, p: int) -> np.ndarray:
+def nearness(kernel: Kernel, p: int) -> np.ndarray:
     """What a unit of each feature is worth: the inverse length-scales of all terms, added in squares."""
     squares = sum(np.broadcast_to(lengthscale, (p,)) ** -2.0 for lengthscale in kernel.lengthscales)
     return np.broadcast_to(np.sqrt(squares) if np.any(squares) else 1.0, (p,))

@@ -31,7 +31,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from gpsift.arrays import Array, eye_like, namespace, to_numpy
+from gpsift.arrays import Array, eye_like, namespace
 from gpsift.inference.exact import LOG_2PI, Evidence
 from gpsift.kernels import Kernel, Pairs
 from gpsift.linalg import (
@@ -183,28 +183,15 @@ def variational_gradient_sums(model: BoundModel, solution: Solution, shrunk: Arr
     """
     chunk = whiten(model, rows)
     xp, D, alpha = namespace(chunk.A), chunk.D, _alpha(chunk, solution)
-    G = _by_cross_covariance(model, solution, shrunk, chunk, alpha)
+    A = chunk.A
+    A /= chunk.root[:, None]
+    G = A @ shrunk
+    G += alpha[:, None] * (solution.u @ model.inducing.L_inverse)
     return GradientSums(
         chunk.pairs.log_gradient(G) + model.inducing.kernel.diag_log_gradient(rows.X, -0.5 / D),
         0.5 * float(xp.sum(D * alpha**2 - 1.0 + chunk.r / D)),
         0.0,  # what it would hold is half of the first visit's A^T A, with a minus
     )
-
-
-def place_gradient(model: BoundModel, solution: Solution, shrunk: Array, rows: Rows) -> Array:
-    """The second visit for power 0 where the places of the points are asked for: by these, (m, p)."""
-    chunk = whiten(model, rows)
-    G = _by_cross_covariance(model, solution, shrunk, chunk, _alpha(chunk, solution))
-    return chunk.pairs.other_gradient(G)
-
-
-def _by_cross_covariance(model: BoundModel, solution: Solution, shrunk: Array, chunk: Whitened, alpha: Array) -> Array:
-    """dF / dK_xz for power 0, (rows, m); it takes the place of A."""
-    A = chunk.A
-    A /= chunk.root[:, None]
-    G = A @ shrunk
-    G += alpha[:, None] * (solution.u @ model.inducing.L_inverse)
-    return G
 
 
 def _by_inducing_covariance(model: BoundModel, solution: Solution, by_rows: Array) -> Array:
@@ -258,13 +245,6 @@ class Passes:
             by_rows, by_noise = total.AA, total.by_noise
         by_kernel = total.by_kernel + model.inducing.log_gradient(_by_inducing_covariance(model, solution, by_rows))
         return np.append(by_kernel, by_noise)
-
-    def place_gradient(self) -> np.ndarray:
-        """Of the variational bound, by the places of the inducing points, (m, p)."""
-        model, solution = self.model, self.solution
-        by_rows = self.source.total(partial(place_gradient, model, solution, self._shrunk))
-        G = _by_inducing_covariance(model, solution, -0.5 * solution.sums.AA)
-        return to_numpy(by_rows + 2.0 * model.inducing.pairs.other_gradient(G))  # twice, because G is symmetric
 
     @property
     def _shrunk(self) -> Array:

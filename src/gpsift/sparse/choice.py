@@ -27,9 +27,10 @@ class Sparse:
     chunk_bytes : int, optional
         Rows are visited in chunks of which one matrix takes this much; about ten are held at a time by each thread. By
         default 16 MiB, and 1 GiB on a device.
-    block_rows : int, optional
-        What the points leave is followed exactly within blocks of at most this many neighbouring rows; 0 leaves it
-        out. By default 200, where that predicts better by leave-one-out. Gaussian noise only.
+    near_rows : int, optional
+        The posterior is by neighbours instead of inducing points: in each block of rows that of exact inference on
+        this many that are nearest to it; 0 is never. By default 600, where that predicts better by leave-one-out.
+        Gaussian noise only.
 
     Examples
     --------
@@ -48,17 +49,18 @@ class Sparse:
 
     Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
 
-    Snelson and Ghahramani (2007), "Local and global sparse Gaussian process approximations", AISTATS.
+    Stein, Chi and Welty (2004), "Approximating likelihoods for large spatial data sets", Journal of the Royal
+    Statistical Society B 66.
     """
 
     m: int = 256
     power: float = 0.0
     seed: int = 0
     chunk_bytes: int | None = None
-    block_rows: int | None = None
+    near_rows: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("m", 1), ("chunk_bytes", 1), ("block_rows", 0)):
+        for name, least in (("m", 1), ("chunk_bytes", 1), ("near_rows", 0)):
             value = getattr(self, name)
             if value is None and name != "m":
                 continue

@@ -43,6 +43,10 @@ class Rows:
         """Those with these numbers."""
         return self._each(lambda a: rows_of(a, which))
 
+    def on_host(self) -> Rows:
+        """The same in NumPy."""
+        return self._each(to_numpy)
+
     def observed(self) -> tuple[np.ndarray, np.ndarray]:
         """Targets and sizes, 1 where there are none, in NumPy, as likelihoods take them."""
         y = to_numpy(self.y)

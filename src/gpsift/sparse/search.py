@@ -24,7 +24,6 @@ from gpsift.inference import LaplaceEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.engine import SparseEngine
-from gpsift.sparse.rows import Rows
 from gpsift.sparse.variational_engine import VariationalEngine
 from gpsift.threads import outer_blas_threads_for
 
@@ -107,28 +106,20 @@ class SparseSearch(ABC, Generic[S]):
 
     def answers(self, first: Estimate) -> list[Answer[S]]:
         """What is found from the hyperparameters of dense inference."""
-        return self.by_bound(first)
+        return [self.by_bound(first)]
 
-    def by_bound(self, first: Estimate) -> list[Answer[S]]:
+    def by_bound(self, first: Estimate) -> Answer[S]:
         """The bound maximised on all rows, and before on a sample where there are many."""
         problem, engine = self.problem, self.problem.engine
         if engine.source.n > MANY_ROWS:
             problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
         if engine.source.n <= LEAST_SHARE * SAMPLE_ROWS:
-            return [self.with_all_features(problem, first.log_params)]
-        rows = self.larger_sample()
+            return self.with_all_features(problem, first.log_params)
+        rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
         on_sample = replace(problem, tolerance=SAMPLE_TOLERANCE, engine=engine.on(rows))
-        return self.on_all_rows(problem, self.with_all_features(on_sample, first.log_params), rows)
-
-    def larger_sample(self) -> Rows:
-        """Rows that are searched before all are, or on which inducing points are placed."""
-        engine = self.problem.engine
-        return engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-
-    def on_all_rows(self, problem: Problem[S], on_sample: Answer[S], rows: Rows) -> list[Answer[S]]:
-        """The search on all rows that goes on from one on a sample, these rows."""
-        found = self.repeated(problem, on_sample.estimate.log_params)
-        return [replace(found, n_evaluations=found.n_evaluations + on_sample.n_evaluations)]
+        before = self.with_all_features(on_sample, first.log_params)
+        found = self.repeated(problem, before.estimate.log_params)
+        return replace(found, n_evaluations=found.n_evaluations + before.n_evaluations)
 
     def with_all_features(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
         """The better of two searches: the second starts where the first ended, with features that are off brought back.

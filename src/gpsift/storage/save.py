@@ -14,7 +14,7 @@ from gpsift.storage.trace import Trace
 from gpsift.version import __version__
 
 FORMAT = "gpsift"
-VERSION = 2
+VERSION = 3
 
 
 def save(thing: Any, path: str | os.PathLike[str]) -> None:

@@ -1,0 +1,78 @@
+"""Vecchia's evidence against normal densities, exact inference and differences."""
+
+import numpy as np
+import pytest
+from cases import KERNELS, each
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+from gpsift.inference import ExactEngine
+from gpsift.kernels import Constant, SquaredExponential
+from gpsift.likelihoods import Gaussian
+from gpsift.sparse import vecchia
+from gpsift.sparse.neighbours import given_blocks
+from gpsift.sparse.rows import Rows
+from gpsift.sparse.vecchia import VecchiaEngine
+
+RNG = np.random.default_rng(5)
+N = 60
+X = RNG.normal(size=(N, 3))
+Y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * RNG.normal(size=N)
+EACH_NOISE = RNG.uniform(0.02, 0.3, N)
+KERNEL = SquaredExponential(np.array([0.6, 1.5, 3.0]), 1.4) + Constant(0.5)
+
+
+def engine(k, most=10, noise_var=None, far=0):
+    return VecchiaEngine(Rows(X, Y, noise_var), given_blocks(X, KERNEL, most, k, far, seed=0))
+
+
+@each(KERNELS)
+def test_given_all_earlier_rows_it_is_the_evidence(kernel):
+    found, exact = engine(N).evidence(kernel, Gaussian(0.05)), ExactEngine(X, Y).evidence(kernel, Gaussian(0.05))
+    assert_allclose(found.value, exact.value, rtol=1e-9)
+    assert_allclose(found.gradient, exact.gradient, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("noise_var", [None, EACH_NOISE], ids=["one noise", "known noise"])
+def test_it_is_a_product_of_conditional_densities(noise_var):
+    vecchias = engine(12, noise_var=noise_var)
+    likelihood = Gaussian(0.05 if noise_var is None else noise_var)
+    noise, total = np.broadcast_to(likelihood.noise_var, (N,)), 0.0
+    for block in vecchias.blocks:
+        assert len(block.given) in (0, 10, 12) or len(block.given) < 12
+        rows = np.concatenate([block.given, block.rows])
+        C, m = KERNEL.between(X[rows], X[rows].copy()).K + np.diag(noise[rows]), len(block.given)
+        gain = np.linalg.solve(C[:m, :m], C[:m, m:])
+        residual = Y[block.rows] - gain.T @ Y[block.given]
+        total += multivariate_normal(np.zeros(len(block.rows)), C[m:, m:] - C[m:, :m] @ gain).logpdf(residual)
+    found = vecchias.evidence(KERNEL, likelihood)
+    assert_allclose(found.value, total, rtol=1e-9)
+    assert len(found.gradient) == len(KERNEL.log_params) + (noise_var is None)
+
+
+def test_gradient_matches_central_differences():
+    vecchias, h, at = engine(12), 1e-5, np.append(KERNEL.log_params, np.log(0.05))
+
+    def value(log_params):
+        kernel, likelihood = KERNEL.with_log_params(log_params[:-1]), Gaussian(float(np.exp(log_params[-1])))
+        return vecchias.evidence(kernel, likelihood).value
+
+    slopes = [(value(at + h * e) - value(at - h * e)) / (2 * h) for e in np.eye(len(at))]
+    assert_allclose(vecchias.evidence(KERNEL, Gaussian(0.05)).gradient, slopes, rtol=1e-5, atol=1e-6)
+
+
+def test_the_more_rows_a_block_is_given_the_nearer_to_the_evidence():
+    exact = ExactEngine(X, Y).log_evidence(KERNEL, Gaussian(0.05))
+    off = [abs(engine(k).evidence(KERNEL, Gaussian(0.05)).value - exact) for k in (0, 10, 30)]
+    assert off[0] > 2.0 * off[1] > 4.0 * off[2]
+
+
+def test_neighbours_are_those_of_the_kernel(monkeypatch):
+    monkeypatch.setattr(vecchia, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(vecchia, "NEAR_ROWS", 12)
+    found, other = (
+        VecchiaEngine.near(Rows(X, Y), SquaredExponential(np.array(lengthscale), 1.0), 0).blocks[-1]
+        for lengthscale in ([0.1, 9.0, 9.0], [9.0, 9.0, 0.1])
+    )
+    assert np.ptp(X[found.rows, 0]) < 0.5 * np.ptp(X[found.rows, 2])
+    assert np.ptp(X[other.rows, 2]) < 0.5 * np.ptp(X[other.rows, 0])

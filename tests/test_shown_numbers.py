@@ -1,0 +1,58 @@
+"""Numbers as people see them: nothing that rounds to zero has a minus sign."""
+
+import dataclasses
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import gpsift as gs
+from gpsift.cli import shown
+from gpsift.page import words
+
+SOURCE = Path(gs.__file__).parent
+# Where answers are shown.
+ROOMS = ("cli", "page", "results", "plotting", "gp")
+# A fixed number of places, as in f"{x:>9.1f}", or a sign in any case, as in f"{x:+.3g}".
+ROUNDED = re.compile(r":([<>]?(?:\+?z?\d*\.(?:\d+|\{[^{}]+\})[f%]|\+z?\.\d+g))\}")
+
+
+@pytest.fixture(scope="module")
+def nearly_equal():
+    """A path whose submodels are behind the reference by 0.04 in elpd, which rounds to zero."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    path = gs.search(X, X[:, 0], model=gs.GP(hyper=gs.Fixed(lengthscale=[1.0, 2.0], signal_var=1.0, noise_var=0.1)))
+    behind = path.reference_lpd - 0.04 / path.reference_lpd.size
+    return dataclasses.replace(path, lpd=np.tile(behind, (len(path.sizes), 1)))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_numbers_of_fixed_places_are_written_without_a_negative_zero(room):
+    for file in sorted((SOURCE / room).rglob("*")):
+        if file.suffix in (".py", ".html"):
+            plain = [spec for spec in ROUNDED.findall(file.read_text()) if "z" not in spec]
+            assert not plain, f"{file}: {plain}, which may read '-0.0'; put a z before the width, as in {{x:z.1f}}"
+
+
+def test_a_difference_that_rounds_to_zero_has_no_sign_in_a_record(nearly_equal):
+    np.testing.assert_allclose(nearly_equal.diff, -0.04)
+    assert repr(nearly_equal).count(" 0.0 +- 0.0") == 3
+    assert "-0.0" not in repr(nearly_equal)
+
+
+def test_a_difference_that_rounds_to_zero_has_no_sign_in_the_terminal(nearly_equal):
+    console = Console(file=io.StringIO(), width=100)
+    shown._show_path(nearly_equal, console)
+    assert console.file.getvalue().count(" 0.0 ± 0.0") == 3
+    assert "-0.0" not in console.file.getvalue()
+
+
+def test_a_number_that_rounds_to_zero_has_no_sign_on_the_page():
+    assert words.percent(-0.001) == "0 %"
+    assert words.aligned([-0.001, 5.0]) == ["0.00", "5.00"]
+    assert words.value_text(-0.0) == "0"
+    assert words.aligned([-0.01, 5.0]) == ["−0.01", "5.00"]
