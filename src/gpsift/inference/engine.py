@@ -158,8 +158,9 @@ class ExactEngine(DenseEngine):
 
     name = "exact"
 
-    def __init__(self, X: Array, y: Array):
+    def __init__(self, X: Array, y: Array, *, rough: bool = False):
         self.X, self.y = X, y
+        self._rough = rough
         self._twin: InPlaceEvidence | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
@@ -223,7 +224,8 @@ class ExactEngine(DenseEngine):
         return type(self)(rows_of(self.X, rows), rows_of(self.y, rows))
 
     def fresh(self) -> Self:
-        return type(self)(self.X, self.y)
+        # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.
+        return type(self)(self.X, self.y, rough=True)
 
     @property
     def _sees_nothing(self) -> bool:
@@ -231,7 +233,7 @@ class ExactEngine(DenseEngine):
 
     def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
         if InPlaceEvidence.serves(kernel, self.X):
-            self._twin = self._twin or InPlaceEvidence(self.X, self.y)
+            self._twin = self._twin or InPlaceEvidence(self.X, self.y, rough=self._rough)
             return self._twin
         return None
 
