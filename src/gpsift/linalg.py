@@ -103,24 +103,25 @@ def inverse_from_cholesky(L: Array) -> Array:
 
 
 def invert_cholesky_in_place(L: np.ndarray) -> None:
-    """Put the lower triangle of (L L^T)^-1 where that of L is; a Fortran-ordered NumPy array."""
+    """Put the lower triangle of (L L^T)^-1 where that of L is; a Fortran-ordered NumPy array, of doubles or singles."""
     # LAPACK's own dpotri does the same, but OpenBLAS inverts the triangle at a third of the speed of this recursion.
     _invert_in_place(L, lower=True)
-    lapack.dlauum(L, lower=1, overwrite_c=1)
+    (lapack.slauum if L.dtype == np.float32 else lapack.dlauum)(L, lower=1, overwrite_c=1)
 
 
 def _invert_in_place(T: np.ndarray, *, lower: bool) -> None:
     """Put the inverse of a triangle where it is; the matrix is as LAPACK sees it, in Fortran's order."""
     n = T.shape[0]
+    trtri, trmm = (lapack.strtri, blas.strmm) if T.dtype == np.float32 else (lapack.dtrtri, blas.dtrmm)
     if n <= BLOCK:
-        T[...] = lapack.dtrtri(T, lower=lower)[0]
+        T[...] = trtri(T, lower=lower)[0]
         return
     first, last = slice(n // 2), slice(n // 2, n)
     _invert_in_place(T[first, first], lower=lower)
     _invert_in_place(T[last, last], lower=lower)
     row, column = (last, first) if lower else (first, last)
-    corner = blas.dtrmm(-1.0, T[row, row], T[row, column], lower=lower)
-    T[row, column] = blas.dtrmm(1.0, T[column, column], corner, side=1, lower=lower, overwrite_b=1)
+    corner = trmm(-1.0, T[row, row], T[row, column], lower=lower)
+    T[row, column] = trmm(1.0, T[column, column], corner, side=1, lower=lower, overwrite_b=1)
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:

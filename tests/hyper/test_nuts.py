@@ -74,6 +74,24 @@ def test_draws_do_not_depend_on_the_scale_that_a_prior_is_a_density_on():
         assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("prior", [PRIOR, gs.MAP(), gs.MAP(lengthscale=gs.SAAS())], ids=["given", "default", "SAAS"])
+def test_priors_asked_for_in_one_go_are_those_of_each_kind(prior):
+    kinds = np.array(["lengthscale", "signal_var", "lengthscale", "constant_var", "noise_var", "shape"])
+    log_params = np.array([0.7, -1.3, 2.0, 0.4, -2.0, 0.1])
+    value, gradient = prior.of_logarithms(kinds)(log_params)
+    expected_value, expected_gradient = prior_of_logarithms(prior)(kinds, log_params)
+    assert_allclose(value, expected_value, rtol=1e-12)
+    assert_allclose(gradient, expected_gradient, rtol=1e-12)
+
+
+def test_a_prior_of_several_values_together_is_asked_for_each_kind_by_itself():
+    prior = gs.MAP(lengthscale=gs.SAAS(), shape=gs.SAAS())
+    kinds, log_params = np.array(["lengthscale", "lengthscale", "shape"]), np.array([0.7, 2.0, 0.1])
+    found, expected = prior.of_logarithms(kinds)(log_params), prior_of_logarithms(prior)(kinds, log_params)
+    assert_allclose(found[0], expected[0], rtol=1e-12)
+    assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
 @pytest.mark.parametrize("far", [-1.0, 1.0])
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_log_posterior_falls_beyond_the_limits(problem, which, far):
@@ -211,6 +229,51 @@ def test_the_same_seed_gives_the_same_draws(problem):
     with blas_threads_for(14):
         first, second = (gs.NUTS(draws=30, tune=50, prior=PRIOR, progress=False).estimate(problem) for _ in range(2))
     assert np.array_equal(first.draws.log_params, second.draws.log_params)
+
+
+def test_a_draw_takes_no_more_steps_than_allowed(problem):
+    need("nutpie")
+    with blas_threads_for(14):
+        found = gs.NUTS(draws=20, tune=20, chains=1, max_depth=1, prior=PRIOR, progress=False).estimate(problem)
+    assert found.draws.trace.sample_stats["n_steps"].max() == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "choices", "most"),
+    [(100, {}, 3), (99, {}, 1023), (100, {"target_accept": 0.99}, 1023), (100, {"max_depth": 3}, 7)],
+    ids=["many rows", "few rows", "steps of a given size", "a given depth"],
+)
+def test_draws_of_many_rows_take_three_steps_unless_told_otherwise(n, choices, most, rng):
+    need("nutpie")
+    X = rng.normal(size=(n, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=n)
+    problem = Problem.exact(SquaredExponential().for_features(1), X, (y - y.mean()) / y.std(), NAMES)
+    with blas_threads_for(n):
+        found = gs.NUTS(draws=30, tune=30, chains=1, progress=False, **choices).estimate(problem)
+    steps = found.draws.trace.sample_stats["n_steps"].max()
+    assert steps <= most
+    assert (steps > 3) == (most > 3)
+
+
+def of_noise(rng, n, p):
+    X, y = rng.normal(size=(n, p)), rng.normal(size=n)
+    return Problem.exact(SquaredExponential().for_features(p), X, y, tuple(f"x{j}" for j in range(p)))
+
+
+@pytest.mark.parametrize(("n_features", "expected"), [(18, True), (19, False)])
+def test_a_posterior_is_nearly_round_with_five_rows_for_each_hyperparameter(n_features, expected, rng):
+    assert nuts.is_nearly_round(of_noise(rng, 100, n_features), np.zeros(3)) == expected
+
+
+@pytest.mark.parametrize(("second", "expected"), [(0.0, True), (0.01, True), (3.5, False), (9.9, False), (11.0, True)])
+def test_a_posterior_is_nearly_round_with_one_mode_that_matters(second, expected, rng):
+    assert nuts.is_nearly_round(of_noise(rng, 100, 2), np.array([second, 0.0, second])) == expected
+
+
+def test_a_posterior_is_not_taken_for_round_where_the_evidence_is_approximate(rng):
+    problem = of_noise(rng, 100, 2)
+    problem.engine.name = "ep"
+    assert not nuts.is_nearly_round(problem, np.zeros(3))
 
 
 def test_the_draws_do_not_depend_on_where_they_are_computed(problem, monkeypatch):
@@ -420,7 +483,7 @@ def test_advice_says_what_to_do():
         assert word in messages
 
 
-@pytest.mark.parametrize("choice", [{"draws": 0}, {"chains": 1.5}, {"keep": True}, {"cores": 0}])
+@pytest.mark.parametrize("choice", [{"draws": 0}, {"chains": 1.5}, {"keep": True}, {"cores": 0}, {"max_depth": 0}])
 def test_nuts_rejects_bad_numbers(choice):
     with pytest.raises(ValueError, match="must be a whole number"):
         gs.NUTS(**choice)

@@ -66,6 +66,37 @@ def test_in_place_twin_equals_the_general_form(kernel, n, noise_var, rng):
     assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-10 * np.abs(expected.gradient).max())
 
 
+@pytest.mark.parametrize(("noise_var", "is_single"), [(0.3, True), (0.01, True), (1e-4, False)])
+@each(IN_PLACE)
+def test_rough_slopes_are_in_single_precision_and_values_are_not(kernel, noise_var, is_single, rng):
+    """With much noise: next to none would leave them too few digits, and they are in double precision there."""
+    n = 200
+    X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
+    found, expected = (InPlaceEvidence(X, y, rough=rough)(kernel, noise_var) for rough in (True, False))
+    assert found.value == expected.value
+    scale = np.abs(expected.gradient).max()
+    assert_allclose(found.gradient, expected.gradient, rtol=1e-3, atol=1e-4 * scale)
+    assert is_single == bool(np.abs(found.gradient - expected.gradient).max() > 1e-12 * scale)
+
+
+@each({**IN_PLACE, "matern": Matern52(np.array([1.0, 0.5, 2.0]), 1.7)})
+@pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
+def test_evidence_by_log_params_equals_that_of_a_kernel(kernel, noise_var, data):
+    """However often it was asked before: what is left in the workspaces does not grow."""
+    X, y = data
+    kernel, likelihood, engine = kernel.for_features(N_FEATURES), Gaussian(noise_var), ExactEngine(X, y)
+    by_log_params = engine.evidence_by_log_params(kernel, likelihood)
+    log_params = np.concatenate([kernel.log_params, likelihood.log_params]) + 0.3
+    for _ in range(20):
+        found = by_log_params(log_params)
+    n_kernel = kernel.log_params.size
+    expected = engine.fresh().evidence(
+        kernel.with_log_params(log_params[:n_kernel]), likelihood.with_log_params(log_params[n_kernel:])
+    )
+    assert_allclose(found.value, expected.value, rtol=1e-12)
+    assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-10 * np.abs(expected.gradient).max())
+
+
 @pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
 @each(IN_PLACE)
 def test_in_place_posterior_equals_the_general_form(kernel, noise_var, rng):

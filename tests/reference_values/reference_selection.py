@@ -297,7 +297,7 @@ def drawn_case(likelihood, inference="auto"):
 
     @case("sampled", f"drawn hyperparameters: {likelihood}", "nutpie", "arviz")
     def compute():
-        hyper = gs.NUTS(draws=12, tune=20, chains=2, keep=5, cores=1, progress=False, prior=MAP_ONCE)
+        hyper = gs.NUTS(draws=12, tune=20, chains=2, keep=5, cores=1, progress=False, prior=MAP_ONCE, target_accept=0.7)
         fitted = gs.GP(likelihood=kind, hyper=hyper, inference=inference).fit(X, y, **sizes)
         return {
             "log params": fitted.trace.posterior["log_params"].values.reshape(24, -1),

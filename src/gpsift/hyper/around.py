@@ -25,8 +25,8 @@ from scipy.optimize import minimize
 
 from gpsift.hyper.choices import MAP
 from gpsift.hyper.coordinates import Density
-from gpsift.hyper.nuts import log_posterior, prior_of_logarithms
-from gpsift.hyper.optimise import LogPrior, limits
+from gpsift.hyper.nuts import log_posterior
+from gpsift.hyper.optimise import limits
 from gpsift.hyper.priors import GammaPrior, InverseGamma
 from gpsift.hyper.problem import Problem
 from gpsift.hyper.split_t import Mixture, SplitT
@@ -120,7 +120,7 @@ class Around:
     """An approximation of the posterior of the hyperparameters of a problem."""
 
     problem: Problem
-    log_prior: LogPrior
+    log_prior: Callable[[np.ndarray], float]  # of the logarithms, in their units
     coordinates: Roots
     shape: Mixture
 
@@ -133,7 +133,7 @@ class Around:
         What is infinite at the start is open, too. Of the starts the first is the fit itself; all by default.
         """
         prior = default_prior() if prior is None else prior
-        coordinates, log_prior = Roots.of_problem(problem), prior_of_logarithms(prior)
+        coordinates, log_prior = Roots.of_problem(problem), log_prior_of(problem, prior)
         density = coordinates.density(log_posterior(problem, prior))
         widths = np.array([TYPICAL_WIDTHS.get(kind, 1.0) for kind in problem.kinds])
 
@@ -219,10 +219,18 @@ def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndar
     )
 
 
-def without_evidence(problem: Problem, log_prior: LogPrior, coordinates: Roots, u: np.ndarray) -> float:
+def log_prior_of(problem: Problem, prior: MAP) -> Callable[[np.ndarray], float]:
+    """Log prior density of the logarithms of the parameters of a problem, to be asked many times."""
+    density, jacobian = prior.log_prior_of(problem.kinds), prior.log_jacobian(problem.kinds)
+    return lambda log_params: density(log_params)[0] + float(jacobian @ log_params)
+
+
+def without_evidence(
+    problem: Problem, log_prior: Callable[[np.ndarray], float], coordinates: Roots, u: np.ndarray
+) -> float:
     """Log density of the coordinates under the prior."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        value = log_prior(problem.kinds, coordinates.log_params(u) - problem.log_units)[0]
+        value = log_prior(coordinates.log_params(u) - problem.log_units)
     return value + coordinates.log_jacobian(u)
 
 

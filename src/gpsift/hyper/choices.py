@@ -180,6 +180,35 @@ class MAP(Searching):
         """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""
         return np.array([power * prior.power for prior, power in map(self._by_kind.__getitem__, kinds)])
 
+    def of_logarithms(self, kinds: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """Log prior density of the logarithms of parameters of these kinds, and its gradient, to be asked many times.
+
+        It does not depend on the scale that a prior is a density on. Kinds that have the same prior are asked for in
+        one go, unless the prior is of several values together.
+        """
+        groups: list[tuple[Prior, float, list[int]]] = []
+        for kind in dict.fromkeys(kinds.tolist()):
+            prior, power = self._by_kind[kind]
+            prior = prior.prior if isinstance(prior, OnLogScale) else prior
+            places = np.flatnonzero(kinds == kind).tolist()
+            alike = [found for *known, found in groups if known == [prior, power]]
+            if alike and np.ndim(prior.log_density(np.ones(2))[0]) == 1:
+                alike[0].extend(places)
+            else:
+                groups.append((prior, power, places))
+        parts = [(np.array(places), prior, power, power * prior.power) for prior, power, places in groups]
+
+        def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = 0.0, np.empty_like(log_params)
+            for where, prior, power, jacobian in parts:
+                logs = log_params[where]
+                density, slope = prior.log_density(np.exp(power * logs))
+                value += float(np.sum(density)) + jacobian * float(logs.sum())
+                gradient[where] = power * slope + jacobian
+            return value, gradient
+
+        return log_prior
+
     @property
     def _by_kind(self) -> Mapping[str, tuple[Prior, float]]:
         """The prior of each kind of parameter, and the power of the parameter that it is a prior of."""

@@ -72,19 +72,27 @@ class ByPrior:
 
     @cached_property
     def _pieces(self) -> np.ndarray:
-        """Coefficients of the cubics between the knots, (power, piece, parameter); straight where one would fall."""
+        """Coefficients of the cubics between the knots, piece after piece with all parameters of each: (power, both).
+
+        Straight where a cubic would fall.
+        """
         from scipy.interpolate import CubicSpline  # only here: it would be loaded with the package
 
         spline = CubicSpline(KNOTS, self.at_knots, bc_type="natural")
         rises = (spline(np.linspace(KNOTS[0], KNOTS[-1], 8 * KNOTS.size), 1) > 0).all(axis=0)
         line = np.linspace(self.at_knots[0], self.at_knots[-1], KNOTS.size)
-        return CubicSpline(KNOTS, np.where(rises, self.at_knots, line), bc_type="natural").c
+        cubics = CubicSpline(KNOTS, np.where(rises, self.at_knots, line), bc_type="natural").c
+        return cubics.reshape(len(cubics), -1)
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        return np.arange(self.at_knots.shape[1])
 
     def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """s, s' and s'' at z; straight beyond the knots."""
         within = np.minimum(np.maximum(z, KNOTS[0]), KNOTS[-1])
         piece = np.minimum(((within - KNOTS[0]) / (KNOTS[1] - KNOTS[0])).astype(int), KNOTS.size - 2)
-        c3, c2, c1, c0 = self._pieces[:, piece, np.arange(z.size)]
+        c3, c2, c1, c0 = self._pieces.take(piece * z.size + self._columns, axis=1)
         t = within - KNOTS[piece]
         slope = c1 + t * (2.0 * c2 + 3.0 * t * c3)
         value = c0 + t * (c1 + t * (c2 + t * c3)) + slope * (z - within)

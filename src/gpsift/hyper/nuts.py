@@ -29,6 +29,15 @@ SMALLEST_ESS = 100.0
 # this standard deviation from it, in coordinates in which the posterior has about 1.
 MODE_DEPTH = 10.0
 START_SD = 0.5
+# The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
+# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows, this many for each
+# hyperparameter, and starts that end within this many nats of one another, or far below. On 25 rows of two features
+# 4000 draws of three steps were worth 257; on Boston Housing, where starts end 3.5 nats apart, 2000 were worth 29.
+UNTIL_IT_TURNS = (10, 0.8)
+THREE_STEPS = (2, 0.6)
+ROUND_ROWS = 100
+ROUND_ROWS_EACH = 5
+SAME_MODE = 0.1
 # Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
 # many evaluations of the density make a draw.
 WORTH_PROCESSES = 10.0
@@ -53,32 +62,37 @@ class NUTS(Hyper):
     prior : MAP
         Its priors; the sampler itself works on the logarithms of the parameters, with the Jacobian. Chains start at the
         modes that its `starts` find.
-    target_accept : float
-        Larger values take smaller steps, against divergences.
+    target_accept : float, optional
+        Larger values take smaller steps, against divergences. By default 0.8, or 0.6 for draws of three steps.
     progress : bool
         Show a progress bar.
     cores : int, optional
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
+    max_depth : int, optional
+        A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
+        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, starts
+        of `prior` that find one mode, and no `target_accept` given.
     """
 
-    draws: int = 600
+    draws: int = 1000
     tune: int = 150
     chains: int = 4
     seed: int = 0
     keep: int = 100
     prior: MAP = field(default_factory=MAP)
-    target_accept: float = 0.7
+    target_accept: float | None = None
     progress: bool = True
     cores: int | None = None
+    max_depth: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("draws", "tune", "chains", "keep", "cores"):
+        for name in ("draws", "tune", "chains", "keep", "cores", "max_depth"):
             value = getattr(self, name)
-            if name == "cores" and value is None:
+            if name in ("cores", "max_depth") and value is None:
                 continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
-        if not 0.0 < self.target_accept < 1.0:
+        if self.target_accept is not None and not 0.0 < self.target_accept < 1.0:
             raise ValueError(f"`target_accept` must lie between 0 and 1, got {self.target_accept!r}.")
         if not isinstance(self.prior, MAP):
             raise TypeError(f"`prior` must be a MAP(...) with the priors to use, got {self.prior!r}.")
@@ -104,6 +118,7 @@ class NUTS(Hyper):
         starts = np.array([start.log_params for start in modes.starts if start.objective > highest - MODE_DEPTH])
         cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
         coordinates = coordinates_for(problem, self.prior, modes.log_params)
+        max_depth, target_accept = self._steps(problem, highest - np.array([start.objective for start in modes.starts]))
         with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
             sampler = nutpie.sample(
@@ -116,7 +131,8 @@ class NUTS(Hyper):
                 progress_bar=self.progress,
                 save_warmup=False,
                 low_rank_modified_mass_matrix=True,  # length-scales and signal variance go together
-                target_accept=self.target_accept,
+                target_accept=target_accept,
+                maxdepth=max_depth,
                 blocking=False,
             )
             try:
@@ -136,6 +152,16 @@ class NUTS(Hyper):
         )
         return trace
 
+    def _steps(self, problem: Problem, below: np.ndarray) -> tuple[int, float]:
+        """The largest depth and the share of accepted steps, as given or as suits the problem and its modes."""
+        if self.max_depth is None and self.target_accept is None and is_nearly_round(problem, below):
+            return THREE_STEPS
+        depth, accept = UNTIL_IT_TURNS
+        return (
+            depth if self.max_depth is None else self.max_depth,
+            accept if self.target_accept is None else self.target_accept,
+        )
+
     @contextmanager
     def _densities(self, problem: Problem, at: np.ndarray, cores: int) -> Iterator[Callable[[], Density]]:
         """What makes the density for a chain: one of its own, or one that other processes share, if that saves time."""
@@ -154,6 +180,16 @@ class NUTS(Hyper):
         began = perf_counter()
         density(at)
         return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
+
+
+def is_nearly_round(problem: Problem, below: np.ndarray) -> bool:
+    """Whether the posterior may be taken for normal in its coordinates: by its rows and by its modes.
+
+    `below` is by how many nats each start ended below the highest.
+    """
+    enough = max(ROUND_ROWS, ROUND_ROWS_EACH * len(problem.kinds))
+    has_one_mode = not np.any((below > SAME_MODE) & (below < MODE_DEPTH))
+    return problem.engine.name == "exact" and len(problem.y) >= enough and has_one_mode
 
 
 def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray) -> Round:
@@ -205,21 +241,22 @@ def prior_of_logarithms(prior: MAP) -> LogPrior:
 def log_posterior(problem: Problem, prior: MAP) -> Density:
     """Log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
-    log_prior, jacobian = prior.log_prior_of(problem.kinds), prior.log_jacobian(problem.kinds)
+    log_prior = prior.of_logarithms(problem.kinds)
+    log_units = problem.log_units
+    evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
 
     def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
         # Beyond the limits the evidence stays as it is there, but the prior goes on: without its tails the density
         # could not be normalised, and a chain that came there would not come back.
         inside = np.minimum(np.maximum(log_params, lower), upper)
-        scaled = log_params - problem.log_units
         with np.errstate(over="ignore", invalid="ignore"):
-            value, gradient = log_prior(scaled)
+            value, gradient = log_prior(log_params - log_units)
         try:
-            evidence = problem.evidence(inside)
+            evidence = evidence_at(inside)
         except NotPositiveDefinite:
             return -np.inf, np.zeros_like(log_params)
-        slope = np.where(inside == log_params, evidence.gradient, 0.0)
-        return evidence.value + value + float(jacobian @ scaled), slope + gradient + jacobian
+        gradient += evidence.gradient * (inside == log_params)
+        return evidence.value + value, gradient
 
     return density
 

@@ -17,7 +17,7 @@ from gpsift.arrays import Array, columns_of, like, namespace, rows_of, to_numpy
 from gpsift.inference.coupled import CoupledPosterior
 from gpsift.inference.ep import EPResult, expectation_propagation
 from gpsift.inference.exact import Evidence, exact_evidence, exact_posterior, log_evidence_of
-from gpsift.inference.inplace import InPlaceEvidence, Solution
+from gpsift.inference.inplace import InPlaceEvidence, LogParamsEvidence, Solution
 from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_gradient
 from gpsift.inference.level import level_evidence
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
@@ -97,6 +97,17 @@ class Engine(ABC):
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         """The posterior."""
 
+    def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
+        """The same as a function of these log parameters, to be asked many times."""
+        n_kernel = kernel.log_params.size
+
+        def evidence(log_params: np.ndarray) -> Evidence:
+            return self.evidence(
+                kernel.with_log_params(log_params[:n_kernel]), likelihood.with_log_params(log_params[n_kernel:])
+            )
+
+        return evidence
+
     def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         """The posterior, to be looked at its own rows once: where that is quicker, without what other rows need."""
         return self.infer(kernel, likelihood)
@@ -147,8 +158,9 @@ class ExactEngine(DenseEngine):
 
     name = "exact"
 
-    def __init__(self, X: Array, y: Array):
+    def __init__(self, X: Array, y: Array, *, rough: bool = False):
         self.X, self.y = X, y
+        self._rough = rough
         self._twin: InPlaceEvidence | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
@@ -163,6 +175,10 @@ class ExactEngine(DenseEngine):
             return level_evidence(kernel, self.X, self.y, noise_var)
         twin = self._twin_for(kernel)
         return exact_evidence(kernel, self.X, self.y, noise_var) if twin is None else twin(kernel, noise_var)
+
+    def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
+        twin = None if self._sees_nothing or not likelihood.params else self._twin_for(kernel)
+        return super().evidence_by_log_params(kernel, likelihood) if twin is None else twin.by_log_params(kernel)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         xp = namespace(self.y)
@@ -208,7 +224,8 @@ class ExactEngine(DenseEngine):
         return type(self)(rows_of(self.X, rows), rows_of(self.y, rows))
 
     def fresh(self) -> Self:
-        return type(self)(self.X, self.y)
+        # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.
+        return type(self)(self.X, self.y, rough=True)
 
     @property
     def _sees_nothing(self) -> bool:
@@ -216,7 +233,7 @@ class ExactEngine(DenseEngine):
 
     def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
         if InPlaceEvidence.serves(kernel, self.X):
-            self._twin = self._twin or InPlaceEvidence(self.X, self.y)
+            self._twin = self._twin or InPlaceEvidence(self.X, self.y, rough=self._rough)
             return self._twin
         return None
 
