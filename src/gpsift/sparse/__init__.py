@@ -5,9 +5,8 @@ points; `bound.py` is the objective for Gaussian noise, `variational.py` that fo
 the steps towards its optimum). By neighbours: `blocks.py` and `neighbours.py` say which rows are near one another,
 `vecchia.py` is the evidence, `block_posterior.py` and `block_inference.py` the posterior. `engine.py`,
 `bound_engine.py` and `variational_engine.py` are the engines, `search.py` and `bound_search.py` find the
-hyperparameters, `other_way.py` is what they leave of the way that was not taken, `around.py` is for
-intervals. Read `rows.py` and `bound.py` first,
-then `vecchia.py`.
+hyperparameters, with `sifted.py` where a sift has left features off; `other_way.py` is what they leave of the way that
+was not taken, `around.py` is for intervals. Read `rows.py` and `bound.py` first, then `vecchia.py`.
 """
 
 from gpsift.sparse.around import AroundEngine
