@@ -78,3 +78,21 @@ def test_no_more_than_may_be_active_are_tried(rows, few_are_sifted):
     slopes = np.array(tried.report.slopes)
     assert min(slopes[tried.units[1:]]) >= max(np.delete(slopes, tried.units))
     assert len(tried.on(old(tried, first))) == 3
+
+
+@pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")  # that it explains nothing
+@pytest.mark.usefixtures("few_are_sifted")
+def test_noise_stays_off():
+    rng = np.random.default_rng(3)
+    gp = gs.GP(inference=SPARSE, hyper=gs.Sift()).fit(rng.normal(size=(500, 4)), rng.normal(size=500))
+    assert gp.report.sift.active == ()
+    assert_array_equal(gs.rank(gp).scores, 0.0)
+
+
+@pytest.mark.usefixtures("few_are_sifted")
+def test_length_scales_are_compared_in_units_of_their_inputs(rows):
+    """A model that is not standardised has the same answer whatever the units are."""
+    X, y = rows
+    model = gs.GP(inference=SPARSE, hyper=gs.Sift(), standardize=False)
+    for scale in (np.ones(6), np.array([1e-3, 1.0, 1e3, 1.0, 1e-2, 1e2])):
+        assert set(model.fit(X * scale, y).report.sift.active) == {"x2", "x5"}

@@ -299,8 +299,11 @@ class Sifting:
     def thinned(self, place: Place) -> Place:
         """The place without the units of the longest length-scales, as long as they bring less than they owe."""
 
+        in_units = dict(zip(parameter_names(self.problem.labels), np.exp(self.problem.log_units), strict=True))
+
         def length(unit: int) -> float:
-            return min(place.values[f"lengthscale[{self.problem.names[j]}]"] for j in self.units[1][unit])
+            names = [f"lengthscale[{self.problem.names[j]}]" for j in self.units[1][unit]]
+            return min(place.values[name] / in_units[name] for name in names)
 
         for longest in sorted(place.active, key=length, reverse=True)[:-1]:
             rest = tuple(unit for unit in place.active if unit != longest)

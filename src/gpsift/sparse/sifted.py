@@ -53,7 +53,8 @@ class Tried:
     def let_go(self, problem: Problem, estimate: Estimate) -> Estimate:
         """The estimate without units that owe more than they bring, beginning with the longest length-scale."""
         is_length, log_params = problem.kinds == "lengthscale", estimate.log_params
-        lengths = {unit: float(log_params[self.params[unit] & is_length].min()) for unit in self.on(log_params)}
+        in_units = log_params - problem.log_units
+        lengths = {unit: float(in_units[self.params[unit] & is_length].min()) for unit in self.on(log_params)}
         value, paying = evidence(problem, log_params), 0
         for unit in sorted(lengths, key=lengths.__getitem__, reverse=True):
             fewer, k = self.without([unit], log_params), len(self.on(log_params))
