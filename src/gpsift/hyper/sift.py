@@ -33,7 +33,7 @@ from gpsift.progress import part_of_search
 # all rows up to a number at which each trial takes a minute, and with the closed form on as many of more.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
-# From how many starts the hyperparameters of all units together are searched, at least.
+# From how many starts the hyperparameters of all units together are searched, at least, where a path has found none.
 N_STARTS_OF_ALL = 3
 # What the path is taken for of the whole work; the rest is the search for the hyperparameters of what is on.
 PATH_SHARE = 0.9
@@ -156,7 +156,7 @@ class Sift(Hyper):
         if place.active and slopes.max(initial=-np.inf) < STEEP:
             return place, steps
         units = (*place.active, *sifting.steepest(slopes, sifting.most_active - len(place.active)))
-        search = replace(self.prior, starts=max(N_STARTS_OF_ALL, self.prior.starts))
+        search = self.prior if place.active else replace(self.prior, starts=max(N_STARTS_OF_ALL, self.prior.starts))
         everything = search.estimate(sifting.problem.on_columns(sifting.columns(units)))
         entry = sifting.entry(Place((), {}, -np.inf), units).with_params(everything.log_params)
         left = sifting.without_idlers(sifting.thinned(entry.as_place()))
