@@ -64,6 +64,11 @@ def price_of_choosing(k: int, p: int) -> float:
     return float(gammaln(p + 1) - gammaln(j + 1) - gammaln(p - j + 1)) + k
 
 
+def owed_by(k: int, p: int, toll: float | None) -> float:
+    """Nats that k units among p owe: a toll each, or the price of having been chosen where there is none."""
+    return price_of_choosing(k, p) if toll is None else toll * k
+
+
 @dataclass(frozen=True, eq=False)
 class Place:
     """Units that are on, the hyperparameters of their model by name, its log evidence, and which units entered last."""
@@ -195,8 +200,7 @@ class Sifting:
         return place.evidence - self.owed(place)
 
     def owed(self, place: Place) -> float:
-        k = len(place.active)
-        return price_of_choosing(k, len(self.units[0])) if self.toll is None else self.toll * k
+        return owed_by(len(place.active), len(self.units[0]), self.toll)
 
     def stepped(self, here: Place, *, with_pairs: bool) -> Place | None:
         """The place that the most promising unit, or pair of them, leads to."""

@@ -15,7 +15,7 @@ import numpy as np
 from gpsift.grouping import read_groups
 from gpsift.hyper import Estimate, Problem, Sift
 from gpsift.hyper.optimise import SiftReport, SwitchedOn
-from gpsift.hyper.sifting import price_of_choosing
+from gpsift.hyper.sifting import owed_by
 
 # Length-scale, in units of that at which all searches begin, at which a feature is brought back: it hardly acts there,
 # yet the gradient sees it.
@@ -71,8 +71,7 @@ class Tried:
         return np.where(np.any([self.params[unit] for unit in units], axis=0), off, log_params)
 
     def owed(self, k: int) -> float:
-        toll = self.hyper.toll
-        return price_of_choosing(k, len(self.names)) if toll is None else toll * k
+        return owed_by(k, len(self.names), self.hyper.toll)
 
     def told(self, problem: Problem, log_params: np.ndarray, value: float) -> SiftReport:
         """The sift's report with what more rows have switched on, all in one step."""
