@@ -34,16 +34,32 @@ def exact():
 
 
 @pytest.mark.parametrize("choice", [ALL_POINTS, ALL_NEAR], ids=["points", "neighbours"])
-@pytest.mark.parametrize("n_searched", [0, N], ids=["bound", "vecchia"])
-def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice, n_searched, exact):
+@pytest.mark.parametrize("by_neighbours", [False, True], ids=["bound", "vecchia"])
+def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice, by_neighbours, exact):
     """All rows are inducing points, near every block, and given to the next one."""
     sparse = gs.GP(hyper=FIXED, inference=choice).fit(*table())
-    sparse = replace(sparse, report=replace(sparse.report, n_rows_searched=n_searched))
+    sparse = replace(sparse, report=replace(sparse.report, by_neighbours=by_neighbours))
     found, k_hat = sparse.over_draws(scores, 16, 0)
     expected, k_hat_exact = exact.over_draws(scores, 16, 0)
     assert len(found) == 16
     assert_allclose(found, expected, rtol=0.01, atol=0.01 * np.max(expected))
     assert k_hat == pytest.approx(k_hat_exact, abs=0.1)
+
+
+@pytest.mark.parametrize("choice", [ALL_POINTS, ALL_NEAR], ids=["points", "neighbours"])
+def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, monkeypatch):
+    for place in ("search", "around"):
+        monkeypatch.setattr(f"gpsift.sparse.{place}.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("gpsift.sparse.bound_search.BoundSearch.answers", lambda self, first: [self.by_bound(first)])
+    sparse = gs.GP(hyper=gs.ML2(), inference=choice).fit(*table())
+    assert 60 <= sparse.report.n_rows_searched <= 62
+    assert not sparse.report.by_neighbours
+    _, problem = sparse._open
+    found = problem.engine.evidence(sparse.kernel, sparse.likelihood)
+    assert found.value == pytest.approx(sparse.report.objectives[0], abs=0.1)  # points are picked for all rows
+    assert_allclose(found.gradient, 0.0, atol=0.5)
+    draws, _ = sparse.over_draws(scores, 4, 0)
+    assert len(draws) == 4
 
 
 def test_features_that_are_switched_off_are_open():

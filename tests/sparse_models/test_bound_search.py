@@ -97,6 +97,7 @@ def test_the_way_that_predicts_better_is_taken(monkeypatch, rows, better):
     elpd = {name: score(way).elpd for name, way in found.items()}
     assert max(elpd, key=elpd.get) == better
     assert fitted.report.n_rows_searched == (N if better == "by_neighbours" else 0)
+    assert fitted.report.by_neighbours == (better == "by_neighbours")
     assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "by_neighbours")
     assert fitted.quality.elpd == pytest.approx(elpd[better] - N * np.log(fitted.scaling.y_scale), abs=1e-6)
     assert fitted.report.n_evaluations > sum(way.n_evaluations for way in found.values())

@@ -56,6 +56,9 @@ class FitReport:
     n_rows_searched : int
         On how many rows the hyperparameters of a sparse model were found: those of a sample, or of all by neighbours;
         0 where it was on all by the bound.
+    by_neighbours : bool
+        Whether the hyperparameters of a sparse model are those of Vecchia's evidence, which goes by neighbours; those
+        of the bound otherwise. The posterior may be of the other kind, see `n_inducing` and `n_blocks`.
     evidence_bound : float
         A lower bound of the largest log evidence, seen at other hyperparameters than those of the fit: a sparse model
         whose hyperparameters are those of exact inference on some rows has a lower one at its own.
@@ -79,6 +82,7 @@ class FitReport:
     n_inducing: int = 0
     n_blocks: int = 0
     n_rows_searched: int = 0
+    by_neighbours: bool = False
     evidence_bound: float = -np.inf
     sift: SiftReport | None = None
 
@@ -106,6 +110,7 @@ class FitReport:
             n_inducing=inferred.n_inducing,
             n_blocks=inferred.n_blocks,
             n_rows_searched=estimate.n_rows,
+            by_neighbours=estimate.by_neighbours,
             evidence_bound=estimate.evidence_bound,
             sift=estimate.sift,
             constant_columns=constant_columns,

@@ -179,7 +179,7 @@ class FittedGP(Savable, Switched, TwoWays, Uncertain, Reference):
             near_rows=self.posterior.near.shape[1] if by_blocks else 0,  # type: ignore[attr-defined]
         )
         fitted = taken.engine(replace(rows, X=X))
-        engine = AroundEngine.of(fitted, kernel, by_neighbours=self.report.n_rows_searched > 0)
+        engine = AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
         inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
         smaller = replace(self, inputs=inputs, scaling=scaling, other=None)
         y, names = to_numpy(rows.y), inputs.names
@@ -240,12 +240,13 @@ class FittedGP(Savable, Switched, TwoWays, Uncertain, Reference):
         with one_blas_thread():  # visits of rows have threads of their own
             inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
         numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
+        report = replace(self.report, n_rows_searched=self.other.n_rows, by_neighbours=self.other.by_neighbours)
         return replace(
             self,
             posterior=inferred.posterior,  # type: ignore[arg-type]  # or by neighbours
             likelihood=likelihood,
             inferred=inferred,
-            report=replace(self.report, n_rows_searched=self.other.n_rows, **numbers),
+            report=replace(report, **numbers),
             other=None,
         )
 

@@ -116,9 +116,10 @@ class SiftReport:
 class Estimate:
     """The best of all starts: hyperparameters on the log scale and how they were found.
 
-    `n_rows` says on how many rows they were found, where that was a sample. `evidence_bound` is a log evidence that
-    other hyperparameters are known to exceed, where these have no better one. `n_charged` is how many hyperparameters
-    of the kernel the evidence has to pay for, where it is not all of them.
+    `n_rows` says on how many rows they were found, where that was a sample, and `by_neighbours` whether that was by
+    Vecchia's evidence. `evidence_bound` is a log evidence that other hyperparameters are known to exceed, where these
+    have no better one. `n_charged` is how many hyperparameters of the kernel the evidence has to pay for, where it is
+    not all of them.
     """
 
     log_params: np.ndarray
@@ -127,6 +128,7 @@ class Estimate:
     moving_features: tuple[str, ...] = ()
     draws: Draws | None = None
     n_rows: int = 0
+    by_neighbours: bool = False
     evidence_bound: float = -np.inf
     sift: SiftReport | None = None
     n_charged: int | None = None

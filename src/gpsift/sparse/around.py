@@ -14,6 +14,7 @@ from gpsift.inference import Engine, Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.bound_engine import BoundEngine
+from gpsift.sparse.search import SAMPLE_ROWS
 from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
 
 
@@ -27,11 +28,15 @@ class AroundEngine(Engine):
 
     @classmethod
     def of(cls, fitted: BoundEngine, kernel: Kernel, *, by_neighbours: bool) -> Self:
-        """Around a model with this kernel; its hyperparameters were found by neighbours, or by the bound."""
-        if not by_neighbours:
-            return cls(fitted, fitted)
-        rows = fitted.source.sample(VECCHIA_ROWS, fitted.choice.seed).on_host()
-        return cls(VecchiaEngine.near(rows, kernel, fitted.choice.seed), fitted)
+        """Around a model with this kernel; its hyperparameters were found by neighbours, or by the bound.
+
+        Of many rows both had a sample.
+        """
+        source, seed = fitted.source, fitted.choice.seed
+        if by_neighbours:
+            rows = source.sample(VECCHIA_ROWS, seed).on_host()
+            return cls(VecchiaEngine.near(rows, kernel, seed), fitted)
+        return cls(fitted if source.n <= SAMPLE_ROWS else fitted.on(source.sample(SAMPLE_ROWS, seed)), fitted)
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)

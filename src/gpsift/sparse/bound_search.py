@@ -93,7 +93,7 @@ class BoundSearch(SparseSearch[BoundEngine]):
             kernel, _ = self.problem.split(estimate.log_params)
             near = VecchiaEngine.near(rows, kernel, engine.choice.seed)
             problem = self.problem.with_engine(near, **observed, start=estimate.log_params)
-            estimate = replace(self.once.estimate(problem), n_rows=rows.n)
+            estimate = replace(self.once.estimate(problem), n_rows=rows.n, by_neighbours=True)
             n_evaluations += estimate.n_evaluations
         if tried is not None:
             estimate = tried.let_go(problem, estimate)
@@ -113,7 +113,8 @@ def not_taken(answers: Sequence[Answer[BoundEngine]], engine: BoundEngine) -> Ot
     """Inducing points with the bound's hyperparameters where the posterior is by neighbours, neighbours otherwise."""
     other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], NEAR_ROWS)
     points, estimate = to_numpy(other.problem.engine.Z), other.estimate
-    return OtherWay(estimate.log_params, points, near_rows, estimate.n_rows, engine.choice)
+    found = estimate.log_params, points, near_rows, estimate.n_rows
+    return OtherWay(*found, engine.choice, estimate.by_neighbours)
 
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_neighbours: Answer[BoundEngine]) -> None:

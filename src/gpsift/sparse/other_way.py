@@ -22,6 +22,7 @@ class OtherWay:
     near_rows: int  # 0 with inducing points
     n_rows: int  # on which the hyperparameters were found, 0 for all
     choice: Sparse
+    by_neighbours: bool = False  # whether the hyperparameters are those of Vecchia's evidence
 
     def engine(self, rows: Rows) -> BoundEngine:
         """Inference by this way."""
