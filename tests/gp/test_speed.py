@@ -54,7 +54,7 @@ def test_few_rows_need_no_clock(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("free", "largest"), [(None, 20_000), (2**37, 20_000), (72 * 9000**2, 9000), (72 * 3000**2, 3000)]
+    ("free", "largest"), [(None, 28_000), (2**37, 28_000), (72 * 9000**2, 9000), (72 * 3000**2, 3000)]
 )
 def test_memory_is_a_bound_too(monkeypatch, timed, free, largest):
     timed(0.03)

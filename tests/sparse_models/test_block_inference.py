@@ -76,10 +76,10 @@ def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, samp
     density = norm(mean[sampled], np.sqrt(var[sampled] + noise)).logpdf(Y[sampled]).sum()
     shared = noise_var if isinstance(noise_var, float) else None
     of_rows = around(KERNEL, shared, Rows(X, Y, None if shared else noise_var).take(sampled))
-    judged, elpd = of_rows.judged(of_rows.blocks.n, seed=0)
+    judged, elpd = of_rows.judged(of_rows.rows.n, seed=0)
     assert_allclose(elpd, density, rtol=1e-8)
     assert judged.n == len(sampled)
-    some, elpd = of_rows.judged(3, seed=1)
+    some, elpd = of_rows.judged(len(sampled) // 2, seed=1)
     mean, var = found.left_out(some)
     assert 0 < some.n < len(sampled)
     assert_allclose(elpd, norm(mean, np.sqrt(var + to_each(some, noise_var))).logpdf(some.y).sum(), rtol=1e-8)

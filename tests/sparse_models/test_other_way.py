@@ -15,7 +15,7 @@ from gpsift.sparse.bound_search import BoundSearch
 N = 300
 X, Y = toy("normal", N, seed=3, p=4)
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5, 2.0]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
-BY_POINTS, BY_NEIGHBOURS = gs.Sparse(m=30, near_rows=0), gs.Sparse(m=30, near_rows=600)
+BY_POINTS, BY_NEIGHBOURS = gs.Sparse(m=30, near_rows=0), gs.Sparse(m=30, near_rows=1500)
 
 
 @pytest.fixture(scope="module")

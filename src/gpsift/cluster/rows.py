@@ -108,8 +108,9 @@ class ClusterRows:
         # The rows that `LocalRows` would draw: a model is the same wherever its rows are.
         if size >= self.n:
             return self.take(np.arange(self.n))
-        drawn = np.random.default_rng(seed).choice(self.n, size=size, replace=False)
-        return self.take(np.union1d(drawn, self.extremes))
+        drawn = np.sort(np.random.default_rng(seed).choice(self.n, size=size, replace=False))
+        found = self.take(drawn)
+        return found if found.vary else self.take(np.union1d(drawn, self.extremes))
 
     def take(self, which: np.ndarray) -> Rows:
         """The rows with these ascending numbers, in this process."""

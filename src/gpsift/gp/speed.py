@@ -33,7 +33,7 @@ FACTORISATIONS = 50
 BEARABLE_SECONDS = 120.0
 # Rows up to which it is exact, one of these: the first on any machine, each larger by about the root of two.
 STEPS = (2000, 2800, 4000, 5600, 8000)
-STEPS_ON_DEVICE = (5000, 7000, 10_000, 14_000, 20_000)
+STEPS_ON_DEVICE = (5000, 7000, 10_000, 14_000, 20_000, 28_000, 40_000)
 # The environment variable that fixes the number in the place of all this.
 ROWS_VARIABLE = "GPSIFT_EXACT_ROWS"
 UNITS = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0))

@@ -18,7 +18,7 @@ from gpsift.inference.exact import LOG_2PI, exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import invert_lower
 from gpsift.sparse.block_posterior import BlockPosterior, in_blocks
-from gpsift.sparse.blocks import BLOCK_ROWS, Blocks, cut_into_blocks
+from gpsift.sparse.blocks import Blocks, cut_into_blocks
 from gpsift.sparse.neighbours import nearest_rows
 from gpsift.sparse.rows import Rows, mapped
 
@@ -33,9 +33,7 @@ class Neighbourhoods:
     near_rows: int
 
     @classmethod
-    def of(
-        cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int, block_rows: int = BLOCK_ROWS
-    ) -> Self:
+    def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int, block_rows: int) -> Self:
         """Blocks of at most `block_rows`, each with `near_rows` in all; noise None where rows have theirs."""
         blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
         return cls(kernel, with_noise(rows.take(order), noise_var), blocks, max(block_rows, near_rows))
@@ -55,8 +53,9 @@ class Neighbourhoods:
         return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
 
     def judged(self, most: int, seed: int) -> tuple[Rows, float]:
-        """Rows of some blocks, drawn with a seed, and their log density, each given all others near it."""
-        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:most]).tolist()
+        """About `most` rows, of blocks drawn with a seed, and their log density, each given all others near it."""
+        n_blocks = max(1, most * self.blocks.n // self.rows.n)
+        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:n_blocks]).tolist()
         _, (_, weights, precision) = self.inferred(drawn)
         own = np.concatenate([np.arange(rows.start, rows.stop) for rows in map(self.blocks.rows, drawn)])
         return self.rows.take(own), left_out_density(weights, precision)

@@ -12,8 +12,6 @@ import numpy as np
 
 from gpsift.kernels import Kernel
 
-# Rows of a block, at most, where nobody says.
-BLOCK_ROWS = 50
 # Standardised features are spread equally up to rounding: a difference of this share counts as none.
 SAME_SPREAD = 1e-9
 

@@ -13,23 +13,24 @@ from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.block_inference import BlockInference, Neighbourhoods
-from gpsift.sparse.blocks import BLOCK_ROWS
 from gpsift.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.sparse.rows import Rows, RowSource
 from gpsift.sparse.vecchia import VecchiaEngine
 
-# Rows that are near a block, where nobody says.
-NEAR_ROWS = 600
-# Blocks on which leave-one-out compares neighbours with inducing points, at most.
-JUDGED_BLOCKS = 400
+# Rows of a block, at most, and how many are near it for each of them, at least. Of two posteriors that take the same
+# time, the one of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
+LARGE_BLOCK_ROWS = 200
+NEAR_PER_ROW = 5
+# Rows that are near a block, where nobody says, and where rows are many: their neighbours are nearer.
+NEAR_ROWS = 1500
+NEAR_OF_MANY = 1000
+MANY_KEPT_ROWS = 20_000
+# Rows on which leave-one-out compares neighbours with inducing points, about.
+JUDGED_ROWS = 20_000
 # Rows that a posterior by neighbours has: all, or of twice as many and more those that take a chunk, at least these.
 LEAST_SAMPLED_ROWS = 1000
-# From this many on, rows are so near to one another that more of them share a neighbourhood, which takes half the time.
-# On 38,000 rows of Kin40k, where neighbours matter most, the log density of rows left out is 0.890 and 0.886 for each.
-MANY_KEPT_ROWS = 20_000
-LARGE_BLOCK_ROWS = 100
 # Prior variance that inducing points leave, in units of the noise variance, below which neighbours are not tried.
 LEAST_RESIDUAL = 0.01
 
@@ -85,29 +86,34 @@ class BoundEngine(SparseEngine):
         Of neighbours that is known in some blocks: what they gain there is taken for their gain everywhere.
         """
         passes, asked = Passes(self.model(kernel, likelihood), self.source), self.choice.near_rows
-        elpd, taken, tried = passes.elpd(self.source), 0, NEAR_ROWS if asked is None else asked
+        elpd, taken, tried = passes.elpd(self.source), 0, most_near(self.n_kept) if asked is None else asked
         residual = passes.solution.sums.penalty / self.source.n
         if asked is None and residual <= LEAST_RESIDUAL:
             tried = 0
         if tried:
             around = self._around(kernel, likelihood, tried)
-            rows, by_neighbours = around.judged(JUDGED_BLOCKS, self.choice.seed)
+            rows, by_neighbours = around.judged(JUDGED_ROWS, self.choice.seed)
             gain = by_neighbours - passes.elpd(local_rows(rows, self.choice))
             if asked or gain > 0.0:
                 elpd, taken = elpd + gain * self.source.n / rows.n, tried
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, taken)
         return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.solution.value, residual, engine)
 
-    @cached_property
-    def _kept_rows(self) -> Rows:
-        """The rows that a posterior by neighbours has. They travel with it, to where each chunk of rows is visited."""
+    @property
+    def n_kept(self) -> int:
+        """How many rows a posterior by neighbours has."""
         chunk, n = self.choice.chunk_bytes or CHUNK_BYTES, self.source.n
         most = max(LEAST_SAMPLED_ROWS, chunk // (DOUBLE * self.Z.shape[1]))
         # A row that is not kept is predicted by a factor of its own block, made anew: few such rows cost as many do.
-        return self.source.sample(n if n < 2 * most else most, self.choice.seed + 1)
+        return n if n < 2 * most else most
+
+    @cached_property
+    def _kept_rows(self) -> Rows:
+        """These rows. They travel with the posterior, to where each chunk of rows is visited."""
+        return self.source.sample(self.n_kept, self.choice.seed + 1)
 
     def _around(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> Neighbourhoods:
-        block_rows = BLOCK_ROWS if self._kept_rows.n < MANY_KEPT_ROWS else LARGE_BLOCK_ROWS
+        block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW))
         return Neighbourhoods.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows, block_rows)
 
     def fresh(self) -> Self:
@@ -116,6 +122,11 @@ class BoundEngine(SparseEngine):
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:
         """The objective at these hyperparameters."""
         return bound_model(kernel, self.Z, _shared_noise(likelihood), power=self.choice.power)
+
+
+def most_near(n_kept: int) -> int:
+    """How many rows are near a block, where nobody says."""
+    return NEAR_ROWS if n_kept < MANY_KEPT_ROWS else NEAR_OF_MANY
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:

@@ -24,18 +24,19 @@ from gpsift.hyper import Estimate, Problem
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
-from gpsift.sparse.bound_engine import NEAR_ROWS, BoundEngine
+from gpsift.sparse.bound_engine import BoundEngine, most_near
 from gpsift.sparse.other_way import OtherWay
+from gpsift.sparse.rows import Rows
 from gpsift.sparse.search import (
     MANY_ROWS_TOLERANCE,
     Answer,
     Decision,
     SparseSearch,
     VariationalSearch,
-    best_of,
     densely_searched,
     picked,
 )
+from gpsift.sparse.sifted import evidence
 from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on them.
@@ -78,26 +79,32 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
         Few rows have several optima. The search there goes on from the first one, which may have switched features off,
         from the first place of all, where none is (unless a sift has switched them off), and from the bound, which has
-        seen more rows.
+        seen more rows. Where that ends and the bound itself are starts, of which the one of largest evidence is taken.
         """
         sampled = self.dense_problem(EXACT_ROWS)
         starts = [first.log_params, *([] if first.sift else [None]), by_bound.log_params]
-        best = best_of([densely_searched(self.once, replace(sampled, start=start)) for start in starts])
-        estimate, n_evaluations = best.estimate, best.n_evaluations
+        found = [densely_searched(self.once, replace(sampled, start=start)).estimate for start in starts]
+        n_evaluations = sum(each.n_evaluations for each in found)
+        ends = [each.log_params for each in [*found, by_bound]]
         if (tried := self.tried(first)) is not None:
-            estimate = replace(estimate, log_params=tried.brought_back(estimate.log_params))
+            ends = [tried.brought_back(end) for end in ends]
         engine = self.problem.engine
         rows = engine.source.sample(VECCHIA_ROWS, engine.choice.seed).on_host()
-        observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
+        log_params = max(ends, key=lambda end: evidence(self.near(rows, end), end))
         for _ in range(ROUNDS):
-            kernel, _ = self.problem.split(estimate.log_params)
-            near = VecchiaEngine.near(rows, kernel, engine.choice.seed)
-            problem = self.problem.with_engine(near, **observed, start=estimate.log_params)
+            problem = self.near(rows, log_params)
             estimate = replace(self.once.estimate(problem), n_rows=rows.n, by_neighbours=True)
-            n_evaluations += estimate.n_evaluations
+            log_params, n_evaluations = estimate.log_params, n_evaluations + estimate.n_evaluations
         if tried is not None:
             estimate = tried.let_go(problem, estimate)
         return Answer(estimate, picked(self.problem, estimate.log_params), n_evaluations)
+
+    def near(self, rows: Rows, log_params: np.ndarray) -> Problem[VecchiaEngine]:
+        """Vecchia's evidence of these rows, with the neighbours that suit these hyperparameters, and a start there."""
+        kernel, _ = self.problem.split(log_params)
+        engine = VecchiaEngine.near(rows, kernel, self.problem.engine.choice.seed)
+        observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
+        return self.problem.with_engine(engine, **observed, start=log_params)
 
     def decided(self, answers: Sequence[Answer[BoundEngine]]) -> Decision[BoundEngine]:
         scores = [answer.problem.engine.scored(*answer.model) for answer in answers]
@@ -111,7 +118,7 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
 def not_taken(answers: Sequence[Answer[BoundEngine]], engine: BoundEngine) -> OtherWay:
     """Inducing points with the bound's hyperparameters where the posterior is by neighbours, neighbours otherwise."""
-    other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], NEAR_ROWS)
+    other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], most_near(engine.n_kept))
     points, estimate = to_numpy(other.problem.engine.Z), other.estimate
     found = estimate.log_params, points, near_rows, estimate.n_rows
     return OtherWay(*found, engine.choice, estimate.by_neighbours)

@@ -29,8 +29,8 @@ class Sparse:
         default 16 MiB, and 1 GiB on a device.
     near_rows : int, optional
         The posterior is by neighbours instead of inducing points: in each block of rows that of exact inference on
-        this many that are nearest to it; 0 is never. By default 600, where that predicts better by leave-one-out.
-        Gaussian noise only.
+        this many that are nearest to it; 0 is never. By default 1500, from 20,000 rows on 1000, where that predicts
+        better by leave-one-out. Gaussian noise only.
 
     Examples
     --------

@@ -35,6 +35,12 @@ class Rows:
     def n(self) -> int:
         return int(self.X.shape[0])
 
+    @property
+    def vary(self) -> bool:
+        """Whether targets differ."""
+        y = to_numpy(self.y)
+        return bool(np.any(y != y[0]))
+
     def chunk(self, which: slice) -> Rows:
         """Some that follow one another."""
         return self._each(lambda a: a[which, :] if a.ndim == 2 else a[which])
@@ -81,7 +87,7 @@ class RowSource(Protocol):
         """What a visit finds row by row, in the order of the rows."""
 
     def sample(self, size: int, seed: int) -> Rows:
-        """`size` rows drawn with a seed, or all; with the largest and the smallest target, so that it varies."""
+        """`size` rows drawn with a seed, or all; if their targets are all the same, with the extreme ones too."""
 
     def undivided(self) -> RowSource:
         """The same rows for visits that divide them by themselves: in one chunk, as far as they are in one place."""
@@ -123,9 +129,9 @@ class LocalRows:
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
             return self.rows
-        y = to_numpy(self.rows.y)
-        drawn = np.random.default_rng(seed).choice(self.n, size=size, replace=False)
-        return self.rows.take(np.union1d(drawn, [y.argmin(), y.argmax()]))
+        drawn = np.sort(np.random.default_rng(seed).choice(self.n, size=size, replace=False))
+        found, y = self.rows.take(drawn), to_numpy(self.rows.y)
+        return found if found.vary else self.rows.take(np.union1d(drawn, [y.argmin(), y.argmax()]))
 
 
 def mapped(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:

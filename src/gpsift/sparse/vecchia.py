@@ -28,11 +28,11 @@ from gpsift.inference.exact import LOG_2PI
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift.sparse.blocks import BLOCK_ROWS
 from gpsift.sparse.neighbours import GivenBlock, given_blocks
 from gpsift.sparse.rows import Rows, mapped
 
-# Earlier rows that a block is given: the nearest, and others.
+# Rows of a block, at most, and earlier rows that it is given: the nearest, and others.
+BLOCK_ROWS = 50
 NEAR_ROWS = 200
 FAR_ROWS = 50
 # Rows whose evidence is taken; of twice as many and more, that of some blocks stands for it.
