@@ -32,9 +32,9 @@ SMALLEST_ESS = 100.0
 MODE_DEPTH = 10.0
 START_SD = 0.5
 # The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
-# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows, this many for each
-# hyperparameter, and starts that end within this many nats of one another, or far below. On 25 rows of two features
-# 4000 draws of three steps were worth 257; on Boston Housing, where starts end 3.5 nats apart, 2000 were worth 29.
+# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
+# hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
+# nats of one another, or far below, have found one mode; where they find several, these are laid over one another.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
 ROUND_ROWS = 100
@@ -72,8 +72,8 @@ class NUTS(Hyper):
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
     max_depth : int, optional
         A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
-        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, starts
-        of `prior` that find one mode, and no `target_accept` given.
+        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
+        `target_accept` given.
     """
 
     draws: int = 1000
