@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log density and its gradient
+Drawn = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
 # Logarithms between which a prior is looked for, and where it is left out: this many nats below its maximum.
@@ -127,7 +128,11 @@ class Round:
     def around(cls, by_prior: ByPrior, of_log_params: Density, start: np.ndarray) -> Self:
         """Around the mode that is found from log parameters."""
         density = by_prior.density(of_log_params)
-        mode = highest(density, by_prior.inverse(start))
+        return cls.at(by_prior, density, highest(density, by_prior.inverse(start)))
+
+    @classmethod
+    def at(cls, by_prior: ByPrior, density: Density, mode: np.ndarray) -> Self:
+        """Around a mode of a density of z."""
         steps = np.minimum(STEP / by_prior(mode)[1], LARGEST_STEP)
         moves = steps[:, None] * np.eye(mode.size)
         H = np.array([density(mode - move)[1] - density(mode + move)[1] for move in moves]) / (2.0 * steps[:, None])
@@ -136,6 +141,13 @@ class Round:
 
     def log_params(self, w: np.ndarray) -> np.ndarray:
         return self.by_prior(self.centre + self.axes @ w)[0]
+
+    def drawn(self, _of_log_params: Density, _rng: np.random.Generator) -> Drawn:
+        return self.log_params
+
+    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """w of one of several log parameters, about."""
+        return self.inverse(rng.choice(starts))
 
     def inverse(self, log_params: np.ndarray) -> np.ndarray:
         """w of log parameters, about."""
@@ -152,12 +164,22 @@ class Round:
         return density
 
 
-def highest(density: Density, start: np.ndarray) -> np.ndarray:
+class Coordinates(Protocol):
+    """What a sampler moves in: w, with the density there, where a chain starts, and log parameters of a draw."""
+
+    def density(self, of_log_params: Density) -> Density: ...
+
+    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
+
+    def drawn(self, of_log_params: Density, rng: np.random.Generator) -> Drawn: ...
+
+
+def highest(density: Density, start: np.ndarray, most_iterations: int = MOST_ITERATIONS) -> np.ndarray:
     """Where a density is largest, searched from a start."""
 
     def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = density(z)
         return -value, -gradient
 
-    found = minimize(negative, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_ITERATIONS})
+    found = minimize(negative, start, jac=True, method="L-BFGS-B", options={"maxiter": most_iterations})
     return np.asarray(found.x) if np.isfinite(found.fun) else start

@@ -16,8 +16,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gpsift.hyper.choices import MAP, Hyper
-from gpsift.hyper.coordinates import ByPrior, Density, Round
+from gpsift.hyper.coordinates import ByPrior, Coordinates, Density, Round
+from gpsift.hyper.joined import Joined
 from gpsift.hyper.optimise import Draws, Estimate, LogPrior, limits
+from gpsift.hyper.other_modes import joined_modes
 from gpsift.hyper.problem import Problem, parameter_names
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.notices import notice
@@ -30,9 +32,9 @@ SMALLEST_ESS = 100.0
 MODE_DEPTH = 10.0
 START_SD = 0.5
 # The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
-# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows, this many for each
-# hyperparameter, and starts that end within this many nats of one another, or far below. On 25 rows of two features
-# 4000 draws of three steps were worth 257; on Boston Housing, where starts end 3.5 nats apart, 2000 were worth 29.
+# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
+# hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
+# nats of one another, or far below, have found one mode; where they find several, these are laid over one another.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
 ROUND_ROWS = 100
@@ -70,8 +72,8 @@ class NUTS(Hyper):
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
     max_depth : int, optional
         A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
-        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, starts
-        of `prior` that find one mode, and no `target_accept` given.
+        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
+        `target_accept` given.
     """
 
     draws: int = 1000
@@ -114,11 +116,13 @@ class NUTS(Hyper):
     def _sample(self, problem: Problem, modes: Estimate) -> Any:
         """The trace: log parameters and parameters, in chains of equal length."""
         nutpie, _ = _import_sampler()
-        highest = max(start.objective for start in modes.starts)
-        starts = np.array([start.log_params for start in modes.starts if start.objective > highest - MODE_DEPTH])
+        below = max(start.objective for start in modes.starts) - np.array([start.objective for start in modes.starts])
+        starts = np.array([start.log_params for start in modes.starts])[below < MODE_DEPTH]
         cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
-        coordinates = coordinates_for(problem, self.prior, modes.log_params)
-        max_depth, target_accept = self._steps(problem, highest - np.array([start.objective for start in modes.starts]))
+        several = starts if has_several_modes(below) else None
+        coordinates = coordinates_for(problem, self.prior, modes.log_params, several)
+        is_one_hill = several is None or isinstance(coordinates, Joined)
+        max_depth, target_accept = self._steps(is_one_hill and is_nearly_round(problem))
         with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
             sampler = nutpie.sample(
@@ -152,9 +156,9 @@ class NUTS(Hyper):
         )
         return trace
 
-    def _steps(self, problem: Problem, below: np.ndarray) -> tuple[int, float]:
-        """The largest depth and the share of accepted steps, as given or as suits the problem and its modes."""
-        if self.max_depth is None and self.target_accept is None and is_nearly_round(problem, below):
+    def _steps(self, is_round: bool) -> tuple[int, float]:
+        """The largest depth and the share of accepted steps, as given or as suits the density."""
+        if self.max_depth is None and self.target_accept is None and is_round:
             return THREE_STEPS
         depth, accept = UNTIL_IT_TURNS
         return (
@@ -182,24 +186,30 @@ class NUTS(Hyper):
         return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
 
 
-def is_nearly_round(problem: Problem, below: np.ndarray) -> bool:
-    """Whether the posterior may be taken for normal in its coordinates: by its rows and by its modes.
-
-    `below` is by how many nats each start ended below the highest.
-    """
+def is_nearly_round(problem: Problem) -> bool:
+    """Whether the posterior may be taken for normal around a mode, in its coordinates: by its rows."""
     enough = max(ROUND_ROWS, ROUND_ROWS_EACH * len(problem.kinds))
-    has_one_mode = not np.any((below > SAME_MODE) & (below < MODE_DEPTH))
-    return problem.engine.name == "exact" and len(problem.y) >= enough and has_one_mode
+    return problem.engine.name == "exact" and len(problem.y) >= enough
 
 
-def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray) -> Round:
-    """Coordinates in which the posterior is round around a mode."""
+def has_several_modes(below: np.ndarray) -> bool:
+    """Whether starts ended at several modes that matter, this many nats below the highest."""
+    return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
+
+
+def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None) -> Coordinates:
+    """Coordinates in which the posterior is round around a mode, or around all of those that `several` lead to."""
     by_prior = ByPrior.of(prior_of_logarithms(prior), problem.kinds, problem.log_units)
-    return Round.around(by_prior, log_posterior(problem.fresh(), prior), mode)
+    density = log_posterior(problem.fresh(), prior)
+    if several is not None and is_nearly_round(problem):
+        joined = joined_modes(by_prior, by_prior.density(density), several, problem.kinds)
+        if len(joined.modes) > 1:
+            return joined
+    return Round.around(by_prior, density, mode)
 
 
 def _compiled_model(
-    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Round
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Coordinates
 ) -> Any:
     """The density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
@@ -208,16 +218,21 @@ def _compiled_model(
 
     def initial_point(seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
-        return coordinates.inverse(rng.choice(starts)) + START_SD * rng.standard_normal(len(labels))
+        return coordinates.start(starts, rng) + START_SD * rng.standard_normal(len(labels))
 
-    def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
-        log_params = coordinates.log_params(w)
-        return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
+    def make_expand(*seeds: int) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        drawn = coordinates.drawn(make_density(), np.random.default_rng(seeds))
+
+        def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
+            log_params = drawn(w)
+            return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
+
+        return expanded
 
     return nutpie.compiled_pyfunc.from_pyfunc(
         ndim=len(labels),
         make_logp_fn=lambda: coordinates.density(make_density()),
-        make_expand_fn=lambda *_: expanded,
+        make_expand_fn=make_expand,
         expanded_dtypes=[np.dtype("float64") for _ in names],
         expanded_shapes=[(len(labels),) for _ in names],
         expanded_names=names,
