@@ -140,9 +140,9 @@ def _variances_around(asked: Asked, margins: Sequence[Margin], seed: int) -> tup
     kept, fewer = asked.on_columns(columns)
     seen = [_on_columns(margins[unit], asked.units.columns[unit], columns) for unit in kept]
     X = asked.X[:, list(columns)]
-    found, k_hat = model.over_draws(lambda each: variances_of(each, X, fewer, seen), N_DRAWS, seed)
-    tell_if_unsure(k_hat)
-    return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in found], k_hat
+    drawn = model.over_draws(lambda each: variances_of(each, X, fewer, seen), N_DRAWS, seed)
+    tell_if_unsure(drawn.k_hat)
+    return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in drawn.values], drawn.k_hat
 
 
 def _on_columns(margin: Margin, unit: Sequence[int], columns: Sequence[int]) -> Margin:

@@ -33,7 +33,7 @@ class SplitT:
     @classmethod
     def at(cls, mode: np.ndarray, curvature: np.ndarray, value: Callable[[np.ndarray], float]) -> SplitT:
         """With the curvature of minus a log density at its mode, and the widths that the density itself says."""
-        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        values, vectors = np.linalg.eigh(curvature)
         axes = vectors / np.sqrt(np.maximum(values, LEAST_CURVATURE))
         top = value(mode)
         drops = [[top - value(mode + side * math.sqrt(2.0) * axis) for axis in axes.T] for side in (1.0, -1.0)]

@@ -13,11 +13,15 @@ from gpsift.inputs import Points
 from gpsift.notices import notice
 from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance.measure import Measure
+from gpsift.relevance.more_draws import with_others
 from gpsift.relevance.scored import ScoredUnits, relevance_of
 from gpsift.relevance.switched import among_all, units_on_columns
 
-# They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
-N_DRAWS = 128
+# Draws for which a posterior is made, twice as many where more columns than this are open, and all draws, of which the
+# others have their scores from these (`more_draws.py`).
+N_SCORED = 64
+MOST_FOR_FEW = 20
+N_DRAWS = 512
 UNSURE = (
     "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
     "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
@@ -49,9 +53,11 @@ def scores_around(
         values = relevance_of(measure, each, there, fewer).values
         return aggregated(values) if values.ndim == 2 else values
 
-    found, k_hat = open_model.over_draws(scores, N_DRAWS, seed)
-    tell_if_unsure(k_hat)
-    return ScoresAround(among_all(np.array(found), kept, len(units.columns)), k_hat)
+    n_scored = N_SCORED if len(columns) <= MOST_FOR_FEW else 2 * N_SCORED
+    drawn = open_model.over_draws(scores, n_scored, seed, N_DRAWS - n_scored)
+    tell_if_unsure(drawn.k_hat)
+    found = with_others(drawn.places, np.array(drawn.values), drawn.others)
+    return ScoresAround(among_all(found, kept, len(units.columns)), drawn.k_hat)
 
 
 def uncertain(model: Reference) -> Uncertain:
