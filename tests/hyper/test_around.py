@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 
 import gpsift as gs
-from gpsift.hyper.around import Around, Roots, curvature, default_prior, highest
+from gpsift.hyper.around import Around, Roots, curvature, default_prior, highest, newton_step
 from gpsift.hyper.nuts import log_posterior
 from gpsift.hyper.pareto import pareto_shape
 from gpsift.hyper.problem import Problem
@@ -137,6 +137,54 @@ class TestCoordinates:
         one = Roots(np.array([-1 / 3]), np.zeros(1))
         density = one.density(lambda log_params: (float(stats.norm(0.5, 0.8).logpdf(log_params[0])), np.zeros(1)))
         assert_allclose(quad(lambda u: np.exp(density(np.array([u]))[0]), 0, 5)[0], 1.0, rtol=1e-6)
+
+
+class TestMode:
+    """Of a density that is a little skew, in powers and logarithms."""
+
+    coordinates = Roots(np.array([-1 / 3, 0.0, 0.0]), np.zeros(3))
+    mode, precision = np.array([0.7, -1.0, 2.0]), np.array([[60.0, 3.0, 1.0], [3.0, 2.0, 0.5], [1.0, 0.5, 4.0]])
+
+    def density(self, u):
+        off = u - self.mode
+        return -0.5 * float(off @ self.precision @ off) - 0.1 * off[1] ** 3, -self.precision @ off - [
+            0.0,
+            0.3 * off[1] ** 2,
+            0.0,
+        ]
+
+    def test_curvatures_from_one_side_are_those_from_both(self):
+        for place in (self.mode, self.mode + [0.02, 0.3, -0.1]):
+            exact = self.precision + np.diag([0.0, 0.6 * (place - self.mode)[1], 0.0])
+            one_side = curvature(self.density, place, self.coordinates, self.density(place)[1])
+            assert_allclose(one_side, exact, rtol=1e-4)
+            assert_allclose(curvature(self.density, place, self.coordinates), exact, rtol=1e-8)
+
+    def test_one_side_takes_half_of_the_evaluations(self):
+        asked = []
+
+        def density(u):
+            asked.append(u)
+            return self.density(u)
+
+        curvature(density, self.mode, self.coordinates, np.zeros(3))
+        assert len(asked) == 3
+        curvature(density, self.mode, self.coordinates)
+        assert len(asked) == 9
+
+    def test_a_step_leads_to_the_mode_from_near(self):
+        near, far = self.mode + [0.05, 0.2, -0.1], self.mode + [0.3, 2.0, 2.0]
+        for place, remains in ((near, 0.02), (far, np.linalg.norm(far - self.mode))):
+            slopes = self.density(place)[1]
+            step = newton_step(curvature(self.density, place, self.coordinates, slopes), slopes)
+            assert np.linalg.norm(place + step - self.mode) <= remains
+
+    def test_the_mode_that_is_found_has_no_slope(self, small):
+        problem, *_ = small
+        around = Around.found(problem, problem.log_params)
+        (part,) = around.shape.parts
+        slopes = around.coordinates.density(log_posterior(problem, default_prior()))(part.mode)[1]
+        assert np.linalg.norm(part.axes.T @ slopes) < 1e-3
 
 
 class TestSplitT:

@@ -107,7 +107,7 @@ def test_every_likelihood_has_them(likelihood, table):
         "softmax": np.digitize(y, [-0.5, 0.5]),
     }
     gp = gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=1)).fit(X[:40], targets[likelihood][:40])
-    values, k_hat = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, 12, 0)
+    values, k_hat, *_ = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, 12, 0)
     assert np.shape(values) == (12, 4)
     assert np.all(np.isfinite(values))
     assert np.median(values, axis=0)[:2].max() > np.median(values, axis=0)[2:].max()

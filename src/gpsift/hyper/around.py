@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -36,20 +36,19 @@ from gpsift.hyper.split_t import LEAST_CURVATURE, Mixture, SplitT
 POWERS = {"lengthscale": -1.0 / 3.0}
 # Where the search starts for a feature that the fit has switched off.
 START_ROOT = 0.4
-# Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 1 and little.
-OTHER_STARTS = ((0.6, 0.5), (1.0, 0.05))
+# Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 2 and little.
+OTHER_STARTS = ((0.6, 0.5), (0.8, 0.05))
 # A mode counts if it is at most this many nats below the highest one, and is another one if it is this many units of
-# length away.
+# length away: a search that comes closer to one that is known ends there.
 MODE_DEPTH = 2.0
 SAME_MODE = 1.0
-# A search that comes this close to a mode that is known ends there: it would find nothing new.
-NEAR_MODE = 0.5
 # In units of about what some hundred rows leave open searches take two thirds of the evaluations.
 TYPICAL_WIDTHS = {"lengthscale": 0.1, "signal_var": 0.5, "noise_var": 0.15}
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
 # Steps of differences to both sides: relative to a root, which counts as at least this, and in logarithms. To one side
-# they are this much shorter, for which slopes must be exact: on 300 rows curvatures are then right to four digits.
+# they are this much shorter, for which slopes must be exact. On 300 rows curvatures are then right to 5e-4, and by steps
+# to both sides to 0.09.
 STEP = 0.05
 LEAST_ROOT = 0.2
 ONE_SIDE = 1e-3
@@ -79,7 +78,7 @@ class Roots:
     def of_problem(cls, problem: Problem) -> Roots:
         return cls(np.array([POWERS.get(kind, 0.0) for kind in problem.kinds]), problem.log_units)
 
-    @property
+    @cached_property
     def is_root(self) -> np.ndarray:
         return self.powers != 0
 
@@ -150,13 +149,14 @@ class Around:
 
         found: list[SplitT] = []
         for place in starts(problem, coordinates, start)[:n_starts]:
-            end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u), NEAR_MODE))
+            end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u)))
             end, tops = coordinates.possible(end), [shape.top for shape in found]
-            if is_near(found, end, SAME_MODE):
+            if is_near(found, end):
                 continue
             top, slopes = density(end)
             if top > max(tops, default=-np.inf) - MODE_DEPTH:
-                curved = curvature(density, end, coordinates, slopes if problem.engine.name == "exact" else None)
+                known = slopes if problem.engine.has_exact_slopes else None
+                curved = curvature(density, end, coordinates, known)
                 found.append(SplitT.at(coordinates.possible(end + newton_step(curved, slopes)), curved, value))
         found.sort(key=lambda shape: -shape.top)
         as_high = [shape for shape in found if shape.top > found[0].top - MODE_DEPTH]
@@ -168,8 +168,12 @@ class Around:
 
     def places(self, n: int, seed: int) -> np.ndarray:
         """The coordinates of draws, (n, k)."""
-        is_possible = (u for u in self.shape.draws(seed) if np.all(u[self.coordinates.is_root] > 0))
-        return np.array(list(islice(is_possible, n)))
+        is_root, found = self.coordinates.is_root, np.empty((0, self.problem.kinds.size))
+        for block in self.shape.blocks(seed):
+            found = np.concatenate([found, block[np.all(block[:, is_root] > 0, axis=1)]])
+            if len(found) >= n:
+                break
+        return found[:n]
 
     def at(self, places: np.ndarray) -> Iterator[Draw]:
         """The draws at these coordinates."""
@@ -178,9 +182,9 @@ class Around:
             yield Draw(within_limits(self.problem, self.coordinates.log_params(u)), rest, u)
 
 
-def is_near(shapes: list[SplitT], u: np.ndarray, distance: float) -> bool:
+def is_near(shapes: list[SplitT], u: np.ndarray) -> bool:
     """Whether a place is around one of these modes."""
-    return any(shape.distance(u) < distance for shape in shapes)
+    return any(shape.distance(u) < SAME_MODE for shape in shapes)
 
 
 def starts(problem: Problem, coordinates: Roots, fitted: np.ndarray) -> list[np.ndarray]:
@@ -227,9 +231,7 @@ def highest(
     return np.asarray(found.x) * widths
 
 
-def curvature(
-    density: Density, place: np.ndarray, coordinates: Roots, slopes: np.ndarray | None = None
-) -> np.ndarray:
+def curvature(density: Density, place: np.ndarray, coordinates: Roots, slopes: np.ndarray | None = None) -> np.ndarray:
     """Minus the second derivatives of a log density, by differences of its gradient.
 
     Where that is exact and known at the place, to one side only: half of the evaluations.

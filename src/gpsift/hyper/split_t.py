@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from scipy.special import chdtri, logsumexp, ndtri
@@ -85,8 +86,12 @@ class Mixture:
 
     def draws(self, seed: int) -> Iterator[np.ndarray]:
         """Draws (k,), without end, which fill the distribution evenly."""
+        return chain.from_iterable(self.blocks(seed))
+
+    def blocks(self, seed: int) -> Iterator[np.ndarray]:
+        """The same, many at a time, (m, k)."""
         ends = np.cumsum(np.exp(self.log_weights))[:-1]
         for shares in even_shares(self.parts[0].mode.size + 2, seed):
             numbers = np.searchsorted(ends, shares[:, -1], side="right")
             of_parts = np.array([part.placed(shares[:, :-1]) for part in self.parts])
-            yield from of_parts[numbers, np.arange(numbers.size)]
+            yield of_parts[numbers, np.arange(numbers.size)]

@@ -19,7 +19,7 @@ from gpsift.relevance.switched import among_all, units_on_columns
 
 # Draws for which a posterior is made, twice as many where more columns than this are open, and all draws, of which the
 # others have their scores from these (`more_draws.py`).
-N_SCORED = 64
+N_SCORED = 56
 MOST_FOR_FEW = 20
 N_DRAWS = 512
 UNSURE = (

@@ -33,6 +33,10 @@ class AroundEngine(Engine):
         rows = fitted.source.sample(VECCHIA_ROWS, fitted.choice.seed).on_host()
         return cls(VecchiaEngine.near(rows, kernel, fitted.choice.seed), fitted)
 
+    @property
+    def has_exact_slopes(self) -> bool:
+        return True  # of normal noise
+
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)
 
