@@ -14,12 +14,15 @@ from gpsift.decomposition.products import Products
 from gpsift.decomposition.sampled import sampled_variances
 from gpsift.decomposition.variances import Variances, variances
 from gpsift.reference import Reference
-from gpsift.relevance.intervals import N_DRAWS, tell_if_unsure, uncertain
+from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import used_columns
 from gpsift.results import VarianceShares
 from gpsift.threads import blas_threads_for
+
+# They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
+N_DRAWS = 128
 
 
 def variance_shares(

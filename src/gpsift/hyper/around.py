@@ -47,8 +47,8 @@ TYPICAL_WIDTHS = {"lengthscale": 0.1, "signal_var": 0.5, "noise_var": 0.15}
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
 # Steps of differences to both sides: relative to a root, which counts as at least this, and in logarithms. To one side
-# they are this much shorter, for which slopes must be exact. On 300 rows curvatures are then right to 5e-4, and by steps
-# to both sides to 0.09.
+# they are this much shorter, for which slopes must be exact: on 300 rows curvatures are then right to 5e-4 of
+# themselves, by steps to both sides to 0.09.
 STEP = 0.05
 LEAST_ROOT = 0.2
 ONE_SIDE = 1e-3
