@@ -179,7 +179,7 @@ class Around:
         """The draws at these coordinates."""
         for u, log_density in zip(places, self.shape.log_density(places).tolist(), strict=True):
             rest = without_evidence(self.problem, self.log_prior, self.coordinates, u) - log_density
-            yield Draw(within_limits(self.problem, self.coordinates.log_params(u)), rest, u)
+            yield Draw(within_limits(self.problem, self.coordinates.log_params(u)), rest)
 
 
 def is_near(shapes: list[SplitT], u: np.ndarray) -> bool:
@@ -204,7 +204,6 @@ class Draw(NamedTuple):
 
     log_params: np.ndarray
     log_ratio: float
-    place: np.ndarray  # the same in the coordinates
 
 
 def highest(
