@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+import numpy as np
 
 from gpsift.inputs import Inputs, Points
 from gpsift.reference import Reference, Response
@@ -72,6 +74,23 @@ class MadeWhenAsked(Sequence[Reference]):
         return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
 
 
+# Whether the places (s, k) and values of some draws are enough.
+IsEnough = Callable[[np.ndarray, list[T]], bool]
+
+
+class OverDraws(NamedTuple, Generic[T]):
+    """What models with drawn hyperparameters have, and how far to trust their draws.
+
+    Places are coordinates of the hyperparameters in which their posterior is nearly normal, (s, k): those of the
+    models, and those of more draws, of which no model was made, (m, k).
+    """
+
+    values: list[T]
+    k_hat: float
+    places: np.ndarray
+    others: np.ndarray
+
+
 class Uncertain(ABC):
     """What a reference offers besides if it knows how far the data leave its hyperparameters open."""
 
@@ -81,11 +100,19 @@ class Uncertain(ABC):
         """The columns that draws may depend on: those that it uses, and those that it could have used."""
 
     @abstractmethod
-    def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+    def over_draws(
+        self,
+        of: Callable[[Reference], T],
+        n_draws: int,
+        seed: int,
+        n_others: int = 0,
+        is_enough: IsEnough[T] | None = None,
+    ) -> OverDraws[T]:
         """`of` each of some models whose hyperparameters the data allow as well, and the k-hat of these draws.
 
         They are drawn from an approximation of the posterior, which is to be trusted up to a k-hat of 0.7. The models
-        are of the open columns alone.
+        are of the open columns alone. Some have `n_others` more draws beside them, and those that are left where
+        `is_enough` has said of the places and values of the first ones that they are enough.
         """
 
 

@@ -4,14 +4,14 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 
 import gpsift as gs
-from gpsift.hyper.around import Around, Roots, curvature, default_prior, highest
+from gpsift.hyper.around import Around, Roots, curvature, default_prior, highest, newton_step
 from gpsift.hyper.nuts import log_posterior
 from gpsift.hyper.pareto import pareto_shape
 from gpsift.hyper.problem import Problem
@@ -137,6 +137,59 @@ class TestCoordinates:
         one = Roots(np.array([-1 / 3]), np.zeros(1))
         density = one.density(lambda log_params: (float(stats.norm(0.5, 0.8).logpdf(log_params[0])), np.zeros(1)))
         assert_allclose(quad(lambda u: np.exp(density(np.array([u]))[0]), 0, 5)[0], 1.0, rtol=1e-6)
+
+
+class TestMode:
+    """Of a density that is a little skew, in powers and logarithms."""
+
+    coordinates = Roots(np.array([-1 / 3, 0.0, 0.0]), np.zeros(3))
+    mode, precision = np.array([0.7, -1.0, 2.0]), np.array([[60.0, 3.0, 1.0], [3.0, 2.0, 0.5], [1.0, 0.5, 4.0]])
+
+    def density(self, u):
+        off = u - self.mode
+        slopes = -self.precision @ off
+        slopes[1] -= 0.3 * off[1] ** 2
+        return -0.5 * float(off @ self.precision @ off) - 0.1 * off[1] ** 3, slopes
+
+    def test_curvatures_from_one_side_are_those_from_both(self):
+        for place in (self.mode, self.mode + np.array([0.02, 0.3, -0.1])):
+            exact = self.precision + np.diag([0.0, 0.6 * (place - self.mode)[1], 0.0])
+            one_side = curvature(self.density, place, self.coordinates, self.density(place)[1])
+            assert_allclose(one_side, exact, rtol=1e-4)
+            assert_allclose(curvature(self.density, place, self.coordinates), exact, rtol=1e-8)
+
+    def test_one_side_takes_half_of_the_evaluations(self):
+        asked = []
+
+        def density(u):
+            asked.append(u)
+            return self.density(u)
+
+        curvature(density, self.mode, self.coordinates, np.zeros(3))
+        assert len(asked) == 3
+        curvature(density, self.mode, self.coordinates)
+        assert len(asked) == 9
+
+    def test_slopes_in_single_precision_are_not_exact(self, small):
+        problem, *_ = small
+        assert problem.engine.has_exact_slopes
+        assert not problem.fresh().engine.has_exact_slopes
+
+    def test_a_step_leads_to_the_mode_from_near(self):
+        near, far = self.mode + np.array([[0.05, 0.2, -0.1], [0.3, 2.0, 2.0]])
+        steps = [
+            newton_step(curvature(self.density, place, self.coordinates, slopes), slopes)
+            for place, slopes in ((place, self.density(place)[1]) for place in (near, far))
+        ]
+        assert_allclose(near + steps[0], self.mode, atol=0.02)
+        assert_array_equal(steps[1], 0.0)
+
+    def test_the_mode_that_is_found_has_no_slope(self, small):
+        problem, *_ = small
+        around = Around.found(problem, problem.log_params)
+        (part,) = around.shape.parts
+        slopes = around.coordinates.density(log_posterior(problem, default_prior()))(part.mode)[1]
+        assert np.linalg.norm(part.axes.T @ slopes) < 1e-6
 
 
 class TestSplitT:

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.hyper.around import Around
 from gpsift.reference import MissingCapability
-from gpsift.relevance.intervals import N_DRAWS
+from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_interval(fitted, table, ranking):
 @pytest.mark.parametrize("measure", [gs.KL(), gs.VAR(), gs.Derivative(), gs.ARD()], ids=lambda each: each.label)
 def test_every_measure_has_them(fitted, table, measure):
     found = gs.rank(fitted, table[0], measure, intervals=True)
-    assert found.draws.shape == (N_DRAWS, 4)
+    assert found.draws.shape in ((N_DRAWS, 4), (MOST_SCORED, 4))
     low, high = found.interval().T
     assert np.all(low <= high)
     assert low[0] > high[2:].max() * 0.2
@@ -94,6 +94,26 @@ def test_groups_points_and_aggregates(fitted, table):
     assert found.draws.shape == (N_DRAWS, 3)
     low, high = found.interval()[1]
     assert low < found.scores[1] < high
+
+
+def test_more_draws_are_scored_where_those_that_are_are_not_enough(fitted, table, monkeypatch):
+    monkeypatch.setattr("gpsift.relevance.more_draws.MOST_LEFT", 0.0)
+    without = gs.rank(fitted, table[0], intervals=True)
+    assert len(without.draws) == MOST_SCORED
+    monkeypatch.setattr("gpsift.relevance.more_draws.MOST_LEFT", 1.0)
+    with_lines = gs.rank(fitted, table[0], intervals=True)
+    assert len(with_lines.draws) == N_DRAWS
+    assert_array_equal(with_lines.draws[:N_SCORED], without.draws[:N_SCORED])
+    assert not np.any(np.all(np.isclose(with_lines.draws[N_SCORED:MOST_SCORED], without.draws[N_SCORED:]), axis=1))
+
+
+def test_a_model_stops_where_draws_are_enough(fitted):
+    stopped = fitted.over_draws(lambda model: model.noise_var, 12, 0, 5, lambda places, values: len(values) == 7)
+    whole = fitted.over_draws(lambda model: model.noise_var, 12, 0, 5)
+    assert (len(stopped.values), len(whole.values)) == (7, 12)
+    assert_array_equal(stopped.values, whole.values[:7])
+    assert_array_equal(np.concatenate([stopped.places, stopped.others]), np.concatenate([whole.places, whole.others]))
+    assert len(whole.others) == 5
 
 
 @pytest.mark.filterwarnings("ignore:The model does not predict better")
@@ -107,7 +127,7 @@ def test_every_likelihood_has_them(likelihood, table):
         "softmax": np.digitize(y, [-0.5, 0.5]),
     }
     gp = gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=1)).fit(X[:40], targets[likelihood][:40])
-    values, k_hat = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, 12, 0)
+    values, k_hat, *_ = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, 12, 0)
     assert np.shape(values) == (12, 4)
     assert np.all(np.isfinite(values))
     assert np.median(values, axis=0)[:2].max() > np.median(values, axis=0)[2:].max()

@@ -140,9 +140,9 @@ def _around(asked: Asked, ways: Sequence[Way], rows: AveragedRows, seed: int) ->
         member = Member.of(each, X, rows.is_latent)
         return [member.along(way) if way.columns else _flat(way, len(X)) for way in seen]
 
-    found, k_hat = model.over_draws(of, N_DRAWS, seed)
-    tell_if_unsure(k_hat)
-    return found, k_hat
+    drawn = model.over_draws(of, N_DRAWS, seed)
+    tell_if_unsure(drawn.k_hat)
+    return drawn.values, drawn.k_hat
 
 
 def _flat(way: Way, n: int) -> Along:

@@ -14,12 +14,15 @@ from gpsift.decomposition.products import Products
 from gpsift.decomposition.sampled import sampled_variances
 from gpsift.decomposition.variances import Variances, variances
 from gpsift.reference import Reference
-from gpsift.relevance.intervals import N_DRAWS, tell_if_unsure, uncertain
+from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import used_columns
 from gpsift.results import VarianceShares
 from gpsift.threads import blas_threads_for
+
+# They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
+N_DRAWS = 128
 
 
 def variance_shares(
@@ -140,9 +143,9 @@ def _variances_around(asked: Asked, margins: Sequence[Margin], seed: int) -> tup
     kept, fewer = asked.on_columns(columns)
     seen = [_on_columns(margins[unit], asked.units.columns[unit], columns) for unit in kept]
     X = asked.X[:, list(columns)]
-    found, k_hat = model.over_draws(lambda each: variances_of(each, X, fewer, seen), N_DRAWS, seed)
-    tell_if_unsure(k_hat)
-    return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in found], k_hat
+    drawn = model.over_draws(lambda each: variances_of(each, X, fewer, seen), N_DRAWS, seed)
+    tell_if_unsure(drawn.k_hat)
+    return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in drawn.values], drawn.k_hat
 
 
 def _on_columns(margin: Margin, unit: Sequence[int], columns: Sequence[int]) -> Margin:

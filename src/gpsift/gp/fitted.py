@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.drawn import T, Uncertain
+from gpsift.drawn import IsEnough, OverDraws, T, Uncertain
 from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
@@ -134,25 +134,38 @@ class FittedGP(Savable, Switched, TwoWays, Uncertain, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def over_draws(self, of: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+    def over_draws(
+        self,
+        of: Callable[[Reference], T],
+        n_draws: int,
+        seed: int,
+        n_others: int = 0,
+        is_enough: IsEnough[T] | None = None,
+    ) -> OverDraws[T]:
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
-        n_draws = min(n_draws, SPARSE_DRAWS) if is_sparse else n_draws
+        if is_sparse:
+            n_draws, n_others = min(n_draws, SPARSE_DRAWS), 0
         found: list[T] = []
         log_ratios: list[float] = []
+        used: list[int] = []
         with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
             around = Around.found(problem, problem.log_params, n_starts=1 if is_sparse else None)
-            for draw in counted(around.draws(n_draws, seed), n_draws):
+            drawn = around.places(n_draws + n_others, seed)
+            for number, draw in enumerate(counted(around.at(drawn[:n_draws]), n_draws)):
                 kernel, likelihood = problem.split(draw.log_params)
                 try:
                     inferred = problem.engine.infer_at_rows(kernel, likelihood)
                 except NotPositiveDefinite:
                     continue
                 log_ratios.append(inferred.log_evidence + draw.log_ratio)
+                used.append(number)
                 found.append(
                     of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior))
                 )
-        return found, pareto_shape(np.array(log_ratios))
+                if is_enough is not None and is_enough(drawn[used], found):
+                    break
+        return OverDraws(found, pareto_shape(np.array(log_ratios)), drawn[used], drawn[number + 1 :])
 
     @property
     def _open(self) -> tuple[FittedGP, Problem[Any]]:

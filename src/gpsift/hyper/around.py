@@ -3,8 +3,9 @@ r"""Draws of the hyperparameters around their mode, without a sampler.
 Under an exponential prior of 1 / l, which an inverse gamma prior of shape 1 is, the cube root u = l^(-1/3) is nearly
 normal, and a length-scale of infinity, a feature that does nothing, is an ordinary point, u = 0. In these coordinates,
 and the logarithms of all other parameters, the posterior is nearly normal too. Its mode is searched, its curvature
-there is found by differences of the gradient, and along each principal axis both sides have a width of their own, from
-the density at a distance of sqrt(2) standard deviations: a normal distribution is lower there by one nat. Draws are
+there is found by differences of the gradient, which also says how far the search has stopped from the mode, and along
+each principal axis both sides have a width of their own, from the density at a distance of sqrt(2) standard deviations:
+a normal distribution is lower there by one nat. Draws are
 those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal. They are
 not independent, but fill it evenly (`even.py`). Where there are other modes as high, such as one with more noise and
 one with more bends, all of them are drawn from.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,28 +30,33 @@ from gpsift.hyper.nuts import log_posterior
 from gpsift.hyper.optimise import limits
 from gpsift.hyper.priors import GammaPrior, InverseGamma
 from gpsift.hyper.problem import Problem
-from gpsift.hyper.split_t import Mixture, SplitT
+from gpsift.hyper.split_t import LEAST_CURVATURE, Mixture, SplitT
 
 # Coordinates are these powers of the parameters, logarithms of all others.
 POWERS = {"lengthscale": -1.0 / 3.0}
 # Where the search starts for a feature that the fit has switched off.
-START_ROOT = 0.2
-# Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 1 and little.
-OTHER_STARTS = ((0.6, 0.5), (1.0, 0.05))
+START_ROOT = 0.4
+# Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 2 and little.
+OTHER_STARTS = ((0.6, 0.5), (0.8, 0.05))
 # A mode counts if it is at most this many nats below the highest one, and is another one if it is this many units of
-# length away.
+# length away: a search that comes closer to one that is known ends there.
 MODE_DEPTH = 2.0
 SAME_MODE = 1.0
-# A search that comes this close to a mode that is known ends there: it would find nothing new.
-NEAR_MODE = 0.5
 # In units of about what some hundred rows leave open searches take two thirds of the evaluations.
 TYPICAL_WIDTHS = {"lengthscale": 0.1, "signal_var": 0.5, "noise_var": 0.15}
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
-# Steps of differences: relative to a root, which counts as at least this, and in logarithms.
+# Steps of differences to both sides: relative to a root, which counts as at least this, and in logarithms. To one side
+# they are this much shorter, for which slopes must be exact: on 300 rows curvatures are then right to 5e-4 of
+# themselves, by steps to both sides to 0.09.
 STEP = 0.05
 LEAST_ROOT = 0.2
+ONE_SIDE = 1e-3
 MOST_ITERATIONS = 80
+# A gain of less than this share of the density in one iteration ends a search, some 1e-4 nats. What is left to the mode
+# is a step of Newton's method, with the curvature that is needed anyway; it is believed up to this many widths.
+TOLERANCE = 1e-6
+LARGEST_STEP = 1.0
 
 
 def default_prior() -> MAP:
@@ -72,7 +78,7 @@ class Roots:
     def of_problem(cls, problem: Problem) -> Roots:
         return cls(np.array([POWERS.get(kind, 0.0) for kind in problem.kinds]), problem.log_units)
 
-    @property
+    @cached_property
     def is_root(self) -> np.ndarray:
         return self.powers != 0
 
@@ -143,26 +149,42 @@ class Around:
 
         found: list[SplitT] = []
         for place in starts(problem, coordinates, start)[:n_starts]:
-            end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u), NEAR_MODE))
-            mode, tops = coordinates.possible(end), [shape.top for shape in found]
-            if not is_near(found, mode, SAME_MODE) and value(mode) > max(tops, default=-np.inf) - MODE_DEPTH:
-                found.append(SplitT.at(mode, curvature(density, mode, coordinates), value))
+            end = highest(density, place, widths, lambda u: is_near(found, coordinates.possible(u)))
+            end, tops = coordinates.possible(end), [shape.top for shape in found]
+            if is_near(found, end):
+                continue
+            top, slopes = density(end)
+            if top > max(tops, default=-np.inf) - MODE_DEPTH:
+                known = slopes if problem.engine.has_exact_slopes else None
+                curved = curvature(density, end, coordinates, known)
+                found.append(SplitT.at(coordinates.possible(end + newton_step(curved, slopes)), curved, value))
         found.sort(key=lambda shape: -shape.top)
         as_high = [shape for shape in found if shape.top > found[0].top - MODE_DEPTH]
         return cls(problem, log_prior, coordinates, Mixture(tuple(as_high)))
 
     def draws(self, n: int, seed: int) -> Iterator[Draw]:
         """Draws of the log hyperparameters."""
-        is_possible = (u for u in self.shape.draws(seed) if np.all(u[self.coordinates.is_root] > 0))
-        chosen = np.array(list(islice(is_possible, n)))
-        for u, log_density in zip(chosen, self.shape.log_density(chosen).tolist(), strict=True):
+        return self.at(self.places(n, seed))
+
+    def places(self, n: int, seed: int) -> np.ndarray:
+        """The coordinates of draws, (n, k)."""
+        is_root, found = self.coordinates.is_root, np.empty((0, self.problem.kinds.size))
+        for block in self.shape.blocks(seed):
+            found = np.concatenate([found, block[np.all(block[:, is_root] > 0, axis=1)]])
+            if len(found) >= n:
+                break
+        return found[:n]
+
+    def at(self, places: np.ndarray) -> Iterator[Draw]:
+        """The draws at these coordinates."""
+        for u, log_density in zip(places, self.shape.log_density(places).tolist(), strict=True):
             rest = without_evidence(self.problem, self.log_prior, self.coordinates, u) - log_density
             yield Draw(within_limits(self.problem, self.coordinates.log_params(u)), rest)
 
 
-def is_near(shapes: list[SplitT], u: np.ndarray, distance: float) -> bool:
+def is_near(shapes: list[SplitT], u: np.ndarray) -> bool:
     """Whether a place is around one of these modes."""
-    return any(shape.distance(u) < distance for shape in shapes)
+    return any(shape.distance(u) < SAME_MODE for shape in shapes)
 
 
 def starts(problem: Problem, coordinates: Roots, fitted: np.ndarray) -> list[np.ndarray]:
@@ -203,20 +225,33 @@ def highest(
         if is_known is not None and is_known(steps * widths):
             raise StopIteration
 
-    options = {"maxiter": MOST_ITERATIONS, "maxcor": 30, "ftol": 1e-8}
+    options = {"maxiter": MOST_ITERATIONS, "maxcor": 30, "ftol": TOLERANCE}
     found = minimize(negative, start / widths, jac=True, method="L-BFGS-B", callback=ends_if_known, options=options)
     return np.asarray(found.x) * widths
 
 
-def curvature(density: Density, mode: np.ndarray, coordinates: Roots) -> np.ndarray:
-    """Minus the second derivatives of a log density, by differences of its gradient."""
-    steps = coordinates.steps(mode)
-    return np.array(
-        [
-            (density(mode - step * unit)[1] - density(mode + step * unit)[1]) / (2.0 * step)
-            for step, unit in zip(steps, np.eye(steps.size), strict=True)
-        ]
-    )
+def curvature(density: Density, place: np.ndarray, coordinates: Roots, slopes: np.ndarray | None = None) -> np.ndarray:
+    """Minus the second derivatives of a log density, by differences of its gradient.
+
+    Where that is exact and known at the place, to one side only: half of the evaluations.
+    """
+    steps = coordinates.steps(place)
+    if slopes is None:
+        sides = ((density(place - step)[1] - density(place + step)[1]) / 2.0 for step in np.diag(steps))
+    else:
+        steps = ONE_SIDE * steps
+        sides = (slopes - density(place + step)[1] for step in np.diag(steps))
+    found = np.array(list(sides)) / steps[:, None]
+    return 0.5 * (found + found.T)
+
+
+def newton_step(curved: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """From a place near a mode to it, with minus the second derivatives there; none where that would be far."""
+    values, vectors = np.linalg.eigh(curved)
+    along = (vectors.T @ slopes) / np.sqrt(np.maximum(values, LEAST_CURVATURE))
+    if np.linalg.norm(along) > LARGEST_STEP:
+        return np.zeros_like(slopes)
+    return np.asarray(vectors @ (along / np.sqrt(np.maximum(values, LEAST_CURVATURE))))
 
 
 def log_prior_of(problem: Problem, prior: MAP) -> Callable[[np.ndarray], float]:

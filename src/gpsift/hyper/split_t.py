@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from scipy.special import chdtri, logsumexp, ndtri
@@ -33,7 +34,7 @@ class SplitT:
     @classmethod
     def at(cls, mode: np.ndarray, curvature: np.ndarray, value: Callable[[np.ndarray], float]) -> SplitT:
         """With the curvature of minus a log density at its mode, and the widths that the density itself says."""
-        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        values, vectors = np.linalg.eigh(curvature)
         axes = vectors / np.sqrt(np.maximum(values, LEAST_CURVATURE))
         top = value(mode)
         drops = [[top - value(mode + side * math.sqrt(2.0) * axis) for axis in axes.T] for side in (1.0, -1.0)]
@@ -85,8 +86,12 @@ class Mixture:
 
     def draws(self, seed: int) -> Iterator[np.ndarray]:
         """Draws (k,), without end, which fill the distribution evenly."""
+        return chain.from_iterable(self.blocks(seed))
+
+    def blocks(self, seed: int) -> Iterator[np.ndarray]:
+        """The same, many at a time, (m, k)."""
         ends = np.cumsum(np.exp(self.log_weights))[:-1]
         for shares in even_shares(self.parts[0].mode.size + 2, seed):
             numbers = np.searchsorted(ends, shares[:, -1], side="right")
             of_parts = np.array([part.placed(shares[:, :-1]) for part in self.parts])
-            yield from of_parts[numbers, np.arange(numbers.size)]
+            yield of_parts[numbers, np.arange(numbers.size)]

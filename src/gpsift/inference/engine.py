@@ -89,6 +89,11 @@ class Engine(ABC):
 
     name: str
 
+    @property
+    def has_exact_slopes(self) -> bool:
+        """Whether gradients of the evidence are right to rounding; those of an iteration are as right as it ends."""
+        return False
+
     @abstractmethod
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         """Log evidence and its gradient for the log parameters of the kernel, then of the likelihood."""
@@ -162,6 +167,10 @@ class ExactEngine(DenseEngine):
         self.X, self.y = X, y
         self._rough = rough
         self._twin: InPlaceEvidence | None = None
+
+    @property
+    def has_exact_slopes(self) -> bool:
+        return not self._rough
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         evidence = self._evidence(kernel, self._noise_var(likelihood))

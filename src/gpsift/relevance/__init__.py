@@ -4,7 +4,8 @@ Each file is one measure: `kl.py` and `var.py` are the paper's two, `derivative.
 `ard.py` is the one that the paper argues against. `rank.py` is the verb that applies a measure and makes the record;
 `named.py` reads measures that are given by name, `points.py` where to look, `scored.py` what is scored: features,
 groups of them (`groups.py`) and categories (`categories.py`, `training_levels.py`). `everywhere.py` sums over rows that
-live elsewhere, `conditionals.py` is for VAR. Read `measure.py` (the contract), then `kl.py`.
+live elsewhere, `conditionals.py` is for VAR, `intervals.py` and `more_draws.py` say how far the data leave scores open.
+Read `measure.py` (the contract), then `kl.py`.
 """
 
 from gpsift.relevance.ard import ARD

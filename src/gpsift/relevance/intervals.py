@@ -13,11 +13,16 @@ from gpsift.inputs import Points
 from gpsift.notices import notice
 from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance.measure import Measure
+from gpsift.relevance.more_draws import are_lines, with_others
 from gpsift.relevance.scored import ScoredUnits, relevance_of
 from gpsift.relevance.switched import among_all, units_on_columns
 
-# They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
-N_DRAWS = 128
+# All draws, those for which a posterior is made at most, and those that are enough where the others have their scores
+# from lines through these (`more_draws.py`). They fill the posterior evenly: ends of intervals of 128 are as near to
+# those of 4000 draws as with 200 independent ones.
+N_DRAWS = 512
+MOST_SCORED = 128
+N_SCORED = 52
 UNSURE = (
     "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
     "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
@@ -49,9 +54,13 @@ def scores_around(
         values = relevance_of(measure, each, there, fewer).values
         return aggregated(values) if values.ndim == 2 else values
 
-    found, k_hat = open_model.over_draws(scores, N_DRAWS, seed)
-    tell_if_unsure(k_hat)
-    return ScoresAround(among_all(np.array(found), kept, len(units.columns)), k_hat)
+    def is_enough(places: np.ndarray, found: list[np.ndarray]) -> bool:
+        return len(found) == N_SCORED and are_lines(places, np.array(found))
+
+    drawn = open_model.over_draws(scores, MOST_SCORED, seed, N_DRAWS - MOST_SCORED, is_enough)
+    tell_if_unsure(drawn.k_hat)
+    found = with_others(drawn.places, np.array(drawn.values), drawn.others)
+    return ScoresAround(among_all(found, kept, len(units.columns)), drawn.k_hat)
 
 
 def uncertain(model: Reference) -> Uncertain:

@@ -60,8 +60,9 @@ class Ranking(Savable):
         The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
         The scores of each draw of the hyperparameters: where the model itself was drawn, `scores` is their mean; where
-        intervals were asked for at once, they are around `scores`. Otherwise `interval` and the probabilities of ranks
-        make them when they are needed, and `with_intervals` gives a ranking that has them.
+        intervals were asked for at once, they are around `scores`, computed for the first of them and read off lines
+        through these for the others. Otherwise `interval` and the probabilities of ranks make them when they are
+        needed, and `with_intervals` gives a ranking that has them.
     k_hat : float or None
         How far to trust draws that intervals were asked for: up to 0.7. Beyond, `NUTS()` is the way to them.
     used : array (p,) of bool, or None

@@ -38,6 +38,10 @@ class AroundEngine(Engine):
             return cls(VecchiaEngine.near(rows, kernel, seed), fitted)
         return cls(fitted if source.n <= SAMPLE_ROWS else fitted.on(source.sample(SAMPLE_ROWS, seed)), fitted)
 
+    @property
+    def has_exact_slopes(self) -> bool:
+        return True  # of normal noise
+
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)
 
