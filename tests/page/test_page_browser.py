@@ -420,6 +420,8 @@ def test_a_cell_of_several_numbers_is_downloaded_as_these(show):
     tab, ranking = show("intervals"), page_cases.intervals().leading
     (low, high), order = ranking.interval().T, ranking.order
     frame = pd.read_csv(io.BytesIO(kept(tab, "The table relevance as CSV")[1]))
+    columns = frame.columns.tolist()
+    assert columns.index("90 % interval high") == columns.index("90 % interval low") + 1
     assert list(frame["90 % interval low"]) == pytest.approx(low[order].tolist())
     assert list(frame["90 % interval high"]) == pytest.approx(high[order].tolist())
     found = page_cases.regression().stability.to_frame()

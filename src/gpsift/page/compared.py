@@ -61,7 +61,7 @@ def lines(answer: Comparison) -> list[dict[str, object]]:
             "change_text": signed(f"{answer.change[j]:+z.3g}"),
             "ranks": answer.ranks[:, j].tolist(),
             "places": int(answer.places[j]),
-            "clear": bool(answer.is_clear[j]),
+            "is_clear": bool(answer.is_clear[j]),
         }
         for j in answer.order.tolist()
     ]

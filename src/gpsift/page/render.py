@@ -43,6 +43,7 @@ def filled(template: str, **shown: Any) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(FILTERS)
+    environment.policies["json.dumps_kwargs"] = {}  # in the order given: by default keys are sorted
     text = environment.get_template(template).render(
         **shown, count=count, terms=TERMS, short_table=SHORT_TABLE, style=own("page.css")
     )
