@@ -479,6 +479,17 @@ def test_the_code_is_downloaded(show):
     assert text.decode() == "gpsift analyse toy.csv --target outcome\n"
 
 
+@pytest.mark.parametrize("name", ["tests", "regression"])
+def test_no_term_is_broken_inside_a_word(show, name):
+    lines = """all => all.map(e => {
+      const range = document.createRange();
+      range.selectNodeContents(e);
+      return [e.textContent, new Set([...range.getClientRects()].map(r => r.top)).size];
+    })"""
+    for term, n_lines in show(name, width=1000).locator(".terms dt").evaluate_all(lines):
+        assert n_lines <= len(term.split()), term
+
+
 def test_the_first_screen_can_be_read_on_a_phone(show):
     tab = show("acting", width=380)
     for element in tab.locator("#answer li, #answer p, #answer h2").all():
