@@ -32,6 +32,12 @@ def test_findings_of_one_title_share_it():
     assert "'{odd}'" in EMPTY.detail
 
 
+@pytest.mark.parametrize(("last", "end"), [("Temp.", ": Temp."), ("size", ": size."), ("a ...", ": a ...")])
+def test_a_sentence_has_one_full_stop(last, end):
+    finding = Finding(FindingKind.NAMES_TOLD_APART, {"columns": (last,), "count": 1})
+    assert finding.detail.endswith(end)
+
+
 def test_advice_is_added_where_it_belongs():
     ((_, text),) = told([EMPTY, DRAWN], ADVICE)
     assert text.endswith(f"{DRAWN.detail} --rows takes more, and longer.")

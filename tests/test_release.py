@@ -31,6 +31,14 @@ def test_lowest_versions_are_those_that_are_tested():
     }
 
 
+def test_versions_of_python_that_are_named_are_looked_for_by_the_tests():
+    named = {int(minor) for minor in re.findall(r":: 3\.(\d+)", " ".join(PROJECT["classifiers"]))}
+    lowest = int(re.fullmatch(r">=3\.(\d+)", PROJECT["requires-python"])[1])
+    looked_for = re.search(r"for minor in ([\d ]+);", (ROOT / ".ci" / "run").read_text())[1].split()
+    assert min(named) == lowest
+    assert named - {lowest} <= set(map(int, looked_for))
+
+
 def test_citation_has_the_version():
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited.group(1) == gpsift.__version__

@@ -5,6 +5,7 @@ Whoever finds something records it as a `Finding`; the terminal, JSON and the pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +19,8 @@ NAMES_SHOWN = 6
 # Of findings of one kind about one column each, more than this many are told by their first ones and their number.
 MOST_OF_A_KIND = 6
 FIRST_OF_A_KIND = 3
+# The end of a sentence whose last word, a name or dots, has its own.
+TWO_STOPS = re.compile(r"(?<!\.)(\.|\.{3})\.$")
 
 
 class FindingKind(StrEnum):
@@ -106,7 +109,8 @@ class Finding:
     def detail(self) -> str:
         """In a sentence or two."""
         words = WORDS[self.kind][1]
-        return words.format_map(self.data) if isinstance(words, str) else words(self.data)
+        text = words.format_map(self.data) if isinstance(words, str) else words(self.data)
+        return TWO_STOPS.sub(r"\1", text)
 
 
 def told(findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None) -> list[tuple[str, str]]:

@@ -98,7 +98,7 @@ def test_a_picture_is_drawn_and_a_page_written(file, tmp_path):
     assert "The page is in" in shown.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "2 of 3 columns matter for " in page
-    assert "with at most 10 % of them expected to be false" in page
+    assert "with at most 10\u00a0% of them expected to be false" in page
     result = run("discover", file, "-t", "yield", "--plot", tmp_path / "no" / "p.png", code=2)
     assert "does not exist" in " ".join(result.output.replace("│", " ").split())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 import gpsift_command
 from gpsift.cli import app
+from gpsift.cli.terminal import Output
 
 CALL = "from gpsift_command import main; main()"
 COMMAND = [sys.executable, "-c", CALL]
@@ -96,6 +98,17 @@ def test_a_wide_terminal_has_more_in_the_table(file):
         assert part in wide
         assert part not in narrow
     assert "ARD, rank" in narrow
+
+
+@pytest.mark.parametrize("width", range(24, 50))
+def test_no_line_ends_between_a_number_and_its_sign(width):
+    written = io.StringIO()
+    told = "Of the rows 10 % were left out, and all others differ by 3.1 ± 0.4 of what [bold]2.5 %[/bold] would be"
+    Output(file=written, width=width).print(told)
+    lines = written.getvalue().splitlines()
+    assert " ".join(line.strip() for line in lines) == told.replace("[bold]", "").replace("[/bold]", "")
+    for kept in ("10 %", "3.1 ± 0.4", "2.5 %"):
+        assert any(kept in line for line in lines), lines
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])

@@ -145,6 +145,19 @@ def sized(n: int, p: int, n_fit: int = 200) -> Analysis:
     return Analysis("large.csv", "y", "regression", X.assign(y=y), X, y.to_numpy(), gp, found)
 
 
+def wide() -> Analysis:
+    """More columns than are shown at once."""
+    return sized(300, 60)
+
+
+def intervals() -> Analysis:
+    """Scores with intervals, from draws by hand."""
+    base = regression()
+    ranking = base.leading
+    draws = ranking.scores * np.linspace(0.5, 1.5, 101)[:, None]
+    return replace(base, rankings={**base.rankings, "KL": replace(ranking, draws=draws)})
+
+
 def drawn() -> Analysis:
     """A model whose hyperparameters were drawn."""
     base = regression()

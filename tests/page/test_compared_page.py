@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import page_cases
 import pytest
@@ -39,3 +42,21 @@ def test_table_and_picture_hold_both_scores(page, comparison):
     np.testing.assert_allclose(lines[:, :2], comparison.scores[:, order].T)
     np.testing.assert_array_equal(lines[:, 3], comparison.places[order])
     assert set(page.data["figures"]) == {"pairs"}
+
+
+def test_a_change_is_clear_where_the_intervals_do_not_overlap():
+    before = page_cases.intervals().leading
+    more = np.where(np.arange(len(before.names)) == before.order[0], 4.0, 1.0)  # of one column, far more
+    after = replace(before, scores=more * before.scores, draws=more * before.draws)
+    answer = gs.compare(before, after, labels=("before", "after"))
+    page = Outline(compared_text(answer))
+    said = [
+        json.loads(attrs["data-kept"])[""]
+        for attrs in page.all("td")
+        if attrs.get("data-value") in ("0", "1") and "text" in attrs["class"]
+    ]
+    assert said == answer.is_clear[answer.order].tolist()
+    assert sum(said) == 1
+    words = page.words("columns")
+    assert words.count(" yes") == 1
+    assert words.count(" within") == len(before.names) - 1

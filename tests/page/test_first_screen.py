@@ -20,6 +20,7 @@ from gpsift.page import page_text
 from gpsift.page.advice import advice
 from gpsift.page.first import MOST_COLUMNS, first_screen
 from gpsift.page.glossary import TERMS
+from gpsift.page.render import NOT_WORDS
 from gpsift.page.thumbnails import EDGE, HEIGHT, WIDTH, thumbnails
 
 
@@ -69,6 +70,20 @@ def test_intervals_are_drawn_around_the_scores(analysis):
     low, high = replace(ranking, draws=draws).interval()[ranking.order[0]]
     assert first.span == pytest.approx((100 * low / high, 100 - 100 * low / high), abs=0.02)
     assert first.width == pytest.approx(100 * ranking.scores.max() / high, abs=0.02)
+
+
+def test_a_limit_that_is_nothing_beside_the_largest_is_nothing(analysis):
+    ranking = analysis.leading
+    draws = ranking.scores * np.geomspace(1e-7, 1.5, 101)[:, None]
+    columns = first_screen(replace(analysis, rankings={"KL": replace(ranking, draws=draws)})).columns
+    assert all(re.fullmatch(r"0 to \d+(\.\d+)?", column.interval) for column in columns)
+
+
+def test_no_line_of_a_page_ends_between_a_number_and_its_sign(analysis):
+    text = re.sub(NOT_WORDS, "", page_text(analysis), flags=re.DOTALL)
+    assert "\u00a0%" in text
+    assert "\u00a0±\u00a0" in text
+    assert re.findall(r"\d [%±]|± \d", text) == []
 
 
 def test_intervals_that_may_be_off_are_said_to_be():

@@ -15,7 +15,7 @@ import pytest
 from test_discovered_page import record
 
 import gpsift as gs
-from gpsift.page import write_page
+from gpsift.page import acting, write_page
 from gpsift.page.compared import write_compared
 from gpsift.page.discovered import write_discovered
 
@@ -63,8 +63,7 @@ def written(name, path):
     if name == "compared":
         first = page_cases.regression()
         return write_compared(gs.compare(first, first.leading, labels=("one", "two")), path)
-    analysis = page_cases.sized(300, 60) if name == "wide" else getattr(page_cases, name)()
-    return write_page(analysis, path)
+    return write_page(getattr(page_cases, name)(), path)
 
 
 @pytest.fixture
@@ -325,8 +324,8 @@ def test_a_chosen_row_is_taken_apart(show):
     lines = tab.locator("#row-table tbody tr")
     assert lines.locator("th").all_inner_texts() == [apart.names[j] for j in order]
     first = lines.nth(0).locator("td.adds").inner_text().replace("−", "-")
-    assert float(first.split(" ± ")[0]) == pytest.approx(apart.values[7, order[0]], rel=0.01)
-    assert float(first.split(" ± ")[1]) == pytest.approx(apart.sd[7, order[0]], rel=0.06)
+    assert float(first.split("±")[0]) == pytest.approx(apart.values[7, order[0]], rel=0.01)
+    assert float(first.split("±")[1]) == pytest.approx(apart.sd[7, order[0]], rel=0.06)
     assert "On average outcome is" in tab.locator("#row-answer").inner_text()
 
 
@@ -362,16 +361,36 @@ def test_axe_finds_no_fault(show, axe, name, width, scheme):
     assert [(each["impact"], each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
 
 
-def test_a_question_mark_says_what_a_word_means(show):
+@pytest.mark.parametrize("width", [380, 1280])
+@pytest.mark.parametrize("way", ["mouse", "finger", "keys"])
+def test_a_question_mark_says_what_a_word_means(show, way, width):
+    tab = show("acting", width=width, has_touch=True)
+    asked = set()
+    for button in tab.locator("button.ask").all():
+        meaning = tab.locator(f"#{button.get_attribute('aria-controls')}")
+        press = {"mouse": button.click, "finger": button.tap, "keys": lambda button=button: button.press("Enter")}[way]
+        assert meaning.is_hidden()
+        press()
+        assert button.get_attribute("aria-expanded") == "true"
+        box = meaning.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        asked.add(button.get_attribute("aria-label"))
+        press()
+        assert meaning.is_hidden()
+        assert button.get_attribute("aria-expanded") == "false"
+    assert {f"What is {word}?" for word in ("KL", "VAR", "elpd", "strength")} <= asked
+
+
+def test_a_question_mark_is_reached_by_tab(show):
     tab = show()
-    button = tab.locator("button.ask").first
-    meaning = tab.locator(f"#{button.get_attribute('aria-controls')}")
-    assert meaning.is_hidden()
-    button.press("Enter")
-    assert meaning.is_visible()
-    assert button.get_attribute("aria-expanded") == "true"
-    button.press("Enter")
-    assert meaning.is_hidden()
+    tab.locator("#answer button.ask").first.focus()
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Shift+Tab")
+    assert tab.evaluate("document.activeElement.className") == "ask"
+    assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    tab.keyboard.press(" ")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
 
 
 def kept(tab, label):
@@ -397,6 +416,36 @@ def test_tables_are_downloaded_with_all_digits(show):
     assert list(sizes["elpd"]) == pytest.approx(analysis.path.elpd.tolist())
 
 
+def test_a_cell_of_several_numbers_is_downloaded_as_these(show):
+    tab, ranking = show("intervals"), page_cases.intervals().leading
+    (low, high), order = ranking.interval().T, ranking.order
+    frame = pd.read_csv(io.BytesIO(kept(tab, "The table relevance as CSV")[1]))
+    columns = frame.columns.tolist()
+    assert columns.index("90 % interval high") == columns.index("90 % interval low") + 1
+    assert list(frame["90 % interval low"]) == pytest.approx(low[order].tolist())
+    assert list(frame["90 % interval high"]) == pytest.approx(high[order].tolist())
+    found = page_cases.regression().stability.to_frame()
+    ranks = json.loads(kept(show(), "The table stability as JSON")[1])
+    assert [line["range worst"] for line in ranks] == found["worst_rank"].tolist()
+    answers = json.loads(kept(show("tests"), "The table tests as JSON")[1])
+    assert [line["matters"] for line in answers] == record().found.found[record().found.order].tolist()
+    places = pd.read_csv(io.BytesIO(kept(show("compared"), "The table compared as CSV")[1]))
+    assert (places["place of the first"] == places["place of the second"]).all()
+
+
+def test_a_row_is_downloaded_with_all_columns_and_its_numbers(show):
+    ranking = page_cases.wide().leading
+    frame = pd.read_csv(io.BytesIO(kept(show("wide"), "The table row as CSV")[1]))
+    assert set(frame["column"]) == set(ranking.names)
+    first = dict(zip(frame["column"], frame["relevance here"], strict=True))
+    assert [first[name] for name in ranking.names] == pytest.approx(ranking.pointwise[0].tolist(), rel=5e-3)
+    apart = page_cases.acting().shape.rows
+    lines = json.loads(kept(show("acting"), "The table row as JSON")[1])
+    adds = {line["column"]: (line["adds"], line["adds sd"]) for line in lines}
+    assert [adds[name][0] for name in apart.names] == pytest.approx(apart.values[0].tolist(), rel=5e-3)
+    assert [adds[name][1] for name in apart.names] == pytest.approx(apart.sd[0].tolist(), rel=5e-3)
+
+
 def test_names_survive_a_download(show):
     tab = show("hostile")
     frame = pd.read_csv(io.BytesIO(kept(tab, "The table relevance as CSV")[1]))
@@ -407,13 +456,19 @@ def test_every_picture_is_downloaded_in_both_forms(show):
     tab = show("acting", scheme="dark")
     names = tab.locator(".plot").evaluate_all("all => all.map(each => each.id.replace('figure-', ''))")
     for name in [*names[:2], "pairs", "surface", "strips"]:
-        assert kept(tab, f"The picture {name} as PNG")[1].startswith(b"\x89PNG")
+        points = kept(tab, f"The picture {name} as PNG")[1]
+        assert points.startswith(b"\x89PNG")
+        width = tab.locator(f"#figure-{name}").bounding_box()["width"]
+        assert int.from_bytes(points[16:20]) == pytest.approx(2 * width, abs=4)
         drawn = ElementTree.fromstring(kept(tab, f"The picture {name} as SVG")[1])
         assert drawn.tag.endswith("svg")
         assert len(list(drawn.iter())) > 20
     assert kept(tab, "The shares of the variance as PNG")[1].startswith(b"\x89PNG")
     bars = ElementTree.fromstring(kept(tab, "The shares of the variance as SVG")[1])
-    assert all(bar.get("fill", "").startswith("rgb") for bar in bars)
+    assert all(bar.get("fill", "").startswith("rgb") for bar in bars.iter() if not bar.tag.endswith("svg"))
+    parts = [part.name for part in acting.parts(page_cases.acting().shape.variance_shares)]
+    texts = ["".join(text.itertext()) for text in bars if text.tag.endswith("text")]
+    assert all(text.startswith(part) for text, part in zip(texts, parts, strict=True))
     shares = json.loads(kept(tab, "The shares of the variance as JSON")[1])
     assert sum(line["share"] for line in shares) == pytest.approx(1.0, abs=0.01)
 
@@ -422,6 +477,17 @@ def test_the_code_is_downloaded(show):
     name, text = kept(show(), "The code that repeats it as Code")
     assert name.endswith("repeat.sh")
     assert text.decode() == "gpsift analyse toy.csv --target outcome\n"
+
+
+@pytest.mark.parametrize("name", ["tests", "regression"])
+def test_no_term_is_broken_inside_a_word(show, name):
+    lines = """all => all.map(e => {
+      const range = document.createRange();
+      range.selectNodeContents(e);
+      return [e.textContent, new Set([...range.getClientRects()].map(r => r.top)).size];
+    })"""
+    for term, n_lines in show(name, width=1000).locator(".terms dt").evaluate_all(lines):
+        assert n_lines <= len(term.split()), term
 
 
 def test_the_first_screen_can_be_read_on_a_phone(show):

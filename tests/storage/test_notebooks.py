@@ -9,8 +9,11 @@ from storage_cases import cases
 
 import gpsift as gs
 from gpsift import results
+from gpsift.analysis.record import Shape
+from gpsift.savable import Savable
 
-RECORDS = [name for name in results.__all__ if name != "SampledQuality"]
+MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]
+RECORDS = [*(name for name in results.__all__ if name != "SampledQuality"), *MODELS]
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +30,24 @@ def test_every_record_shows_itself(made, name):
 
 
 def test_names_stay_text(made):
-    for name in RECORDS:
+    for name in set(RECORDS).difference(MODELS):
         record = made[name]
         if is_dataclass(record) and "names" in {field.name for field in fields(record)}:
             names = ("<script>", *record.names[1:])
             assert "<script>" not in replace(record, names=names)._repr_html_(), name
+
+
+def test_every_public_answer_shows_itself():
+    ours = (getattr(gs, name) for name in gs.__all__)
+    answers = [each for each in ours if isinstance(each, type) and issubclass(each, Savable) and is_dataclass(each)]
+    assert len(answers) > 10
+    assert [each.__name__ for each in answers if not hasattr(each, "_repr_html_")] == []
+
+
+def test_how_columns_act_shows_its_parts(made):
+    shape = Shape(effects=made["Effects"], variance_shares=made["VarianceShares"])
+    assert shape._repr_html_() == made["Effects"]._repr_html_() + made["VarianceShares"]._repr_html_()
+    assert Shape()._repr_html_() == ""
 
 
 def test_numbers_of_a_prediction_are_in_its_table():

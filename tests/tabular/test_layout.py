@@ -37,6 +37,19 @@ def test_what_is_around_a_table_is_left_out(tmp_path, text, kinds):
             read_file(tmp_path / "table.csv")
 
 
+def test_commas_of_a_title_and_of_thousands_divide_no_cells(tmp_path):
+    rows = "".join(f"B-{i};{1000 + 37 * i:,};{i % 7}.5\n" for i in range(20))
+    table = read(tmp_path, "Batches, plant 2\nReport, in full\nbatch;force;yield\n" + rows)
+    assert table.frame.columns.tolist() == ["batch", "force", "yield"]
+    assert [step.kind for step in table.steps] == ["lines-above"]
+    assert len(table.frame) == 20
+
+
+def test_lists_in_cells_divide_no_cells(tmp_path):
+    rows = "".join(f"{i},red;green;blue\n" for i in range(20))
+    assert read(tmp_path, "number,colours\n" + rows).frame.columns.tolist() == ["number", "colours"]
+
+
 def test_a_category_that_has_totals_is_no_line_of_totals(tmp_path):
     assert read(tmp_path, "kind,size\ntotal,1\npart,2\ntotal,3\npart,4\ntotal,5\n").steps == ()
 

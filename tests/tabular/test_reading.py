@@ -30,6 +30,16 @@ def test_thousands_with_a_decimal_comma(tmp_path):
     assert_allclose(read_file(path)["preis"], [1234.5, 12.25])
 
 
+@pytest.mark.parametrize(
+    ("other", "first"), [("64.6", "2,405"), ("64,6", 2.405), ("1.234", 2.405), ("0.125", "2,405"), ("7", 2.405)]
+)
+def test_commas_before_three_digits_are_decimal_unless_others_have_points(tmp_path, other, first):
+    path = tmp_path / "force.csv"
+    path.write_text(f"force;other\n2,405;{other}\n987;{other}\n")
+    column = read_file(path)["force"]
+    assert column.iloc[0] == first
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
 def test_encodings(tmp_path, encoding):
     path = tmp_path / "umlauts.csv"

@@ -32,6 +32,10 @@ class Shape:
     variance_shares: VarianceShares | None = None
     rows: Attribution | None = None  # taken apart, those of `gpsift.analysis.rows`
 
+    def _repr_html_(self) -> str:
+        parts = (self.effects, self.interactions, self.variance_shares, self.rows)
+        return "".join(part._repr_html_() for part in parts if part is not None)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Analysis:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import codecs
 import logging
+import re
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 PLAIN_SIGNS = {"█": "#", "√": "sqrt ", "±": "+-", "…": "...", "−": "-", "–": "-", "’": "'"}
+
+# Spaces at which no line may end: those of "10 %" and of "3.1 ± 0.4".
+CLOSE = re.compile(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)")
+# What stands for them while lines are made. Not a no-break space: the library that makes them breaks there, too.
+HELD = "\ue000"
 
 # Of names that are shown whole.
 LONGEST_NAME = 40
@@ -21,10 +30,17 @@ MOST_ROWS_SHOWN = 40
 
 
 class Output(Console):
-    """A console that says it when nobody reads any more, instead of ending the program itself."""
+    """A console that says it when nobody reads any more, and that breaks no line between a number and its sign."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(CLOSE.sub(HELD, text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment._replace(text=segment.text.replace(HELD, " "))
 
 
 def allow_any_sign() -> None:

@@ -19,11 +19,12 @@ from gpsift.inference import Inferred
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
 from gpsift.results import Prediction, Quality
+from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(Savable, Drawn):
+class DrawnGP(AsText, Savable, Drawn):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from gpsift.hyper.optimise import Estimate, SiftReport
 from gpsift.inference import Inferred
 from gpsift.kernels import Kernel
 from gpsift.notices import notice
+from gpsift.results.notebook import words_and_table
 
 # A feature of few values has at most this many.
 FEW_VALUES = 10
@@ -116,6 +117,12 @@ class FitReport:
             constant_columns=constant_columns,
             stepped_features=stepped_features,
         )
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        found = [(each.name.replace("_", " "), str(getattr(self, each.name))) for each in fields(self)]
+        return words_and_table("How the hyperparameters were found", pd.DataFrame(found, columns=["what", "value"]))
 
     def warn(self) -> None:
         """Say aloud what a reader of any result of this fit should know."""

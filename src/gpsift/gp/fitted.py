@@ -31,6 +31,7 @@ from gpsift.progress import counted
 from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
+from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
 from gpsift.sparse import AroundEngine, BlockPosterior, OtherWay, Rows
 from gpsift.threads import blas_threads_for, one_blas_thread
@@ -43,7 +44,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(Savable, Switched, TwoWays, Uncertain, Reference):
+class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from gpsift.page.render import rendered, written
-from gpsift.page.words import number, signed
+from gpsift.page.words import limits, number, signed
 from gpsift.relevance.rank import versions
 from gpsift.results import Comparison
 
@@ -56,11 +56,12 @@ def lines(answer: Comparison) -> list[dict[str, object]]:
             "name": answer.names[j],
             "scores": [(answer.score_text(which, j), float(answer.scores[which, j])) for which in (0, 1)],
             "intervals": [_interval(answer, which, j) for which in (0, 1)],
+            "limits": [limits(*answer.intervals[which, j]) for which in (0, 1)] if answer.has_intervals else [],
             "change": float(answer.change[j]),
             "change_text": signed(f"{answer.change[j]:+z.3g}"),
             "ranks": answer.ranks[:, j].tolist(),
             "places": int(answer.places[j]),
-            "clear": bool(answer.is_clear[j]),
+            "is_clear": bool(answer.is_clear[j]),
         }
         for j in answer.order.tolist()
     ]

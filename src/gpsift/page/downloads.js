@@ -22,20 +22,25 @@
     after.after(line);
   };
 
-  // A cell is what it sorts by, where it says so, and its words otherwise.
+  // A cell is what it says is to be kept, by the ends of names; or what it sorts by; or else its words.
   const plain = (text) => text.replace(/\s+/g, " ").trim();
   const valueOf = (cell) => {
     const raw = cell.dataset.value ?? plain(cell.textContent);
-    return raw !== "" && !Number.isNaN(Number(raw)) && !cell.matches("th") ? Number(raw) : raw;
+    const figure = raw.replace("−", "-");
+    return raw !== "" && !Number.isNaN(Number(figure)) && !cell.matches("th") ? Number(figure) : raw;
   };
-  const linesOf = (table) => ({
-    heads: [...table.tHead.rows[0].cells].map((head) => plain((head.querySelector("button") ?? head).textContent)),
-    lines: [...table.tBodies[0].rows].map((row) => [...row.cells].map(valueOf)),
-  });
-  const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
-  const asCsv = ({ heads, lines }) => [heads, ...lines].map((line) => line.map(quoted).join(",") + "\r\n").join("");
-  const asJson = ({ heads, lines }) =>
-    JSON.stringify(lines.map((line) => Object.fromEntries(line.map((value, j) => [heads[j], value === "" ? null : value]))), null, 1);
+  const keptOf = (cell, head) =>
+    cell.dataset.kept ? Object.entries(JSON.parse(cell.dataset.kept)).map(([end, value]) => [`${head} ${end}`.trim(), value]) : [[head, valueOf(cell)]];
+  const linesOf = (table) => {
+    const heads = [...table.tHead.rows[0].cells].map((head) => plain((head.querySelector("button") ?? head).textContent));
+    return [...table.tBodies[0].rows].map((row) => Object.fromEntries([...row.cells].flatMap((cell, j) => keptOf(cell, heads[j]))));
+  };
+  const quoted = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+  const asCsv = (lines) => {
+    const heads = [...new Set(lines.flatMap((line) => Object.keys(line)))];
+    return [heads, ...lines.map((line) => heads.map((head) => line[head]))].map((cells) => cells.map(quoted).join(",") + "\r\n").join("");
+  };
+  const asJson = (lines) => JSON.stringify(lines, (_, value) => (value === "" ? null : value), 1);
   for (const table of document.querySelectorAll("table[id]")) {
     const name = table.id.replace("-table", "");
     offer(table.closest(".scroll") ?? table, `The table ${name}`, {
@@ -55,39 +60,53 @@
     return new Promise((done) => canvas.toBlob(done, "image/png"));
   };
   const withPaper = (svg) => svg.replace(/(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${paper()}"/>`);
+  // Twice as many points as on the screen, so that it can be shown larger.
+  const pointsOf = (svg) =>
+    new Promise((done) => {
+      const { width, height } = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement.attributes;
+      const image = new Image();
+      image.onload = () => done(onPaper(2 * width.value, 2 * height.value, image));
+      image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+    });
+  const pictures = (name, drawn) => ({
+    PNG: async () => keep(`${name}.png`, await pointsOf(await drawn())),
+    SVG: async () => keep(`${name}.svg`, await drawn(), "image/svg+xml"),
+  });
   document.addEventListener("drawn", ({ target, detail: view }) => {
     const name = target.id.replace("figure-", "");
-    offer(target.parentElement.querySelector("figcaption:last-child") ?? target, `The picture ${name}`, {
-      PNG: async () => {
-        const { canvas } = view.export("png");
-        keep(`${name}.png`, await onPaper(canvas.width, canvas.height, canvas));
-      },
-      SVG: async () => {
-        const drawn = await view.export("svg").to_blob();
-        keep(`${name}.svg`, withPaper(await drawn.text()), "image/svg+xml");
-      },
-    });
+    const drawn = async () => withPaper(await (await view.export("svg").to_blob()).text());
+    offer(target.parentElement.querySelector("figcaption:last-child") ?? target, `The picture ${name}`, pictures(name, drawn));
   });
-  // A picture without a script takes its colours from the style sheet, which does not travel with it.
-  const alone = (svg) => {
-    const copy = svg.cloneNode(true);
-    const { width, height } = svg.getBoundingClientRect();
-    for (const [name, value] of [["xmlns", "http://www.w3.org/2000/svg"], ["width", width], ["height", height]]) copy.setAttribute(name, value);
-    [...svg.children].forEach((child, place) => copy.children[place].setAttribute("fill", getComputedStyle(child).fill));
-    return { text: withPaper(copy.outerHTML), width, height };
+  // A picture without a script takes its colours from the style sheet and its names from a list, which do not travel with it.
+  const draw = (tag, attributes, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.textContent = text;
+    return element;
   };
-  const drawnOf = ({ text, width, height }) =>
-    new Promise((done) => {
-      const image = new Image();
-      image.onload = () => done(onPaper(2 * width, 2 * height, image));
-      image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  const SPACE = 22;
+  const alone = (svg, parts) => {
+    const { width, height } = svg.getBoundingClientRect();
+    const ink = getComputedStyle(document.body).color;
+    const whole = draw("svg", { xmlns: "http://www.w3.org/2000/svg", width, height: height + SPACE * (parts.length + 1) });
+    const bars = draw("svg", { width, height, viewBox: svg.getAttribute("viewBox"), preserveAspectRatio: "none" });
+    whole.append(bars);
+    [...svg.children].forEach((child, place) => {
+      const bar = child.cloneNode();
+      const [fill, opacity, y] = [getComputedStyle(child).fill, child.getAttribute("opacity"), height + SPACE * (place + 1)];
+      bar.setAttribute("fill", fill);
+      bars.append(bar);
+      whole.append(draw("rect", { x: 0, y: y - 11, width: 12, height: 12, fill, opacity }));
+      const style = { x: SPACE, y, fill: ink, "font-family": "sans-serif", "font-size": 14 };
+      whole.append(draw("text", style, plain(parts[place].textContent)));
     });
+    return withPaper(whole.outerHTML);
+  };
   for (const svg of document.querySelectorAll("svg.stack")) {
-    const parts = document.getElementById("shares");
-    const shares = { heads: ["part", "share"], lines: [...parts.children].map(({ dataset }) => [dataset.name, Number(dataset.share)]) };
-    offer(parts, "The shares of the variance", {
-      PNG: async () => keep("shares.png", await drawnOf(alone(svg))),
-      SVG: () => keep("shares.svg", alone(svg).text, "image/svg+xml"),
+    const list = document.getElementById("shares");
+    const shares = [...list.children].map(({ dataset }) => ({ part: dataset.name, share: Number(dataset.share) }));
+    offer(list, "The shares of the variance", {
+      ...pictures("shares", async () => alone(svg, [...list.children])),
       CSV: () => keep("shares.csv", asCsv(shares), "text/csv;charset=utf-8"),
       JSON: () => keep("shares.json", asJson(shares), "application/json"),
     });

@@ -16,6 +16,8 @@ from gpsift.results.limits import LEVEL
 
 # Columns on the first screen, at most.
 MOST_COLUMNS = 6
+# Of the largest score or limit; less than this part of it cannot be seen, and is shown as nothing.
+LEAST_PART = 1e-3
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Sh
             score=text,
             width=_part(scores[place], largest),
             span=None if limits is None else _span(limits[place], largest),
-            interval="" if limits is None else f"{number(limits[place][0], 2)} to {number(limits[place][1], 2)}",
+            interval="" if limits is None else " to ".join(_limit(limit, largest) for limit in limits[place]),
             sure=sure[place][0],
             is_sure=sure[place][1],
         )
@@ -114,6 +116,11 @@ def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
     return tuple(
         Acting(curve.name, picture, signed(curve.course.told)) for curve, picture in zip(curves, pictures, strict=True)
     )
+
+
+def _limit(value: float, largest: float) -> str:
+    """A limit of an interval; what is nothing beside the largest is 0, without an exponent."""
+    return "0" if value < LEAST_PART * largest else number(value, 2)
 
 
 def _part(value: float, largest: float) -> float:

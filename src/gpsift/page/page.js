@@ -76,7 +76,7 @@
     const least = 10 ** -places;
     return value > 0 && value < least / 2 ? `<${least.toFixed(places)}` : value.toFixed(places);
   };
-  const percent = (share) => `${Math.round(100 * share)} %`;
+  const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
   const nameOf = (j) => {
     const name = make("span", "name", rows.short[j]);
     if (rows.short[j] !== rows.names[j]) name.title = rows.names[j];
@@ -104,7 +104,8 @@
     part.style.width = `${width}%`;
     part.style.left = `${value < 0 ? 50 - width : 50}%`;
     bar.append(part);
-    cell.append(make("span", "figure", `${signed(value)} ± ${Number(sd.toPrecision(2))}`), bar);
+    cell.dataset.kept = JSON.stringify({ "": value, sd });
+    cell.append(make("span", "figure", `${signed(value)}\u00a0±\u00a0${Number(sd.toPrecision(2))}`), bar);
     return cell;
   };
   const explain = () => {
@@ -116,19 +117,27 @@
     if (rows.sums) byId("row-answer").append(make("p", "sum", rows.sums[i]));
     const sizes = rows.added ? rows.added.map((line) => Math.abs(line[i])) : rows.relevance.map((line) => line[i]);
     const order = rows.names.map((_, j) => j).sort((a, b) => sizes[b] - sizes[a]);
-    const lines = (shown.all ? order : order.slice(0, FIRST)).map((j) => {
+    const figure = (value, text) => {
+      const cell = make("td", "number", text);
+      cell.dataset.value = value;
+      return cell;
+    };
+    const lines = order.map((j, place) => {
       const line = make("tr");
+      line.hidden = !shown.all && place >= FIRST;
       const head = make("th", "text");
+      head.dataset.value = rows.names[j];
       head.scope = "row";
       head.append(nameOf(j));
       const relevance = rows.relevance[j][i];
       const share = rows.meanShare === null ? null : rows.meanShare[j][i];
       const bars = make("td", "bars");
+      bars.dataset.value = relevance;
       bars.append(make("span", "figure", number(relevance)), barOf(relevance, rows.average[j], share));
       line.append(head, make("td", "text", rows.values[j][i]));
       if (rows.added) line.append(addsOf(rows.added[j][i], rows.addedSd[j][i]));
-      line.append(bars, make("td", "number", number(rows.average[j])));
-      if (share !== null) line.append(make("td", "number", percent(share)), make("td", "number", percent(1 - share)));
+      line.append(bars, figure(rows.average[j], number(rows.average[j])));
+      if (share !== null) line.append(figure(share, percent(share)), figure(Number((1 - share).toFixed(2)), percent(1 - share)));
       return line;
     });
     byId("row-table").tBodies[0].replaceChildren(...lines);

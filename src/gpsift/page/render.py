@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from gpsift.words import percent_as_given
 
 # A table with more columns than this opens with the first of them only.
 SHORT_TABLE = 25
+# What is left as it is: scripts, styles, code and tags; else the spaces of "10 %" and "3.1 ± 0.4".
+NOT_WORDS = r"<(?P<tag>script|style|pre|code)\b.*?</(?P=tag)>|<[^>]*>"
+CLOSE = re.compile(rf"(?P<kept>{NOT_WORDS})|(?<=\d) (?=[%±])|(?<=±) (?=\d)", re.DOTALL)
 FILTERS = {
     "number": number,
     "percent": percent,
@@ -39,9 +43,20 @@ def filled(template: str, **shown: Any) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(FILTERS)
-    return environment.get_template(template).render(
+    environment.policies["json.dumps_kwargs"] = {}  # in the order given: by default keys are sorted
+    text = environment.get_template(template).render(
         **shown, count=count, terms=TERMS, short_table=SHORT_TABLE, style=own("page.css")
     )
+    return held_together(text)
+
+
+def held_together(text: str) -> str:
+    """A page whose lines do not end between a number and its sign.
+
+    >>> held_together('<p title="10 %">10 % of all</p>').replace("\\u00a0", "_")
+    '<p title="10 %">10_% of all</p>'
+    """
+    return CLOSE.sub(lambda found: found["kept"] or "\u00a0", text)
 
 
 def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from gpsift.analysis import Analysis
 from gpsift.analysis.ranked_again import RankedAgain
 from gpsift.findings import Finding, FindingKind
 from gpsift.page.glossary import TERMS
-from gpsift.page.words import aligned, number, percent
+from gpsift.page.words import aligned, limits, number, percent
 from gpsift.results import Ranking
 from gpsift.results.limits import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning
@@ -26,10 +27,14 @@ SAYS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of the table: what is shown, and what it is sorted by (None: always last)."""
+    """A number of the table: what is shown, what it is sorted by (None: always last), and what a download keeps.
+
+    That is what it is sorted by, unless `kept` says otherwise: values by what is added to the heading.
+    """
 
     text: str
     value: float | None
+    kept: Mapping[str, float | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,10 @@ def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
         return []
     k = analysis.n_first
     width = Head(f"{percent(LEVEL)} interval", "Of the score, over the draws of the hyperparameters; sorts by width")
-    spans = [Cell(f"{number(low)} – {number(high)}", float(high - low)) for low, high in leading.interval()]
+    spans = [
+        Cell(f"{number(low)} – {number(high)}", float(high - low), limits(low, high))
+        for low, high in leading.interval()
+    ]
     chance = Head(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}")
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 

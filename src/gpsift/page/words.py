@@ -28,6 +28,15 @@ def number(value: float, digits: int = 3) -> str:
     return signed(f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e"))
 
 
+def limits(low: float, high: float) -> dict[str, float | None]:
+    """An interval as a download keeps it; a limit that is no number is left open.
+
+    >>> limits(0.5, float("nan"))
+    {'low': 0.5, 'high': None}
+    """
+    return {end: float(value) if np.isfinite(value) else None for end, value in (("low", low), ("high", high))}
+
+
 def signed(text: str) -> str:
     """With a minus sign that is as wide as a plus sign."""
     return text.replace("-", "−")

@@ -20,6 +20,11 @@ from gpsift.tabular.text import decoded, text_records
 from gpsift.tabular.unpack import ZIP, unpacked
 
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+# "2,405" may be two thousand or two and a bit. It is thousands where other cells have decimal points, such as "64.6".
+GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})*")
+DECIMAL_POINT = re.compile(r"[+-]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})\.\d+)")
+# Lines in which decimal points are looked for.
+LINES_LOOKED_AT = 200
 STANDARD_INPUT = "standard input"
 
 
@@ -88,7 +93,8 @@ def _of_text(text: str, where: str, *, strict: bool) -> Table:
         _refuse_uneven(records, where, delimiter)
     sheet = laid_out(records, where)
     columns = zip(*sheet.body, strict=True)
-    frame = pd.DataFrame({j: _converted(column, delimiter) for j, column in enumerate(columns)})
+    points = delimiter != "," and _has_decimal_points(sheet.body[:LINES_LOOKED_AT])
+    frame = pd.DataFrame({j: _converted(column, delimiter, points=points) for j, column in enumerate(columns)})
     return _of_sheet(sheet, frame, where, strict=strict)
 
 
@@ -126,16 +132,25 @@ def _refuse_uneven(records: list[Record], where: str, delimiter: str) -> None:
             )
 
 
-def _converted(column: tuple[Cell, ...], delimiter: str) -> np.ndarray | pd.Series[Any]:
-    """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN."""
+def _has_decimal_points(body: Sequence[Record]) -> bool:
+    """Whether any cell is a number with a decimal point, that cannot be one of thousands."""
+    return any(isinstance(cell, str) and DECIMAL_POINT.fullmatch(cell.strip()) for record in body for cell in record)
+
+
+def _converted(column: tuple[Cell, ...], delimiter: str, *, points: bool) -> np.ndarray | pd.Series[Any]:
+    """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN.
+
+    With decimal points elsewhere, a column of commas before groups of three stays as it is: these are thousands.
+    """
     complete = _complete_numbers(column)
     if complete is not None:
         return complete
     values = [None if cell is None or (entry := cell.strip()) in MISSING else entry for cell in column]
     numbers = _numbers(values)
     if numbers is None and delimiter != ",":
-        present = (value for value in values if value is not None)
-        if all(DECIMAL_COMMA.fullmatch(value) for value in present):
+        present = [value for value in values if value is not None]
+        grouped = points and all(map(GROUPED.fullmatch, present))
+        if not grouped and all(map(DECIMAL_COMMA.fullmatch, present)):
             numbers = _numbers(
                 [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
             )

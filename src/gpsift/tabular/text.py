@@ -61,6 +61,9 @@ def find_delimiter(text: str) -> str:
 def found_delimiter(text: str) -> str:
     """The same for texts as people have them: lines of titles may be above the header, and cells apart by blanks."""
     first = find_delimiter(text)
+    better = next((delimiter for delimiter in DELIMITERS if _cuts_better(text, delimiter, first)), None)
+    if better is not None:
+        return better
     if first != "," or _widths(text, ",")[0] > 1:
         return first
     blank = _widths(text, BLANKS)
@@ -122,6 +125,19 @@ def _most_common_width(text: str, delimiter: str) -> int:
     common = _common(widths)
     n = widths.count(common)
     return common if n > len(widths) / 2 and n >= MOST_LINES * (len(widths) - TITLE_LINES) else 1
+
+
+def _cuts_better(text: str, delimiter: str, first: str) -> bool:
+    """Whether a delimiter makes more cells than the first one found, and of more lines alike below those of titles.
+
+    A title and numbers may have as many commas as one another, and the header between them none.
+    """
+    widths, others = _widths(text, delimiter), _widths(text, first)
+    common = _most_common_width(text, delimiter)
+    if common <= others[0]:
+        return False
+    below = others[widths.index(common) :]
+    return widths.count(common) > below.count(_common(below))
 
 
 def _has_gaps(text: str) -> bool:
