@@ -71,7 +71,7 @@ def test_lines_that_leave_much_are_none():
 
 
 def test_what_lines_leave_is_that_of_draws_which_they_do_not_know():
-    """Eleven coefficients fit half of the noise of 24 draws: they leave less than 0.2, and more of draws that are new."""
+    """Coefficients fit half of the noise of 24 draws: they leave less than 0.2, and more of draws that are new."""
     rng = np.random.default_rng(6)
     places = rng.standard_normal((24, 10))
     roots = 20.0 + np.sqrt(0.75) * places[:, :8] + np.sqrt(0.25) * rng.standard_normal((24, 8))
