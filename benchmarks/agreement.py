@@ -42,7 +42,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("section", choices=("points", "ways", "near", "likelihoods"))
     parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
-    parser.add_argument("--power", type=float, nargs="+", default=[0.0], help="powers of `points`")
     parser.add_argument("--only", help="one data set")
     parser.add_argument("--device", help="where the matrices of `ways` live")
     parser.add_argument("--out", type=Path, help="a folder for the table and the picture of `points`")
@@ -63,26 +62,25 @@ def main() -> None:
         return
     with one_thread():
         names = [chosen.only] if chosen.only else POINTS
-        table = pd.concat([points(name, chosen.points, chosen.power) for name in names], ignore_index=True)
+        table = pd.concat([points(name, chosen.points) for name in names], ignore_index=True)
     if chosen.out is not None:
         chosen.out.mkdir(parents=True, exist_ok=True)
         table.to_csv(chosen.out / "agreement.csv", index=False, float_format="%.6g")
-        picture(table[table.power == 0.0]).savefig(chosen.out / "agreement.png", dpi=150, bbox_inches="tight")
+        picture(table).savefig(chosen.out / "agreement.png", dpi=150, bbox_inches="tight")
 
 
-def points(name: str, sizes: Sequence[int], powers: Sequence[float]) -> pd.DataFrame:
+def points(name: str, sizes: Sequence[int]) -> pd.DataFrame:
     """Own sparse fits against an own exact one, for growing numbers of inducing points."""
     X, y = data_set(name, POINTS[name])
     exact, spent = timed(lambda: gs.GP(hyper=gs.ML2(), inference="exact").fit(X, y))
     print(f"{name}: exact, {spent:.0f} s, evidence {exact.log_marginal_likelihood:.1f}", flush=True)
     references, rows = scores(exact), []
-    for power in powers:
-        for m in sizes:
-            sparse, spent = timed(lambda: gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=m, power=power)).fit(X, y))  # noqa: B023
-            row = {"data": name, "m": m, "power": power, "seconds": spent, **compared(sparse, references)}
-            row |= {"objective": sparse.log_marginal_likelihood, "searched_rows": sparse.report.n_rows_searched}
-            rows.append(row)
-            print("  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
+    for m in sizes:
+        sparse, spent = timed(lambda: gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=m)).fit(X, y))  # noqa: B023
+        row = {"data": name, "m": m, "seconds": spent, **compared(sparse, references)}
+        row |= {"objective": sparse.log_marginal_likelihood, "searched_rows": sparse.report.n_rows_searched}
+        rows.append(row)
+        print("  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
     return pd.DataFrame(rows)
 
 

@@ -65,7 +65,7 @@ def test_fit_matches_that_in_memory(table, divided, standardize, noise):
         noise_var=0.05 * height if noise == "estimated" else None,
         constant_var=0.2 if standardize else y.mean() ** 2,
     )
-    model = gs.GP(hyper=hyper, standardize=standardize, inference=gs.Sparse(m=30, power=0.5))
+    model = gs.GP(hyper=hyper, standardize=standardize, inference=gs.Sparse(m=30))
     here, there = model.fit(X, y, noise_var=here_noise), model.fit(dask_X, dask_y, noise_var=there_noise)
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, rel=1e-9)
     assert there.quality.elpd_diff == pytest.approx(here.quality.elpd_diff, rel=1e-9)
@@ -215,5 +215,5 @@ def test_a_bar_counts_the_partitions_of_each_pass_on_a_terminal(table, divided, 
     gs.GP(hyper=FIXED, inference=gs.Sparse(m=10)).fit(*divided(*table[:2]))
     shown = capsys.readouterr().err
     assert "4/4" in shown
-    for title in ("summarise", "row_sums", "last_pass_sums"):
+    for title in ("summarise", "site_sums", "last_pass_sums"):
         assert title in shown

@@ -23,10 +23,8 @@ from reference_data import (
 
 import gpsift as gs
 
-SPARSE = {
-    f"sparse, power {power:g}": gs.Sparse(m=9, power=power, near_rows=0, chunk_bytes=8 * 9 * 7) for power in (0, 0.5, 1)
-}
-CELLS = {"sparse, cells": gs.Sparse(m=5, near_rows=8), "sparse, cells if better": gs.Sparse(m=4, power=0.5)}
+SPARSE = {"sparse, points": gs.Sparse(m=9, near_rows=0, chunk_bytes=8 * 9 * 7)}
+CELLS = {"sparse, cells": gs.Sparse(m=5, near_rows=8), "sparse, cells if better": gs.Sparse(m=4)}
 VARIATIONAL = {"sparse": gs.Sparse(m=9, chunk_bytes=8 * 9 * 7)}
 INFERENCES = {
     "gaussian": {"exact": "exact", "laplace": "laplace", **SPARSE, **CELLS},
@@ -119,7 +117,7 @@ for label, kernel in KERNELS.items():
     points = 9 if kernel.lengthscales else 2  # three or more explain all that is linear, up to rounding
     for likelihood, inference in (
         ("gaussian", "exact"),
-        ("known noise", gs.Sparse(m=points, power=0.5, near_rows=0)),
+        ("known noise", gs.Sparse(m=points, near_rows=0)),
         ("student-t", "laplace"),
         ("probit", gs.Sparse(m=points)),
     ):
@@ -235,7 +233,7 @@ DISTRIBUTED_MEASURES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided
 for likelihood, inference in (
     ("gaussian", gs.Sparse(m=9, near_rows=0)),
     ("gaussian", gs.Sparse(m=5, near_rows=8)),
-    ("known noise", gs.Sparse(m=9, power=0.5, near_rows=0)),
+    ("known noise", gs.Sparse(m=9, near_rows=0)),
     ("poisson", gs.Sparse(m=9)),
     ("binomial", gs.Sparse(m=9)),
 ):

@@ -254,7 +254,6 @@ def many_values(n, likelihood, inference):
 
 MANY = {
     "sparse": ("gaussian", gs.Sparse(m=20, near_rows=0)),
-    "sparse, power 0.5": ("gaussian", gs.Sparse(m=20, power=0.5, near_rows=0)),
     "sparse, cells": ("gaussian", gs.Sparse(m=8)),
     "sparse poisson": ("poisson", gs.Sparse(m=15)),
 }

@@ -42,10 +42,9 @@ def exact():
     return gs.GP(hyper=gs.ML2(), inference="exact").fit(X, Y)
 
 
-@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("measure", [gs.KL(), gs.KL(delta=1e-4), gs.VAR()], ids=lambda measure: measure.label)
-def test_all_rows_as_inducing_points_rank_as_exact_inference_does(power, measure):
-    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=N, power=power)).fit(X, Y)
+def test_all_rows_as_inducing_points_rank_as_exact_inference_does(measure):
+    sparse = gs.GP(hyper=FIXED, inference=gs.Sparse(m=N)).fit(X, Y)
     dense = gs.GP(hyper=FIXED, inference="exact").fit(X, Y)
     assert sparse.report.n_inducing == N
     assert_allclose(sparse.log_marginal_likelihood, dense.log_marginal_likelihood, rtol=1e-6)
@@ -58,10 +57,9 @@ def test_all_rows_as_inducing_points_rank_as_exact_inference_does(power, measure
 
 
 @pytest.mark.parametrize("hyper", [gs.ML2(), gs.MAP()], ids=["ML2", "MAP"])
-@pytest.mark.parametrize("power", [0.0, 1.0])
-def test_enough_points_find_the_hyperparameters_of_exact_inference(hyper, power):
+def test_enough_points_find_the_hyperparameters_of_exact_inference(hyper):
     dense = gs.GP(hyper=hyper, inference="exact").fit(X, Y)
-    sparse = gs.GP(hyper=hyper, inference=gs.Sparse(m=150, power=power)).fit(X, Y)
+    sparse = gs.GP(hyper=hyper, inference=gs.Sparse(m=150)).fit(X, Y)
     found = np.log([sparse.hyperparameters[name] for name in dense.hyperparameters if name != "constant_var"])
     expected = np.log([value for name, value in dense.hyperparameters.items() if name != "constant_var"])
     assert_allclose(found, expected, atol=0.1)
@@ -362,8 +360,6 @@ def test_joint_posterior_of_a_sparse_model_has_its_variances_on_the_diagonal():
     [
         ({"m": 0}, "`m` must be a whole number of at least 1, got 0"),
         ({"m": 2.5}, "`m` must be a whole number"),
-        ({"power": 1.5}, "`power` must lie between 0"),
-        ({"power": "fitc"}, "`power` must lie between 0"),
         ({"chunk_bytes": -1}, "`chunk_bytes` must be"),
     ],
 )
@@ -377,8 +373,6 @@ def test_sparse_inference_is_refused_where_there_is_none():
         gs.GP(hyper=gs.ML2(), inference="sparse", likelihood="student-t").fit(X, Y)
     with pytest.raises(ValueError, match=r"needs one latent function .* which Softmax is not"):
         gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=20), likelihood="softmax").fit(X, (Y > 0) * 1.0)
-    with pytest.raises(ValueError, match=r"A Probit likelihood has the variational bound only, .* got power 0.5"):
-        gs.GP(hyper=gs.ML2(), inference=gs.Sparse(power=0.5), likelihood="probit").fit(X, (Y > 0) * 1.0)
     with pytest.raises(ValueError, match=r"`NUTS\(\)`, need `inference=\"exact\"`"):
         gs.GP(inference="sparse", hyper=gs.NUTS()).fit(X, Y)
     with pytest.raises(ValueError, match=r'"exact", "sparse", "ep", "laplace" or Sparse'):

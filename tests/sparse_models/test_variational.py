@@ -167,7 +167,7 @@ def test_inducing_points_at_all_rows_reach_the_best_normal_posterior(likelihood,
 
 
 @pytest.mark.parametrize("noise_var", [0.05, 0.3, 4.0])
-def test_gaussian_noise_is_the_sparse_bound_of_power_0(noise_var):
+def test_gaussian_noise_is_the_sparse_bound(noise_var):
     likelihood = Gaussian(noise_var)
     general = engine_of(REALS, ONE)
     closed = BoundEngine(general.source, X, Z, Sparse(m=M))

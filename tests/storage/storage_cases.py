@@ -96,7 +96,7 @@ def cases():
         distributed().inputs,
         distributed().inputs.summary,
         gs.GP(hyper=gs.MAP(noise=gs.HalfT(3.0, 0.5)), likelihood=likelihoods.StudentT(df=3.0)),
-        gs.GP(inference=gs.Sparse(m=20, power=0.5)),
+        gs.GP(inference=gs.Sparse(m=20, chunk_bytes=2**20)),
         gs.Sparse(m=30),
         gs.rank(gp, X),
         gs.rank(gp, X, measure=gs.VAR(), points=10),

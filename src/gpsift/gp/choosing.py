@@ -71,10 +71,6 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
             f"Sparse inference needs one latent function and a log-concave likelihood, which {name} is not; use "
             '"auto" and fewer rows.'
         )
-    if chosen.power > 0 and not likelihood.has_closed_form:
-        raise ValueError(
-            f"A {name} likelihood has the variational bound only, `Sparse(power=0)`, got power {chosen.power:g}."
-        )
     if chosen.near_rows and not likelihood.has_closed_form:
         raise ValueError(f"Neighbours need Gaussian noise, not {name}; leave `near_rows` out, got {chosen.near_rows}.")
     if samples:

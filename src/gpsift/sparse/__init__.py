@@ -1,12 +1,12 @@
 """Many rows: inducing points stand for them, and whatever is asked of all of them is a sum over chunks.
 
 `rows.py` says what rows are and how they are visited, `choice.py` is the choice `Sparse`. `inducing.py` picks the
-points; `bound.py` is the objective for Gaussian noise, `variational.py` that for other likelihoods (with `natural.py`,
-the steps towards its optimum). By neighbours: `blocks.py` and `neighbours.py` say which rows are near one another,
-`vecchia.py` is the evidence, `block_posterior.py` and `block_inference.py` the posterior. `engine.py`,
-`bound_engine.py` and `variational_engine.py` are the engines, `search.py` and `bound_search.py` find the
+points, `sites.py` is what a bound makes of the rows: `bound.py` for Gaussian noise, `variational.py` for other
+likelihoods (with `natural.py`, the steps towards its optimum). By neighbours: `blocks.py` and `neighbours.py` say which
+rows are near one another, `vecchia.py` is the evidence, `block_posterior.py` and `block_inference.py` the posterior.
+`engine.py`, `bound_engine.py` and `variational_engine.py` are the engines, `search.py` and `bound_search.py` find the
 hyperparameters, with `sifted.py` where a sift has left features off; `other_way.py` is what they leave of the way that
-was not taken, `around.py` is for intervals. Read `rows.py` and `bound.py` first, then `vecchia.py`.
+was not taken, `around.py` is for intervals. Read `sites.py` and `bound.py` first, then `vecchia.py`.
 """
 
 from gpsift.sparse.around import AroundEngine

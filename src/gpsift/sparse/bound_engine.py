@@ -36,7 +36,7 @@ LEAST_RESIDUAL = 0.01
 
 
 class LeftOutScore(NamedTuple):
-    """Log density of rows, each predicted by all others; the objective; the engine with what was taken.
+    """Log density of rows, each predicted by all others; the bound; the engine with what was taken.
 
     `residual` is the prior variance that inducing points leave, in units of the noise variance, as a mean of rows.
     """
@@ -48,7 +48,7 @@ class LeftOutScore(NamedTuple):
 
 
 class BoundEngine(SparseEngine):
-    """Power expectation propagation with inducing points, for Gaussian noise.
+    """The variational bound with inducing points, for Gaussian noise.
 
     The posterior is by neighbours instead where `near_rows` is not 0: in each block of rows by as many, see `scored`.
     """
@@ -71,10 +71,9 @@ class BoundEngine(SparseEngine):
             return Solved(Inferred(found.posterior, log_evidence, none, none, n_blocks=n_blocks), found.left_out)
         model = self.model(kernel, likelihood)
         passes = Passes(model, self.source)
-        _ = passes.solution.L_B_inverse  # made once, not by every thread
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
-        inferred = Inferred(passes.posterior(), passes.solution.value, none, none, **points)
-        return Solved(inferred, partial(left_out, model, passes.solution))
+        inferred = Inferred(passes.posterior(), passes.value, none, none, **points)
+        return Solved(inferred, partial(left_out, model, passes.q))
 
     def by_blocks(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
         """The posterior by neighbours."""
@@ -87,7 +86,7 @@ class BoundEngine(SparseEngine):
         """
         passes, asked = Passes(self.model(kernel, likelihood), self.source), self.choice.near_rows
         elpd, taken, tried = passes.elpd(self.source), 0, most_near(self.n_kept) if asked is None else asked
-        residual = passes.solution.sums.penalty / self.source.n
+        residual = passes.sums.residual / self.source.n
         if asked is None and residual <= LEAST_RESIDUAL:
             tried = 0
         if tried:
@@ -97,7 +96,7 @@ class BoundEngine(SparseEngine):
             if asked or gain > 0.0:
                 elpd, taken = elpd + gain * self.source.n / rows.n, tried
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, taken)
-        return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.solution.value, residual, engine)
+        return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
 
     @property
     def n_kept(self) -> int:
@@ -120,8 +119,8 @@ class BoundEngine(SparseEngine):
         return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:
-        """The objective at these hyperparameters."""
-        return bound_model(kernel, self.Z, _shared_noise(likelihood), power=self.choice.power)
+        """The bound at these hyperparameters."""
+        return bound_model(kernel, self.Z, _shared_noise(likelihood))
 
 
 def most_near(n_kept: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,6 @@ class Sparse:
     m : int
         How many inducing points stand for the rows, at most. Time grows with its square. They are rows of the data,
         each picked as the one that explains most of what is left, and picked again as the hyperparameters change.
-    power : float between 0 and 1
-        0 is the variational bound, which never claims more than the exact model knows; 1 is FITC, which fits better
-        with few points and may take noise for signal; between them is power expectation propagation. Likelihoods other
-        than Gaussian noise have 0 only.
     seed : int
         For the rows among which points are sought and on which hyperparameters are searched first.
     chunk_bytes : int, optional
@@ -44,8 +40,7 @@ class Sparse:
 
     References
     ----------
-    Bui, Yan and Turner (2017), "A unifying framework for Gaussian process pseudo-point approximations using power
-    expectation propagation", Journal of Machine Learning Research 18.
+    Titsias (2009), "Variational learning of inducing variables in sparse Gaussian processes", AISTATS.
 
     Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
 
@@ -54,7 +49,6 @@ class Sparse:
     """
 
     m: int = 256
-    power: float = 0.0
     seed: int = 0
     chunk_bytes: int | None = None
     near_rows: int | None = None
@@ -66,5 +60,3 @@ class Sparse:
                 continue
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
-        if not isinstance(self.power, Real) or isinstance(self.power, bool) or not 0.0 <= self.power <= 1.0:
-            raise ValueError(f"`power` must lie between 0 (variational) and 1 (FITC), got {self.power!r}.")

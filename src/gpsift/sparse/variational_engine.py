@@ -17,7 +17,8 @@ from gpsift.sparse.engine import Solved, SparseEngine
 from gpsift.sparse.inducing import Inducing, most_candidates
 from gpsift.sparse.natural import Normal
 from gpsift.sparse.rows import RowSource
-from gpsift.sparse.variational import Optimum, VariationalModel, best_q, bound_gradient, flat_start, left_out, prepare
+from gpsift.sparse.sites import prepare
+from gpsift.sparse.variational import Optimum, VariationalModel, best_q, bound_gradient, flat_start, left_out
 
 
 class VariationalEngine(SparseEngine):
@@ -34,7 +35,7 @@ class VariationalEngine(SparseEngine):
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         model, found = self._optimum(kernel, likelihood)
-        prepare(model, found.q)
+        prepare(model.inducing, found.q)
         inferred = Inferred(
             posterior=model.inducing.posterior(found.q.mean, found.q.precision),
             log_evidence=found.value,

@@ -12,7 +12,7 @@ import numpy as np
 from gpsift.savable import kept_fields
 from gpsift.storage.archive import Damage
 from gpsift.storage.encode import SCALARS
-from gpsift.storage.registry import CLASSES
+from gpsift.storage.registry import CLASSES, GONE
 from gpsift.words import listed
 
 NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
@@ -44,7 +44,7 @@ class Decoder:
         name, coded = self._parts(record)
         if name not in CLASSES:
             raise Damage(f"object {number} is of the class {name!r}, which this gpsift does not know (a newer one may)")
-        known = kept_fields(CLASSES[name])
+        known, coded = kept_fields(CLASSES[name]), self._without_gone(name, coded)
         unknown = coded.keys() - {f.name for f in known}
         lacking = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING} - coded.keys()
         if unknown:
@@ -90,6 +90,16 @@ class Decoder:
         if not isinstance(record, dict) or record.keys() != {"class", "fields"}:
             raise Damage(f"object {len(self._objects)} has no class and fields, but is {_shown(record)}")
         return str(record["class"]), _of_type(record["fields"], dict)
+
+    def _without_gone(self, name: str, coded: dict[str, Any]) -> dict[str, Any]:
+        """The fields without those that the class has no more, as far as nothing hangs on them."""
+        gone = GONE.get(name, {})
+        for field in gone.keys() & coded.keys():
+            if (value := self.decode(coded[field])) != gone[field]:
+                raise Damage(
+                    f"a {name} was made with {field}={_shown(value)}, which this gpsift has no more: fit it again"
+                )
+        return {field: value for field, value in coded.items() if field not in gone}
 
     def _items(self, coded: Any) -> list[Any]:
         return [self.decode(value) for value in _of_type(coded, list)]

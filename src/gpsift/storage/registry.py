@@ -1,12 +1,13 @@
 """The classes that files may name. Nothing else is ever made from a file.
 
 Names belong to the format: a class that moves or gets another name keeps the one it has here. A class may get a new
-field if that has a default, which older files then take.
+field if that has a default, which older files then take, and may lose one (`GONE`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from gpsift import families, gp, kernels, likelihoods, results
 from gpsift.families.pool import Pool
@@ -118,4 +119,6 @@ CLASSES: Mapping[str, type] = {
     "family.SoftmaxMixture": SoftmaxMixture,
     "family.Pool": Pool,
 }
+# Fields that a class had and has no more, each with the value at which nothing is lost without it.
+GONE: Mapping[str, Mapping[str, Any]] = {"inference.Sparse": {"power": 0.0}}
 NAMES: Mapping[type, str] = {cls: name for name, cls in CLASSES.items()}
