@@ -22,6 +22,40 @@ HEAVY = [
     "scipy.stats",
     "scipy.interpolate",
 ]
+# Rooms of ours that a fit and a ranking do without, and files of others.
+ON_DEMAND = [
+    "gpsift.analysis",
+    "gpsift.cluster.rows",
+    "gpsift.decomposition",
+    "gpsift.discovery",
+    "gpsift.estimators",
+    "gpsift.findings",
+    "gpsift.hyper.around",
+    "gpsift.hyper.nuts",
+    "gpsift.inference.coupled",
+    "gpsift.inference.iterated",
+    "gpsift.numeric",
+    "gpsift.page",
+    "gpsift.planning",
+    "gpsift.plotting",
+    "gpsift.results.path",
+    "gpsift.selection",
+    "gpsift.sparse.bound",
+    "gpsift.sparse.engine",
+    "gpsift.storage",
+    "gpsift.tabular",
+    "gpsift.tidy",
+    "gpsift.work",
+]
+LAZY_ROOMS = [
+    "gpsift",
+    "gpsift.cluster",
+    "gpsift.gp",
+    "gpsift.hyper",
+    "gpsift.inference",
+    "gpsift.results",
+    "gpsift.sparse",
+]
 # What NumPy and SciPy do when they are imported is theirs; what is compared is before and after `import gpsift`.
 SCRIPT = """
 import json, locale, logging, random, sys, warnings
@@ -45,7 +79,11 @@ def state():
 before = state()
 import gpsift
 after = state()
-print(json.dumps({"before": before, "after": after, "modules": sorted(sys.modules)}))
+modules = sorted(sys.modules)
+X = np.random.default_rng(0).normal(size=(60, 2))
+gp = gpsift.GP().fit(X, np.sin(2.0 * X[:, 0]) + 0.1 * np.cos(40.0 * X[:, 1]))
+gpsift.rank(gp)
+print(json.dumps({"before": before, "after": after, "modules": modules, "modules of a ranking": sorted(sys.modules)}))
 """
 
 
@@ -60,6 +98,38 @@ def fresh():
 @pytest.mark.parametrize("library", HEAVY)
 def test_import_loads_nothing_heavy(fresh, library):
     assert library not in fresh["modules"]
+
+
+@pytest.mark.parametrize("module", ON_DEMAND)
+def test_import_and_a_ranking_load_no_more_than_they_need(fresh, module):
+    assert module not in fresh["modules"]
+    assert module not in fresh["modules of a ranking"]
+
+
+def test_import_loads_no_sift_before_a_fit(fresh):
+    assert "gpsift.hyper.sifting" not in fresh["modules"]
+    assert "gpsift.hyper.sifting" in fresh["modules of a ranking"]
+
+
+@pytest.mark.parametrize("room", LAZY_ROOMS)
+def test_names_that_come_on_demand_are_there(room):
+    script = (
+        f"import {room} as room; assert set(room.__all__) <= set(dir(room)); from {room} import *; "
+        "assert all(getattr(room, name) is globals()[name] for name in room.__all__)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_rooms_are_found_without_being_imported():
+    script = "import gpsift; gpsift.storage.UnreadableFile, gpsift.selection, gpsift.work.Runner"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_name_that_is_not_there_is_refused():
+    import gpsift.results
+
+    with pytest.raises(AttributeError, match=r"module 'gpsift.results' has no attribute 'Pathh'"):
+        _ = gpsift.results.Pathh
 
 
 def test_import_changes_nothing(fresh):

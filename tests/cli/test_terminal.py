@@ -158,17 +158,30 @@ def test_an_interrupt_leaves_no_half_of_a_file_and_the_work_goes_on(file, tmp_pa
     assert json.loads(done.stdout)["path"] == json.loads(run(*question).stdout)["path"]
 
 
-def test_an_interrupt_while_the_package_is_loaded(monkeypatch, capsys):
+@pytest.mark.parametrize("part", ["gpsift.cli", "gpsift.cli.rank"])
+def test_an_interrupt_while_the_package_is_loaded(monkeypatch, capsys, part):
     class Interrupting:
         def find_spec(self, name, *_args):
-            if name == "gpsift.cli":
+            if name == part:
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "gpsift.cli")
+    monkeypatch.delitem(sys.modules, part, raising=False)
+    monkeypatch.setattr(sys, "argv", ["gpsift", "rank", "--help"])
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
     with pytest.raises(SystemExit, match="130"):
         gpsift_command.main()
     assert capsys.readouterr().err == "gpsift: interrupted.\n"
+
+
+def test_the_version_waits_for_no_command():
+    script = (
+        "import sys; from gpsift.cli import app; sys.argv[1:] = ['--version']\n"
+        "try: app()\nexcept SystemExit: print(*sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    loaded = said.split()
+    assert "gpsift.cli.app" in loaded
+    assert not {"pandas", "gpsift.analysis", "gpsift.cli.rank"} & set(loaded)
 
 
 def test_the_version_is_said():

@@ -12,7 +12,8 @@ from optional import need
 
 SCRIPT = """
 import typer
-from gpsift.cli.errors import clear_errors, heed_termination
+from gpsift.cli.ending import heed_termination
+from gpsift.cli.errors import clear_errors
 from gpsift.work import Runner, Task
 from napping import nap
 
@@ -89,7 +90,8 @@ import itertools, sys
 import numpy as np
 import typer
 import gpsift as gs
-from gpsift.cli.errors import clear_errors, heed_termination
+from gpsift.cli.ending import heed_termination
+from gpsift.cli.errors import clear_errors
 from gpsift.hyper import nuts
 
 log_posterior, count = nuts.log_posterior, itertools.count()

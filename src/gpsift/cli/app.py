@@ -2,26 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from gpsift.cli.compare import compare
-from gpsift.cli.demo import demo
-from gpsift.cli.discover import discover
-from gpsift.cli.effects import effects
-from gpsift.cli.errors import heed_termination
-from gpsift.cli.explain import explain
-from gpsift.cli.interactions import interactions
-from gpsift.cli.power import power
-from gpsift.cli.rank import rank
-from gpsift.cli.reproduce import reproduce
-from gpsift.cli.select import select
-from gpsift.cli.stability import stability
+from gpsift.cli.ending import code_of, heed_termination
 from gpsift.cli.terminal import allow_any_sign, say_errors_only
 from gpsift.version import __version__
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+# Each is the function of that name in the file of that name, in the order in which help lists them.
+COMMANDS = (
+    "rank",
+    "select",
+    "discover",
+    "power",
+    "effects",
+    "interactions",
+    "explain",
+    "stability",
+    "compare",
+    "reproduce",
+    "demo",
+)
+
+
+class Commands(Mapping[str, Any]):
+    """The commands by name, each loaded when it is asked for: one does not wait for what another one needs."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        try:
+            file = importlib.import_module(f"gpsift.cli.{name}")
+        except KeyboardInterrupt as interrupt:
+            typer.echo("gpsift: interrupted.", err=True)
+            sys.exit(code_of(interrupt))
+        alone = typer.Typer(add_completion=False)
+        alone.command()(getattr(file, name))
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class OnDemand(TyperGroup):
+    """A group of commands that are loaded when they are asked for."""
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self.commands = Commands()  # type: ignore[assignment]  # nothing is added to it
+
+
+app = typer.Typer(cls=OnDemand, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _say_version(wanted: bool) -> None:
@@ -40,10 +79,6 @@ def gpsift(
 
     Example: gpsift select measurements.csv --target yield --html report.html
     """
-
-
-for command in (rank, select, discover, power, effects, interactions, explain, stability, compare, reproduce, demo):
-    app.command()(command)
 
 
 def main() -> None:

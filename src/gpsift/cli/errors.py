@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 
+from gpsift.cli.ending import code_of
 from gpsift.tabular import Choice, TableError
 
 # 2 is a wrong call, by convention of the library that reads it.
 BAD_INPUT = 1
 NO_ANSWER = 3
-# As a shell has them for a program that Ctrl-C, a closed pipe or a request to end has ended.
-INTERRUPTED = 130
-NOBODY_READS = 141
-TERMINATED = 143
+NOBODY_READS = 141  # as a shell has it for a program that a closed pipe has ended
 KEPT = "Finished fits are kept; the same command goes on from there."
-
-
-class Terminated(KeyboardInterrupt):
-    """The system asks to end. To be treated like Ctrl-C: otherwise processes that work for this one would go on."""
-
-
-def heed_termination() -> None:
-    """Let a request to end unwind what is going on."""
-
-    def end(*_: object) -> None:
-        raise Terminated
-
-    signal.signal(signal.SIGTERM, end)
 
 
 @contextmanager
@@ -42,7 +26,7 @@ def clear_errors(when_interrupted: str = "No half-written file is left.") -> Ite
         yield
     except KeyboardInterrupt as interrupt:
         typer.echo(f"gpsift: interrupted. {when_interrupted}", err=True)
-        raise typer.Exit(TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED) from None
+        raise typer.Exit(code_of(interrupt)) from None
     except BrokenPipeError:
         # Python flushes once more at its end, and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

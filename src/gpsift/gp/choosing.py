@@ -6,9 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from gpsift import inference as inference_room
 from gpsift.arrays import Array
 from gpsift.gp.speed import fit_seconds, in_words, largest_exact
-from gpsift.inference import Engine, EPEngine, ExactEngine, LaplaceEngine, MulticlassEngine
+from gpsift.inference import Engine, ExactEngine
 from gpsift.inference.memory import refuse_too_large
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
@@ -91,7 +92,7 @@ def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> En
     if likelihood.n_latent > 1:
         if inference == "ep":
             raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
-        return MulticlassEngine(rows.X, y, likelihood)
+        return inference_room.MulticlassEngine(rows.X, y, likelihood)
     if likelihood.knows_noise:
         raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
     if inference == "ep":
@@ -100,5 +101,5 @@ def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> En
                 f"Expectation propagation is offered for likelihoods without parameters of their own, not for {name}; "
                 'use "auto".'
             )
-        return EPEngine(rows.X, y, size)
-    return LaplaceEngine(rows.X, y, size)
+        return inference_room.EPEngine(rows.X, y, size)
+    return inference_room.LaplaceEngine(rows.X, y, size)

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from gpsift import cluster
 from gpsift.chunks import CHUNK_BYTES
-from gpsift.cluster import NOWHERE, ClusterRows, Summary, read_collections, summarise
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData
@@ -35,7 +35,13 @@ class ClusterData(TrainingData):
     """
 
     def __init__(
-        self, source: ClusterRows, likelihood: Likelihood, *, has_noise: bool, has_sizes: bool, device: str | None
+        self,
+        source: cluster.ClusterRows,
+        likelihood: Likelihood,
+        *,
+        has_noise: bool,
+        has_sizes: bool,
+        device: str | None,
     ):
         self.source, self.likelihood, self.device = source, likelihood, device
         self.has_noise, self.has_sizes = has_noise, has_sizes
@@ -44,14 +50,14 @@ class ClusterData(TrainingData):
     @classmethod
     def read(cls, X: Any, y: Any, likelihood: Likelihood, *, noise_var: Any, device: str | None, **sizes: Any) -> Self:
         size = given_size(likelihood, **sizes)
-        source = read_collections(X, y, noise_var, size, size_name=likelihood.size_name or "size")
+        source = cluster.read_collections(X, y, noise_var, size, size_name=likelihood.size_name or "size")
         has = {"has_noise": noise_var is not None, "has_sizes": size is not None}
         return cls(source, likelihood, **has, device=device)
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> cluster.Summary:
         """By one pass over all rows. Columns are those of X, then y, then noise or sizes."""
-        return self.source.total(partial(summarise, FEW_VALUES, self.likelihood))
+        return self.source.total(partial(cluster.summarise, FEW_VALUES, self.likelihood))
 
     @cached_property
     def constant(self) -> np.ndarray:
@@ -91,9 +97,9 @@ class ClusterData(TrainingData):
     def _refuse_wrong(self, likelihood: Likelihood) -> None:
         wrong = self.summary.wrong
         targets, sizes = (int(row) for row in wrong.first)
-        if sizes != NOWHERE:
+        if sizes != cluster.NOWHERE:
             likelihood.refuse_size(sizes, self.source.take(np.array([sizes])).size[0])
-        if targets != NOWHERE:
+        if targets != cluster.NOWHERE:
             likelihood.refuse_target(int(wrong.counts[0]), targets, self.source.take(np.array([targets])).y[0])
 
     def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
@@ -120,7 +126,7 @@ class ClusterData(TrainingData):
             levels=scaling.inputs(self.summary.values.table),
         )
 
-    def _source(self, inference: Dense | Sparse, scaling: Scaling) -> ClusterRows:
+    def _source(self, inference: Dense | Sparse, scaling: Scaling) -> cluster.ClusterRows:
         """The rows in the units of the model, in chunks of the size that was asked for."""
         assert isinstance(inference, Sparse)
         p, bounds = self.n_features, self.summary.bounds

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from gpsift import sparse
 from gpsift.arrays import Array, like, lives_on_device, on_device
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, choose_inference
@@ -18,7 +19,7 @@ from gpsift.inference import Inferred
 from gpsift.inputs import Inputs
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.results import SampledQuality
-from gpsift.sparse import LocalRows, Rows, RowSource, Sparse, local_rows
+from gpsift.sparse import LocalRows, Rows, RowSource, Sparse
 from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import constant_columns, default_names, read_features, read_target
 
@@ -151,7 +152,7 @@ class LocalData(TrainingData):
         placed = like(self.beside, y)
         known = like(placed, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
         rows = Rows(like(self.beside, X), placed, known, None if likelihood.has_closed_form else self.size)
-        source = local_rows(rows, inference) if isinstance(inference, Sparse) else LocalRows(rows)
+        source = sparse.local_rows(rows, inference) if isinstance(inference, Sparse) else LocalRows(rows)
         return StandardRows(X, y, source, levels=X)
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:

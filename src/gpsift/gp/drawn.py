@@ -14,7 +14,6 @@ from gpsift.families.pool import Pool
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
 from gpsift.hyper import Draws, Problem
-from gpsift.hyper.nuts import advice
 from gpsift.inference import Inferred
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
@@ -80,6 +79,8 @@ class DrawnGP(AsText, Savable, Drawn):
 
     def warn(self) -> None:
         """Say aloud what is wrong with the chains, and what to do."""
+        from gpsift.hyper.nuts import advice  # with the sampler, not with the package
+
         for message in advice(dict(self.diagnostics)):
             notice(f"The sampler is in trouble: {message}.")
 

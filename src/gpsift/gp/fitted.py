@@ -11,29 +11,28 @@ from typing import Any
 
 import numpy as np
 
+from gpsift import sparse
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.drawn import IsEnough, OverDraws, T, Uncertain
 from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
 from gpsift.gp.scaling import Scaling
-from gpsift.hyper.around import Around
 from gpsift.hyper.choices import PER_FEATURE
-from gpsift.hyper.pareto import pareto_shape
 from gpsift.hyper.problem import Problem, parameter_names
-from gpsift.inference import CoupledPosterior, Inferred
+from gpsift.inference import Inferred
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.linalg import NotPositiveDefinite
 from gpsift.posterior import Posterior
 from gpsift.progress import counted
-from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
+from gpsift.reference import Coupled, MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
-from gpsift.sparse import AroundEngine, BlockPosterior, OtherWay, Rows
+from gpsift.sparse import Rows
 from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import read_features
 
@@ -80,7 +79,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
     size_train: np.ndarray
     report: FitReport
     sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
-    other: OtherWay | None = None  # what `other_way` is made of
+    other: sparse.OtherWay | None = None  # what `other_way` is made of
 
     @property
     def n_rows(self) -> int:
@@ -122,7 +121,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
 
     def on_columns(self, columns: Sequence[int]) -> FittedGP | None:
         chosen = list(columns)
-        if not isinstance(self.posterior, Posterior | CoupledPosterior) or self.inputs.X is None:
+        if not isinstance(self.posterior, Posterior | Coupled) or self.inputs.X is None:
             return None
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
         inferred = replace(self.inferred, posterior=posterior)
@@ -143,6 +142,10 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         n_others: int = 0,
         is_enough: IsEnough[T] | None = None,
     ) -> OverDraws[T]:
+        # Intervals are asked for by few.
+        from gpsift.hyper.around import Around
+        from gpsift.hyper.pareto import pareto_shape
+
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
         if is_sparse:
@@ -184,7 +187,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
                 "fewer rows, or see `stability`."
             )
-        rows, by_blocks = self._placed_rows, isinstance(self.posterior, BlockPosterior)
+        rows, by_blocks = self._placed_rows, isinstance(self.posterior, sparse.BlockPosterior)
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
         taken = replace(
             self.other,
@@ -193,7 +196,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
             near_rows=self.posterior.near.shape[1] if by_blocks else 0,  # type: ignore[attr-defined]
         )
         fitted = taken.engine(replace(rows, X=X))
-        engine = AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
+        engine = sparse.AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
         inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
         smaller = replace(self, inputs=inputs, scaling=scaling, other=None)
         y, names = to_numpy(rows.y), inputs.names

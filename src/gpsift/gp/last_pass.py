@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from gpsift.cluster import Cloud, ClusterRows, Spread, cloud
+from gpsift import cluster
 from gpsift.gp.quality import LevelSums, WithoutInputs, best_level, level_sums, quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.input_moments import InputMoments
@@ -36,7 +36,7 @@ class LastPass:
     without_inputs: WithoutInputs
 
     def sheet(
-        self, source: ClusterRows, seed: int, log_evidence: float, n_searched: int
+        self, source: cluster.ClusterRows, seed: int, log_evidence: float, n_searched: int
     ) -> tuple[SampledQuality, InputMoments]:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
@@ -88,8 +88,8 @@ class LastPassSums(Totals):
     squared_error_empty: float
     lpd: float
     lpd_empty: float
-    difference: Spread
-    cloud: Cloud
+    difference: cluster.Spread
+    cloud: cluster.Cloud
 
 
 def last_pass_sums(last: LastPass, rows: Rows) -> LastPassSums:
@@ -104,12 +104,14 @@ def last_pass_sums(last: LastPass, rows: Rows) -> LastPassSums:
         squared_error_empty=float(np.sum((y - level_mean) ** 2)),
         lpd=found.elpd,
         lpd_empty=found.elpd_empty,
-        difference=Spread.of(found.lpd - found.lpd_empty),
-        cloud=cloud(center, last.sd / scaling.x_scale, rows.X),
+        difference=cluster.Spread.of(found.lpd - found.lpd_empty),
+        cloud=cluster.cloud(center, last.sd / scaling.x_scale, rows.X),
     )
 
 
-def without_inputs(source: ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int) -> WithoutInputs:
+def without_inputs(
+    source: cluster.ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int
+) -> WithoutInputs:
     """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean

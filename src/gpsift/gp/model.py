@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
+from gpsift import sparse
 from gpsift.gp.choosing import INFERENCES, Inference, dense_engine
 from gpsift.gp.cluster_data import ClusterData
 from gpsift.gp.data import LocalData, StandardRows, TrainingData
@@ -17,7 +18,7 @@ from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.hyper import MAP, Hyper, Problem, Sift, informed
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
-from gpsift.sparse import Sparse, search_for
+from gpsift.sparse import Sparse
 from gpsift.user_arrays import is_dask
 
 
@@ -150,7 +151,7 @@ class GP:
             problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             problem = informed(problem, known, ceiling)
             if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
-                estimate, problem, other = search_for(likelihood)(self.hyper, problem).run()
+                estimate, problem, other = sparse.search_for(likelihood)(self.hyper, problem).run()
             else:
                 estimate, other = self.hyper.estimate(problem), None
             inferred, kept = data.answer(problem, estimate, scaling, inference)
@@ -179,7 +180,7 @@ def posed(
 ) -> Problem[Any]:
     """What is maximised."""
     if isinstance(inference, Sparse):
-        engine = search_for(likelihood).engine.picking(rows.source, kernel, inference)
+        engine = sparse.search_for(likelihood).engine.picking(rows.source, kernel, inference)
     else:
         engine = dense_engine(inference, likelihood, rows.source.sample(rows.source.n, seed=0))
     return Problem(kernel, likelihood, rows.X, rows.y, engine, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import helmert
@@ -14,7 +14,6 @@ from gpsift.drawn import IsEnough, OverDraws, T, Uncertain
 from gpsift.families import Family, Gaussian, MultivariateNormal
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.scaling import Scaling
-from gpsift.inference import CoupledAt, CoupledPosterior
 from gpsift.inputs import Inputs, Points
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -23,6 +22,9 @@ from gpsift.reference import PlacedPosterior, Reference, Response, Several, Swit
 from gpsift.response import GPResponse, OneClassResponse
 from gpsift.results import Prediction
 from gpsift.threads import blas_threads_for
+
+if TYPE_CHECKING:
+    from gpsift.inference import CoupledAt, CoupledPosterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,14 +7,19 @@ search from several starts, `coarse.py` the same by way of few rows, `priors.py`
 `problem.py` first. How a sparse model is searched is in the room `sparse`.
 """
 
+from typing import TYPE_CHECKING
+
 from gpsift.hyper.choices import MAP, ML2, Fixed, Hyper
-from gpsift.hyper.nuts import NUTS
 from gpsift.hyper.optimise import Draws, Estimate, Start
 from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, OnLogScale
 from gpsift.hyper.problem import Problem
 from gpsift.hyper.related import informed
 from gpsift.hyper.saas import SAAS
 from gpsift.hyper.sift import Sift
+from gpsift.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from gpsift.hyper.nuts import NUTS
 
 __all__ = [
     "MAP",
@@ -34,3 +39,6 @@ __all__ = [
     "Start",
     "informed",
 ]
+
+if not TYPE_CHECKING:  # the sampler when it is chosen
+    __getattr__, __dir__ = on_demand(__name__, {"NUTS": "gpsift.hyper.nuts"})

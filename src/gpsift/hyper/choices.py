@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift.hyper.coarse import CoarseToFine
 from gpsift.hyper.growing import begins_on_few
 from gpsift.hyper.optimise import Estimate, LogPrior, maximise
 from gpsift.hyper.priors import GammaPrior, HalfT, InverseGamma, OnLogScale, Prior
@@ -81,6 +80,8 @@ class Searching(Hyper):
         """The best that the starts find."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
         if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
+            from gpsift.hyper.coarse import CoarseToFine  # with the first search of many rows
+
             return CoarseToFine(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from gpsift.grouping import read_groups
 from gpsift.hyper.choices import MAP, Fixed, Hyper
 from gpsift.hyper.growing import begins_on_few, growing_samples, on_sample
 from gpsift.hyper.optimise import Draws, Estimate, SwitchedOn
-from gpsift.hyper.overlooked import STEEP
 from gpsift.hyper.priors import HalfT, InverseGamma, OnLogScale
 from gpsift.hyper.problem import Problem, parameter_names
-from gpsift.hyper.sifting import Place, Sifting
 from gpsift.inference import DenseEngine
 from gpsift.progress import part_of_search
+
+if TYPE_CHECKING:
+    from gpsift.hyper.sifting import Place, Sifting
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
 # all rows up to a number at which each trial takes a minute, and with the closed form on as many of more.
@@ -152,6 +153,9 @@ class Sift(Hyper):
         self, sifting: Sifting, place: Place, steps: tuple[SwitchedOn, ...]
     ) -> tuple[Place, tuple[SwitchedOn, ...]]:
         """The place and the steps of a path, or what is left of all units, and a path on from there, if worth more."""
+        from gpsift.hyper.overlooked import STEEP
+        from gpsift.hyper.sifting import Place
+
         slopes = sifting.steepest_slopes(place)
         if place.active and slopes.max(initial=-np.inf) < STEEP:
             return place, steps
@@ -168,6 +172,8 @@ class Sift(Hyper):
         return path.best, path.steps
 
     def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
+        from gpsift.hyper.sifting import Sifting  # with the first sift, not with the package
+
         units = read_groups(self.groups, problem.names)
         return Sifting(problem, units, self.toll, self.max_active, self.patience, self.pairs, self.prior.log_prior)
 

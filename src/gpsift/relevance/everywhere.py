@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.cluster import ClusterRows
+from gpsift import cluster
 from gpsift.reference import Reference
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import ScoredUnits, relevance_of
@@ -34,7 +34,7 @@ def score_sums(measure: Measure, model: Reference, units: ScoredUnits, rows: Row
 
 
 def scores_everywhere(
-    source: ClusterRows, measure: Measure, model: Reference, units: ScoredUnits, aggregate: str | float
+    source: cluster.ClusterRows, measure: Measure, model: Reference, units: ScoredUnits, aggregate: str | float
 ) -> np.ndarray:
     """The scores of the units, aggregated over all rows."""
     if not isinstance(aggregate, str):

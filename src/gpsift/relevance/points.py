@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.cluster import ClusterRows, missing, read_collections
+from gpsift import cluster
 from gpsift.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
 from gpsift.user_arrays import is_dask, read_features, refuse_not_finite
@@ -23,7 +23,7 @@ class RankedPoints:
     points: Points  # those in this process that are looked at
     numbers: np.ndarray  # that these have among the rows that were given
     drawn: bool  # whether they were drawn at random
-    everywhere: ClusterRows | None = None  # the rows that scores are made of, where they are more than the points
+    everywhere: cluster.ClusterRows | None = None  # the rows that scores are made of, where more than the points
 
     @classmethod
     def read(cls, inputs: Inputs, X: Any, points: Any, seed: int, measure: Measure) -> Self:
@@ -55,7 +55,7 @@ class RankedPoints:
         return len(self.numbers) if self.everywhere is None else self.everywhere.n
 
 
-def _source(inputs: Inputs, X: Any) -> ClusterRows | None:
+def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
     """Rows that are elsewhere, if those are meant."""
     if not is_dask(X):
         return inputs.source if X is None else None
@@ -64,9 +64,9 @@ def _source(inputs: Inputs, X: Any) -> ClusterRows | None:
             "This model does not know its training inputs, which give the units of scores, and the rows of a dask "
             "collection do not come here all at once. Pass points in memory, such as `X.head(1000)`."
         )
-    source = read_collections(X)
+    source = cluster.read_collections(X)
     inputs.check(source.names, source.reading.n_columns)
-    refuse_not_finite(source.total(missing).counts, source.names, "X")
+    refuse_not_finite(source.total(cluster.missing).counts, source.names, "X")
     if inputs.source is not None:
         return source.read_as(**inputs.source.reading.chunking)
     n_train = 1 if inputs.X is None else len(inputs.X)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpsift.findings import Finding, FindingKind
+if TYPE_CHECKING:
+    from gpsift.findings import Finding
 
 
 class Apart(NamedTuple):
@@ -25,6 +26,8 @@ class Apart(NamedTuple):
     @property
     def finding(self) -> Finding:
         """What a reader should know of it."""
+        from gpsift.findings import Finding, FindingKind  # with the first finding, not with every ranking
+
         data = {"way": self.way, "lead": self.lead, "share": self.share, "column": self.feature}
         return Finding(FindingKind.WAYS_DISAGREE, data)
 

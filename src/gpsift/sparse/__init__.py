@@ -9,15 +9,20 @@ hyperparameters, with `sifted.py` where a sift has left features off; `other_way
 was not taken, `around.py` is for intervals. Read `sites.py` and `bound.py` first, then `vecchia.py`.
 """
 
-from gpsift.sparse.around import AroundEngine
-from gpsift.sparse.block_posterior import BlockPosterior
-from gpsift.sparse.bound_engine import BoundEngine
-from gpsift.sparse.bound_search import search_for
+from typing import TYPE_CHECKING
+
+from gpsift.on_demand import on_demand
 from gpsift.sparse.choice import Sparse
-from gpsift.sparse.engine import SparseEngine, local_rows
-from gpsift.sparse.other_way import OtherWay
 from gpsift.sparse.rows import LocalRows, Rows, RowSource, Totals
-from gpsift.sparse.variational_engine import VariationalEngine
+
+if TYPE_CHECKING:
+    from gpsift.sparse.around import AroundEngine
+    from gpsift.sparse.block_posterior import BlockPosterior
+    from gpsift.sparse.bound_engine import BoundEngine
+    from gpsift.sparse.bound_search import search_for
+    from gpsift.sparse.engine import SparseEngine, local_rows
+    from gpsift.sparse.other_way import OtherWay
+    from gpsift.sparse.variational_engine import VariationalEngine
 
 __all__ = [
     "AroundEngine",
@@ -34,3 +39,18 @@ __all__ = [
     "local_rows",
     "search_for",
 ]
+
+if not TYPE_CHECKING:  # inference itself when there are many rows
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "AroundEngine": "gpsift.sparse.around",
+            "BlockPosterior": "gpsift.sparse.block_posterior",
+            "BoundEngine": "gpsift.sparse.bound_engine",
+            "OtherWay": "gpsift.sparse.other_way",
+            "SparseEngine": "gpsift.sparse.engine",
+            "VariationalEngine": "gpsift.sparse.variational_engine",
+            "local_rows": "gpsift.sparse.engine",
+            "search_for": "gpsift.sparse.bound_search",
+        },
+    )
