@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift.drawn import AskedDraws
 from gpsift.relevance.more_draws import are_lines, with_others
 
 
@@ -95,7 +96,7 @@ def test_ends_of_a_model_are_those_of_many_of_its_draws():
     X = rng.normal(size=(60, 4))
     y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
     gp = gs.GP().fit(X, y)
-    low, high = ends(gp.over_draws(lambda model: gs.rank(model, X).scores, 1200, 7).values)
+    low, high = ends(gp.over_draws(lambda model: gs.rank(model, X).scores, AskedDraws(1200, 7)).values)
     found_low, found_high = ends(gs.rank(gp, X, intervals=True).draws)
     assert np.all(np.abs(found_low - low) < 0.1 * (high - low))
     assert np.all(np.abs(found_high - high) < 0.15 * (high - low))
