@@ -99,13 +99,15 @@ class OverDraws(NamedTuple, Generic[T]):
     """What models with drawn hyperparameters have, and how far to trust their draws.
 
     Places are coordinates of the hyperparameters in which their posterior is nearly normal, (s, k): those of the
-    models, and those of more draws, of which no model was made, (m, k).
+    models, and those of more draws, of which no model was made, (m, k). The models `are_enough` where what was asked has
+    said so.
     """
 
     values: list[T]
     k_hat: float
     places: np.ndarray
     others: np.ndarray
+    are_enough: bool
 
 
 class Uncertain(ABC):

@@ -113,6 +113,7 @@ def test_a_model_stops_where_draws_are_enough(fitted):
     stopped = fitted.over_draws(lambda model: model.noise_var, seven)
     whole = fitted.over_draws(lambda model: model.noise_var, AskedDraws(12, 0, 5))
     assert (len(stopped.values), len(whole.values)) == (7, 12)
+    assert (stopped.are_enough, whole.are_enough) == (True, False)
     assert_array_equal(stopped.values, whole.values[:7])
     assert_array_equal(np.concatenate([stopped.places, stopped.others]), np.concatenate([whole.places, whole.others]))
     assert len(whole.others) == 5

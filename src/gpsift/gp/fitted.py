@@ -142,6 +142,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         found: list[T] = []
         log_ratios: list[float] = []
         used: list[int] = []
+        are_enough = False
         with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
             around = Around.found(problem, problem.log_params, n_starts=1 if is_sparse else None)
             drawn = around.places(n + n_others, asked.seed)
@@ -156,9 +157,10 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 found.append(
                     of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior))
                 )
-                if asked.is_enough(drawn[used], found):
+                if are_enough := asked.is_enough(drawn[used], found):
                     break
-        return OverDraws(found, pareto_shape(np.array(log_ratios)), drawn[used], drawn[number + 1 :])
+        k_hat = pareto_shape(np.array(log_ratios))
+        return OverDraws(found, k_hat, drawn[used], drawn[number + 1 :], are_enough)
 
     @property
     def _open(self) -> tuple[FittedGP, Problem[Any]]:

@@ -59,7 +59,9 @@ def scores_around(
 
     drawn = open_model.over_draws(scores, AskedDraws(MOST_SCORED, seed, N_DRAWS - MOST_SCORED, is_enough))
     tell_if_unsure(drawn.k_hat)
-    found = with_others(drawn.places, np.array(drawn.values), drawn.others)
+    found = np.array(drawn.values)
+    if drawn.are_enough or are_lines(drawn.places, found):
+        found = with_others(drawn.places, found, drawn.others)
     return ScoresAround(among_all(found, kept, len(units.columns)), drawn.k_hat)
 
 
