@@ -99,8 +99,8 @@ class OverDraws(NamedTuple, Generic[T]):
     """What models with drawn hyperparameters have, and how far to trust their draws.
 
     Places are coordinates of the hyperparameters in which their posterior is nearly normal, (s, k): those of the
-    models, and those of more draws, of which no model was made, (m, k). The models `are_enough` where what was asked has
-    said so.
+    models, and those of more draws, of which no model was made, (m, k). The models `are_enough` where what was
+    asked has said so.
     """
 
     values: list[T]
