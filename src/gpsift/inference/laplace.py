@@ -173,9 +173,8 @@ class LatentPosterior:
             except NotPositiveDefinite:
                 continue
             gain = 0.5 * float(direction @ K_gradient)
-            if np.isfinite(gain) and gain >= -TOLERANCE * max(
-                1.0, abs(a @ f)
-            ):  # at the mode, rounding decides its sign
+            rounding = TOLERANCE * max(1.0, abs(a @ f))  # which decides the sign of the gain at the mode
+            if np.isfinite(gain) and gain >= -rounding:
                 return direction, max(gain, 0.0), None
         return K_gradient / np.diagonal(self.K).max(), float("inf"), None
 
