@@ -138,8 +138,8 @@ class LogTerms(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentPosterior:
-    """The latent posterior up to a constant: its prior has the covariance K, and y and sizes are given to its terms."""
+class LatentDensity:
+    """Of the latent posterior, up to a constant: its prior has the covariance K, its terms are given y and sizes."""
 
     K: np.ndarray
     y: np.ndarray
@@ -211,16 +211,16 @@ def laplace(
     tolerance: float = TOLERANCE,
 ) -> LaplaceResult:
     """The normal approximation at the mode, which is searched from `start`, or from `near`, as by `latent_mode`."""
-    posterior = LatentPosterior(K, y, size, likelihood)
-    mode = latent_mode(posterior, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
-    height = posterior.height(mode.a, mode.f)
-    curvature = Curvature(K, -posterior.derivatives(mode.f).second)
+    density = LatentDensity(K, y, size, likelihood)
+    mode = latent_mode(density, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
+    height = density.height(mode.a, mode.f)
+    curvature = Curvature(K, -density.derivatives(mode.f).second)
     log_evidence = float(height - 0.5 * curvature.log_det)
     return LaplaceResult(mode.f, mode.a, curvature, height, log_evidence, mode.converged, mode.n_iterations)
 
 
 def latent_mode(
-    posterior: LatentPosterior,
+    density: LatentDensity,
     *,
     start: np.ndarray | None = None,
     near: np.ndarray | None = None,
@@ -234,27 +234,27 @@ def latent_mode(
     first. They change less with the kernel than the weights do. Steps are found `by_products` with K as long as these
     lead up, and by factors otherwise.
     """
-    K, none = posterior.K, np.zeros(posterior.y.size)
+    K, none = density.K, np.zeros(density.y.size)
     a = none if start is None else start
     f = K @ a
-    height = posterior.height(a, f)
+    height = density.height(a, f)
     if not np.isfinite(height):  # the weights of smoother functions can mean rates of e^800
-        a, f, height = none, none, posterior.height(none, none)
+        a, f, height = none, none, density.height(none, none)
     accuracy: float | None = ROUGHEST if by_products else None  # None where steps are found by factors
     if near is not None:
-        a, f, height = posterior.after_a_step(near, (a, f, height))
+        a, f, height = density.after_a_step(near, (a, f, height))
         accuracy = 0.1 * ROUGHEST  # the next step may be the last
     converged, iteration = False, 0
     while not converged and iteration < max_iterations:
         iteration += 1
-        direction, gain, accuracy = posterior.newton_direction(a, f, accuracy)
+        direction, gain, accuracy = density.newton_direction(a, f, accuracy)
         left = gain / max(1.0, abs(height))
         # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
         converged = left < tolerance and (accuracy is None or accuracy < ROUGHEST)
         if converged:
             a, f = a + direction, f + times(K, direction)
         else:
-            a, f, new_height = uphill(posterior.height, a, f, direction, times(K, direction), height)
+            a, f, new_height = uphill(density.height, a, f, direction, times(K, direction), height)
             if new_height <= height:  # rounding hides what little is left to gain
                 converged = left < ROUNDING
                 if converged or accuracy is None:
