@@ -74,21 +74,40 @@ class MadeWhenAsked(Sequence[Reference]):
         return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
 
 
-# Whether the places (s, k) and values of some draws are enough.
-IsEnough = Callable[[np.ndarray, list[T]], bool]
+@dataclass(frozen=True)
+class AskedDraws(Generic[T]):
+    """How many draws of the hyperparameters are asked for.
+
+    Parameters
+    ----------
+    n : int
+        Draws of which models are made.
+    seed : int
+    n_others : int
+        More draws, of which no models are made.
+    is_enough : callable
+        Whether the places (s, k) and values of the first draws are enough; what is left is then among the others.
+    """
+
+    n: int
+    seed: int
+    n_others: int = 0
+    is_enough: Callable[[np.ndarray, list[T]], bool] = lambda *_: False
 
 
 class OverDraws(NamedTuple, Generic[T]):
     """What models with drawn hyperparameters have, and how far to trust their draws.
 
     Places are coordinates of the hyperparameters in which their posterior is nearly normal, (s, k): those of the
-    models, and those of more draws, of which no model was made, (m, k).
+    models, and those of more draws, of which no model was made, (m, k). The models `are_enough` where what was
+    asked has said so.
     """
 
     values: list[T]
     k_hat: float
     places: np.ndarray
     others: np.ndarray
+    are_enough: bool
 
 
 class Uncertain(ABC):
@@ -100,19 +119,11 @@ class Uncertain(ABC):
         """The columns that draws may depend on: those that it uses, and those that it could have used."""
 
     @abstractmethod
-    def over_draws(
-        self,
-        of: Callable[[Reference], T],
-        n_draws: int,
-        seed: int,
-        n_others: int = 0,
-        is_enough: IsEnough[T] | None = None,
-    ) -> OverDraws[T]:
+    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
         """`of` each of some models whose hyperparameters the data allow as well, and the k-hat of these draws.
 
         They are drawn from an approximation of the posterior, which is to be trusted up to a k-hat of 0.7. The models
-        are of the open columns alone. Some have `n_others` more draws beside them, and those that are left where
-        `is_enough` has said of the places and values of the first ones that they are enough.
+        are of the open columns alone. Sparse models may make fewer than are asked for, and have no others.
         """
 
 

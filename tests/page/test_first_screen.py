@@ -209,6 +209,12 @@ def test_words_of_the_field_are_behind_a_question_mark(page):
     assert TERMS["elpd"] in page.words("data")
 
 
+def test_meanings_that_follow_one_another_are_sentences(page):
+    words = page.words("relevance")
+    assert all(TERMS[each] in words for each in ("KL", "VAR"))
+    assert ".," not in words
+
+
 def test_a_test_is_made_where_it_is_quick():
     analysis = page_cases.counts()
     made = with_test(analysis, work=gs.Work(progress=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import time
 from xml.etree import ElementTree
@@ -471,6 +472,17 @@ def test_every_picture_is_downloaded_in_both_forms(show):
     assert all(text.startswith(part) for text, part in zip(texts, parts, strict=True))
     shares = json.loads(kept(tab, "The shares of the variance as JSON")[1])
     assert sum(line["share"] for line in shares) == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_downloaded_curve_names_its_column(show):
+    tab, curves = show("acting"), page_cases.acting().shape.effects.curves
+    for place, curve in enumerate(curves, start=1):
+        name, text = kept(tab, f"The picture acts-{place} as SVG")
+        assert name.split(f"-acts-{place}-")[1] == "-".join(re.findall(r"\w+", curve.name)).lower() + ".svg"
+        drawn = ElementTree.fromstring(text)
+        assert curve.name in ["".join(each.itertext()) for each in drawn.iter() if each.tag.endswith("text")]
+        points = kept(tab, f"The picture acts-{place} as PNG")[1]
+        assert int.from_bytes(points[20:24]) == pytest.approx(2 * float(drawn.get("height")), abs=4)
 
 
 def test_the_code_is_downloaded(show):

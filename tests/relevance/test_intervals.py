@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift.drawn import AskedDraws
 from gpsift.hyper.around import Around
 from gpsift.reference import MissingCapability
 from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED
@@ -108,9 +109,11 @@ def test_more_draws_are_scored_where_those_that_are_are_not_enough(fitted, table
 
 
 def test_a_model_stops_where_draws_are_enough(fitted):
-    stopped = fitted.over_draws(lambda model: model.noise_var, 12, 0, 5, lambda places, values: len(values) == 7)
-    whole = fitted.over_draws(lambda model: model.noise_var, 12, 0, 5)
+    seven = AskedDraws(12, 0, 5, lambda places, values: len(values) == 7)
+    stopped = fitted.over_draws(lambda model: model.noise_var, seven)
+    whole = fitted.over_draws(lambda model: model.noise_var, AskedDraws(12, 0, 5))
     assert (len(stopped.values), len(whole.values)) == (7, 12)
+    assert (stopped.are_enough, whole.are_enough) == (True, False)
     assert_array_equal(stopped.values, whole.values[:7])
     assert_array_equal(np.concatenate([stopped.places, stopped.others]), np.concatenate([whole.places, whole.others]))
     assert len(whole.others) == 5
@@ -127,7 +130,7 @@ def test_every_likelihood_has_them(likelihood, table):
         "softmax": np.digitize(y, [-0.5, 0.5]),
     }
     gp = gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=1)).fit(X[:40], targets[likelihood][:40])
-    values, k_hat, *_ = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, 12, 0)
+    values, k_hat, *_ = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, AskedDraws(12, 0))
     assert np.shape(values) == (12, 4)
     assert np.all(np.isfinite(values))
     assert np.median(values, axis=0)[:2].max() > np.median(values, axis=0)[2:].max()

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift.drawn import AskedDraws
 from gpsift.relevance.more_draws import are_lines, with_others
 
 
@@ -66,7 +67,6 @@ def test_lines_that_leave_much_are_none():
     for share, expected in ((0.02, True), (0.12, True), (0.4, False), (0.9, False)):
         roots = 10.0 + np.sqrt(1.0 - share) * places[:, :1] + np.sqrt(share) * noise
         assert are_lines(places, roots**2) == expected
-        assert len(with_others(places, roots**2, places[:7])) == 60 + 7 * expected
     assert not are_lines(places, (10.0 + rng.standard_normal((60, 2))) ** 2)  # 6 coefficients fit noise, too
 
 
@@ -85,7 +85,8 @@ def test_what_lines_leave_is_that_of_draws_which_they_do_not_know():
 def test_too_few_draws_have_no_others(n):
     places = np.random.default_rng(4).standard_normal((50, 4))
     scores = (9.0 + places) ** 2
-    assert_array_equal(with_others(places[:n], scores[:n], places[n:]), scores[:n])
+    assert not are_lines(places[:n], scores[:n])
+    assert are_lines(places[:12], scores[:12])
     assert len(with_others(places[:12], scores[:12], places[12:])) == 50
     assert len(with_others(places[:12], scores[:12], places[:0])) == 12
 
@@ -95,7 +96,7 @@ def test_ends_of_a_model_are_those_of_many_of_its_draws():
     X = rng.normal(size=(60, 4))
     y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
     gp = gs.GP().fit(X, y)
-    low, high = ends(gp.over_draws(lambda model: gs.rank(model, X).scores, 1200, 7).values)
+    low, high = ends(gp.over_draws(lambda model: gs.rank(model, X).scores, AskedDraws(1200, 7)).values)
     found_low, found_high = ends(gs.rank(gp, X, intervals=True).draws)
     assert np.all(np.abs(found_low - low) < 0.1 * (high - low))
     assert np.all(np.abs(found_high - high) < 0.15 * (high - low))

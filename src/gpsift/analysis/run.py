@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Self
 
 from gpsift.analysis.called import call_code
 from gpsift.analysis.cautions import cautions_of
@@ -104,16 +104,15 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    asked: dict[str, Any] = {
-        "measure": measure,
-        "select": select,
-        "samples": samples,
-        "likelihood": likelihood,
-        "hyper": hyper,
-        "reading": reading,
-        "seed": seed,
-    }
-    default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
+    asked = _not_by_default(
+        measure=measure,
+        select=select,
+        samples=samples,
+        likelihood=likelihood,
+        hyper=hyper,
+        reading=reading,
+        seed=seed,
+    )
     with waiting_bar("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
@@ -122,17 +121,13 @@ def analyse(
     model = GP(likelihood=likelihood or likelihood_for(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    has_own_bar = model.hyper.samples
-    with fit_bar(False if has_own_bar else work.progress):
-        fitted = model.fit(table.X, table.y)
-    task = _Fits(table, model, fitted, read_order(measure), seed, work, work.folder())
+    fits = _Fits.of(table, model, read_order(measure), seed, work)
+    if fits.many_at_once:
+        notes.insert(0, fits.many_at_once)
     with share_bar("ranking", work.progress):
-        rankings, known = task.rankings(notes)
-    notes[:0] = [task.many_at_once] if task.many_at_once else []
-    unsearched = task.too_many_columns if selection else None
-    notes += [unsearched] if unsearched else []
-    path = task.path(selection, known, notes) if selection and not unsearched else None
-    steady = task.stability(samples) if samples else None
+        rankings, known = fits.rankings(notes)
+    path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
+    steady = fits.stability(samples) if samples else None
     return Analysis(
         source=source_of(data),
         target=table.target,
@@ -144,16 +139,22 @@ def analyse(
         groups=table.groups,
         dates=table.dates,
         recipe=table.recipe,
-        model=fitted,
+        model=fits.fitted,
         rankings=rankings,
         path=path,
         unsearched=unsearched,
         stability=steady,
-        cautions=cautions_of(fitted, table, notes, next(iter(rankings.values()))),
-        command=call_code(data, target, {name: each for name, each in asked.items() if each != default_of[name]}),
+        cautions=cautions_of(fits.fitted, table, notes, next(iter(rankings.values()))),
+        command=call_code(data, target, asked),
         seed=seed,
         seconds=time.perf_counter() - began,
     )
+
+
+def _not_by_default(**asked: Any) -> dict[str, Any]:
+    """The arguments of `analyse` that are not what they are by default."""
+    default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
+    return {name: each for name, each in asked.items() if each != default_of[name]}
 
 
 def source_of(data: Any) -> str:
@@ -200,6 +201,14 @@ class _Fits:
     work: Work
     folder: FilePath | None
 
+    @classmethod
+    def of(cls, table: Prepared, model: GP, order: Order, seed: int, work: Work) -> Self:
+        """After the fit to the whole table."""
+        has_own_bar = model.hyper.samples
+        with fit_bar(False if has_own_bar else work.progress):
+            fitted = model.fit(table.X, table.y)
+        return cls(table, model, fitted, order, seed, work, work.folder())
+
     @property
     def features(self) -> Features:
         """The user's columns; categories are coded by several."""
@@ -243,8 +252,13 @@ class _Fits:
             return found, None
         return found, Ordered.by(leading, units, messages(caught))
 
-    def path(self, selection: Selection, known: Ordered | None, notes: list[Finding]) -> Path:
-        """Submodels of growing size, as far as that is feasible; where it ends is noted."""
+    def path(
+        self, selection: Selection, known: Ordered | None, notes: list[Finding]
+    ) -> tuple[Path | None, Finding | None]:
+        """Submodels of growing size, as far as that is feasible, or why there are none; where it ends is noted."""
+        if self.too_many_columns:
+            notes.append(self.too_many_columns)
+            return None, self.too_many_columns
         n_columns, units = len(self.table.columns), self.features.units(self.fitted.inputs.names)
         largest = min(LARGEST_PATH, told_units(self.fitted, units))
         if largest < n_columns:
@@ -260,7 +274,7 @@ class _Fits:
             reference=self.fitted,
             units=units,
         )
-        return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule)
+        return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
 
     def stability(self, samples: int) -> Stability:
         """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.cluster.passes import Pass
-from gpsift.sparse.rows import Rows
+from gpsift.sparse.rows import Rows, drawn_rows
 from gpsift.user_arrays import feature_values, target_values
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Reading:
 
 
 class ClusterRows:
-    """A source of rows: what `inference.rows.LocalRows` is for rows in this process.
+    """A source of rows: what `sparse.rows.LocalRows` is for rows in this process.
 
     Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
     scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a
@@ -105,12 +105,9 @@ class ClusterRows:
         return self  # a partition is visited in chunks, which have to fit into the memory of whoever has it
 
     def sample(self, size: int, seed: int) -> Rows:
-        # The rows that `LocalRows` would draw: a model is the same wherever its rows are.
         if size >= self.n:
             return self.take(np.arange(self.n))
-        drawn = np.sort(np.random.default_rng(seed).choice(self.n, size=size, replace=False))
-        found = self.take(drawn)
-        return found if found.vary else self.take(np.union1d(drawn, self.extremes))
+        return drawn_rows(self.take, self.n, size, seed, extremes=self.extremes)
 
     def take(self, which: np.ndarray) -> Rows:
         """The rows with these ascending numbers, in this process."""

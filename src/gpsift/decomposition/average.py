@@ -13,6 +13,7 @@ from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.averaged_rows import AveragedRows
 from gpsift.decomposition.axes import N_VALUES, Axis, axis_of
 from gpsift.decomposition.margins import read_margins
+from gpsift.drawn import AskedDraws
 from gpsift.grouping import number_of
 from gpsift.reference import Reference
 from gpsift.relevance import KL
@@ -140,7 +141,7 @@ def _around(asked: Asked, ways: Sequence[Way], rows: AveragedRows, seed: int) ->
         member = Member.of(each, X, rows.is_latent)
         return [member.along(way) if way.columns else _flat(way, len(X)) for way in seen]
 
-    drawn = model.over_draws(of, N_DRAWS, seed)
+    drawn = model.over_draws(of, AskedDraws(N_DRAWS, seed))
     tell_if_unsure(drawn.k_hat)
     return drawn.values, drawn.k_hat
 

@@ -13,6 +13,7 @@ from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.products import Products
 from gpsift.decomposition.sampled import sampled_variances
 from gpsift.decomposition.variances import Variances, variances
+from gpsift.drawn import AskedDraws
 from gpsift.reference import Reference
 from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
@@ -143,7 +144,7 @@ def _variances_around(asked: Asked, margins: Sequence[Margin], seed: int) -> tup
     kept, fewer = asked.on_columns(columns)
     seen = [_on_columns(margins[unit], asked.units.columns[unit], columns) for unit in kept]
     X = asked.X[:, list(columns)]
-    drawn = model.over_draws(lambda each: variances_of(each, X, fewer, seen), N_DRAWS, seed)
+    drawn = model.over_draws(lambda each: variances_of(each, X, fewer, seen), AskedDraws(N_DRAWS, seed))
     tell_if_unsure(drawn.k_hat)
     return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in drawn.values], drawn.k_hat
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from numbers import Integral
 from operator import add
@@ -12,7 +13,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from gpsift.discovery.adequacy import adequacy
-from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import (
     FEW_SCORES,
     GAUSSIAN_PROCESS,
@@ -105,9 +105,10 @@ def discover(
     _check(rate, n_folds, repeats)
     data = Data.read(*gathered(X, y, observed, seed))
     n, p = data.X.shape
-    parts = [divided(n, folds, [seed, r]) for r in range(repeats)]
+    parts = [divided(n, folds, [seed, repeat]) for repeat in range(repeats)]
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
     chosen = features.units(data.names)
+    units = units_to_test(data, chosen)
     identity = {
         "gpsift": __version__,
         "data": data.fingerprint,
@@ -115,19 +116,16 @@ def discover(
         "model": choices(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__),
         "units": chosen.identity,
     }
-    units = units_to_test(data, chosen)
     with work.runner("folds", n_folds * repeats, identity) as runner:
-        answers = [_asked(data, model, units, each, f"repeat {r}", runner) for r, each in enumerate(parts)]
-        z = np.array([statistics(answers, unit, unit.redraws) for unit in units]).T
+        answers = [_asked(data, model, units, each, f"repeat {repeat}", runner) for repeat, each in enumerate(parts)]
+        z = np.array([statistics(answers, unit) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
         again = _redrawn(data, [units[j] for j in np.flatnonzero(promising)], runner)
-    conditionals, chosen_redraws = [unit.conditional for unit in units], [unit.redraws for unit in units]
-    for unit, redraws, conditional in again:
-        other = statistics(answers, unit, redraws)
+    for unit in again:
+        other = statistics(answers, unit)
         if np.median(other) < np.median(z[:, unit.number]):
-            z[:, unit.number], conditionals[unit.number] = other, conditional
-            chosen_redraws[unit.number] = redraws
-    fits = [adequacy(unit.axis, redraws) for unit, redraws in zip(units, chosen_redraws, strict=True)]
+            z[:, unit.number], units[unit.number] = other, unit
+    fits = [adequacy(unit.axis, unit.redraws) for unit in units]
     p_values = twice_the_median(ndtr(-z))
     return Discoveries(
         names=chosen.names,
@@ -135,7 +133,7 @@ def discover(
         p=p_values,
         q=q_values(p_values),
         rate=float(rate),
-        conditionals=tuple(conditionals),
+        conditionals=tuple(unit.conditional for unit in units),
         copies=copies(units),
         details={
             "folds": n_folds,
@@ -165,13 +163,13 @@ def _asked(
     return [Unseen.read(result) for result in runner.run(unseen, tasks)]
 
 
-def statistics(answers: Sequence[Sequence[Unseen]], unit: TestedUnit, redraws: Redraws) -> np.ndarray:
-    """The statistic of a unit in each repeat, under a conditional distribution."""
-    return np.array([reduce(add, (fold.sums(unit, redraws) for fold in folds)).z for folds in answers])
+def statistics(answers: Sequence[Sequence[Unseen]], unit: TestedUnit) -> np.ndarray:
+    """The statistic of a unit in each repeat, under its conditional distribution."""
+    return np.array([reduce(add, (fold.sums(unit) for fold in folds)).z for folds in answers])
 
 
-def _redrawn(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[tuple[TestedUnit, Redraws, str]]:
-    """The units that a second conditional can redraw, how it does, and which it is."""
+def _redrawn(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[TestedUnit]:
+    """The units that a second conditional can redraw, redrawn by that one."""
     scores = normal_scores(data.X)
     found, asked, tasks = [], [], []
     for unit in units:
@@ -180,13 +178,13 @@ def _redrawn(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[tu
             continue
         straight = left_out_by_few(target[0], scores[:, others]) if target[1] == "gaussian" else None
         if straight is not None:
-            found.append((unit, redraws_by_moments(unit.axis, *straight), FEW_SCORES))
+            found.append(replace(unit, redraws=redraws_by_moments(unit.axis, *straight), conditional=FEW_SCORES))
         else:
             asked.append(unit)
             tasks.append(Task(f"conditional of {unit.name}", (data.table(others), *target)))
     for unit, result in zip(asked, runner.run(left_out_by_gp, tasks), strict=True):
         redraws = redraws_by_moments(unit.axis, np.array(result["mean"]), np.array(result["var"]))
-        found.append((unit, redraws, GAUSSIAN_PROCESS))
+        found.append(replace(unit, redraws=redraws, conditional=GAUSSIAN_PROCESS))
     return found
 
 

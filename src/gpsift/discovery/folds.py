@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpsift.discovery.axes import Redraws
 from gpsift.discovery.conditionals import TestedUnit
 from gpsift.discovery.division import Part
 from gpsift.discovery.statistic import Sums
@@ -150,13 +149,13 @@ class Unseen:
         curves, pulls = ([np.array(each) for each in result[name]] for name in ("curves", "pulls"))
         return cls(rows, means, [int(unit) for unit in result["units"]], curves, pulls)
 
-    def sums(self, unit: TestedUnit, redraws: Redraws) -> Sums:
-        """Of a unit, under a conditional distribution of it."""
+    def sums(self, unit: TestedUnit) -> Sums:
+        """Of a unit, under its conditional distribution."""
         if unit.number not in self.units:
             return Sums()
         place = self.units.index(unit.number)
         curves, own = self.curves[place], unit.axis.own
-        expected, covariance = redraws.at(self.rows).moments(curves)
+        expected, covariance = unit.redraws.at(self.rows).moments(curves)
         here = self.means if own is None else np.einsum("ig,igc->ic", own[self.rows], curves)
         return Sums.of(self.pulls[place], here - expected, covariance)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift import sparse
 from gpsift.arrays import Array, like, to_numpy
-from gpsift.drawn import IsEnough, OverDraws, T, Uncertain
+from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
 from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
@@ -134,29 +134,22 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def over_draws(
-        self,
-        of: Callable[[Reference], T],
-        n_draws: int,
-        seed: int,
-        n_others: int = 0,
-        is_enough: IsEnough[T] | None = None,
-    ) -> OverDraws[T]:
+    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
         # Intervals are asked for by few.
         from gpsift.hyper.around import Around
         from gpsift.hyper.pareto import pareto_shape
 
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
-        if is_sparse:
-            n_draws, n_others = min(n_draws, SPARSE_DRAWS), 0
+        n, n_others = (min(asked.n, SPARSE_DRAWS), 0) if is_sparse else (asked.n, asked.n_others)
         found: list[T] = []
         log_ratios: list[float] = []
         used: list[int] = []
+        are_enough = False
         with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
             around = Around.found(problem, problem.log_params, n_starts=1 if is_sparse else None)
-            drawn = around.places(n_draws + n_others, seed)
-            for number, draw in enumerate(counted(around.at(drawn[:n_draws]), n_draws)):
+            drawn = around.places(n + n_others, asked.seed)
+            for number, draw in enumerate(counted(around.at(drawn[:n]), n)):
                 kernel, likelihood = problem.split(draw.log_params)
                 try:
                     inferred = problem.engine.infer_at_rows(kernel, likelihood)
@@ -167,9 +160,10 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 found.append(
                     of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior))
                 )
-                if is_enough is not None and is_enough(drawn[used], found):
+                if are_enough := asked.is_enough(drawn[used], found):
                     break
-        return OverDraws(found, pareto_shape(np.array(log_ratios)), drawn[used], drawn[number + 1 :])
+        k_hat = pareto_shape(np.array(log_ratios))
+        return OverDraws(found, k_hat, drawn[used], drawn[number + 1 :], are_enough)
 
     @property
     def _open(self) -> tuple[FittedGP, Problem[Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import helmert
 
-from gpsift.drawn import IsEnough, OverDraws, T, Uncertain
+from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
 from gpsift.families import Family, Gaussian, MultivariateNormal
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.scaling import Scaling
@@ -106,18 +106,11 @@ class ClassFunction(Switched, Uncertain, Reference):
     def open_columns(self) -> tuple[int, ...]:
         return self.model.open_columns
 
-    def over_draws(
-        self,
-        of: Callable[[Reference], T],
-        n_draws: int,
-        seed: int,
-        n_others: int = 0,
-        is_enough: IsEnough[T] | None = None,
-    ) -> OverDraws[T]:
+    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
         def of_class(each: Reference) -> T:
             return of(replace(self, model=each))  # type: ignore[arg-type]
 
-        return self.model.over_draws(of_class, n_draws, seed, n_others, is_enough)
+        return self.model.over_draws(of_class, asked)
 
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling

@@ -5,10 +5,9 @@ normal, and a length-scale of infinity, a feature that does nothing, is an ordin
 and the logarithms of all other parameters, the posterior is nearly normal too. Its mode is searched, its curvature
 there is found by differences of the gradient, which also says how far the search has stopped from the mode, and along
 each principal axis both sides have a width of their own, from the density at a distance of sqrt(2) standard deviations:
-a normal distribution is lower there by one nat. Draws are
-those of a t distribution with 20 degrees of freedom: the posterior has somewhat heavier tails than the normal. They are
-not independent, but fill it evenly (`even.py`). Where there are other modes as high, such as one with more noise and
-one with more bends, all of them are drawn from.
+a normal distribution is lower there by one nat. Draws are those of a t distribution with 20 degrees of freedom: the
+posterior has somewhat heavier tails than the normal. They are not independent, but fill it evenly (`even.py`). Where
+there are other modes as high, such as one with more noise and one with more bends, all of them are drawn from.
 
 How good that is says k-hat (`pareto.py`), from the ratio of posterior to approximation at the draws.
 """

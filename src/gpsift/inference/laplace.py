@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -137,6 +137,60 @@ class LogTerms(Protocol):
     def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
 
 
+@dataclass(frozen=True, eq=False)
+class LatentDensity:
+    """Of the latent posterior, up to a constant: its prior has the covariance K, its terms are given y and sizes."""
+
+    K: np.ndarray
+    y: np.ndarray
+    size: np.ndarray
+    terms: LogTerms
+
+    def height(self, a: np.ndarray, f: np.ndarray) -> float:
+        """log p(y | f) - a^T f / 2, which the mode maximises."""
+        with np.errstate(over="ignore"):
+            return float(self.terms.log_density(self.y, f, self.size).sum() - 0.5 * (a @ f))
+
+    def derivatives(self, f: np.ndarray) -> Derivatives:
+        """Of log p(y | f)."""
+        return self.terms.derivatives(self.y, f, self.size)
+
+    def newton_direction(
+        self, a: np.ndarray, f: np.ndarray, accuracy: float | None
+    ) -> tuple[np.ndarray, float, float | None]:
+        """Step in a, the gain that a quadratic would give, and the accuracy of the step, None if it was by factors."""
+        first, second, _ = self.derivatives(f)
+        gradient = first - a  # of the height in f-space
+        K_gradient = times(self.K, gradient)
+        if accuracy is not None and self.terms.is_log_concave:
+            weights = _by_products(self.K, f, first, -second, accuracy)
+            if weights is not None and (gain := 0.5 * float((weights - a) @ K_gradient)) >= 0.0:
+                return weights - a, gain, accuracy
+        for W in (-second, self.terms.safe_weights(self.y, f, self.size)):
+            try:
+                # Nothing at the mode, whatever the factors of a K that is nearly singular have lost.
+                direction = gradient - Curvature(self.K, W).times_M(K_gradient)
+            except NotPositiveDefinite:
+                continue
+            gain = 0.5 * float(direction @ K_gradient)
+            rounding = TOLERANCE * max(1.0, abs(a @ f))  # which decides the sign of the gain at the mode
+            if np.isfinite(gain) and gain >= -rounding:
+                return direction, max(gain, 0.0), None
+        return K_gradient / np.diagonal(self.K).max(), float("inf"), None
+
+    def after_a_step(
+        self, near: np.ndarray, otherwise: tuple[np.ndarray, np.ndarray, float]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Weights, latent values and height after a step from latent values, unless it is higher otherwise."""
+        first, second, _ = self.derivatives(near)
+        a = _by_products(self.K, near, first, -second, ROUGHEST)
+        if a is None:
+            return otherwise
+        f = times(self.K, a)
+        height = self.height(a, f)
+        return (a, f, height) if height > otherwise[2] else otherwise
+
+
 class Mode(NamedTuple):
     """Where a search for the mode ended: weights a, latent values f = K a, and how it went."""
 
@@ -157,20 +211,16 @@ def laplace(
     tolerance: float = TOLERANCE,
 ) -> LaplaceResult:
     """The normal approximation at the mode, which is searched from `start`, or from `near`, as by `latent_mode`."""
-    a, f, converged, n_iterations = latent_mode(
-        K, y, size, likelihood, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS
-    )
-    height = _height(y, size, likelihood, a, f)
-    curvature = Curvature(K, -likelihood.derivatives(y, f, size).second)
-    log_evidence = height - 0.5 * curvature.log_det
-    return LaplaceResult(f, a, curvature, height, float(log_evidence), converged, n_iterations)
+    density = LatentDensity(K, y, size, likelihood)
+    mode = latent_mode(density, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
+    height = density.height(mode.a, mode.f)
+    curvature = Curvature(K, -density.derivatives(mode.f).second)
+    log_evidence = float(height - 0.5 * curvature.log_det)
+    return LaplaceResult(mode.f, mode.a, curvature, height, log_evidence, mode.converged, mode.n_iterations)
 
 
 def latent_mode(
-    K: np.ndarray,
-    y: np.ndarray,
-    size: np.ndarray,
-    likelihood: LogTerms,
+    density: LatentDensity,
     *,
     start: np.ndarray | None = None,
     near: np.ndarray | None = None,
@@ -184,28 +234,27 @@ def latent_mode(
     first. They change less with the kernel than the weights do. Steps are found `by_products` with K as long as these
     lead up, and by factors otherwise.
     """
-    a = np.zeros(y.size) if start is None else start
+    K, none = density.K, np.zeros(density.y.size)
+    a = none if start is None else start
     f = K @ a
-    height = _height(y, size, likelihood, a, f)
+    height = density.height(a, f)
     if not np.isfinite(height):  # the weights of smoother functions can mean rates of e^800
-        a, f = np.zeros(y.size), np.zeros(y.size)
-        height = _height(y, size, likelihood, a, f)
+        a, f, height = none, none, density.height(none, none)
     accuracy: float | None = ROUGHEST if by_products else None  # None where steps are found by factors
     if near is not None:
-        a, f, height = _after_a_step(K, y, size, likelihood, near, (a, f, height))
+        a, f, height = density.after_a_step(near, (a, f, height))
         accuracy = 0.1 * ROUGHEST  # the next step may be the last
     converged, iteration = False, 0
     while not converged and iteration < max_iterations:
         iteration += 1
-        direction, gain, accuracy = _newton_direction(K, y, a, f, size, likelihood, accuracy)
+        direction, gain, accuracy = density.newton_direction(a, f, accuracy)
         left = gain / max(1.0, abs(height))
         # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
         converged = left < tolerance and (accuracy is None or accuracy < ROUGHEST)
         if converged:
             a, f = a + direction, f + times(K, direction)
         else:
-            height_of = partial(_height, y, size, likelihood)
-            a, f, new_height = uphill(height_of, a, f, direction, times(K, direction), height)
+            a, f, new_height = uphill(density.height, a, f, direction, times(K, direction), height)
             if new_height <= height:  # rounding hides what little is left to gain
                 converged = left < ROUNDING
                 if converged or accuracy is None:
@@ -215,24 +264,6 @@ def latent_mode(
             if accuracy is not None:
                 accuracy = min(0.1 * ROUGHEST, max(left**2, tolerance))
     return Mode(a, f, converged, iteration)
-
-
-def _after_a_step(
-    K: np.ndarray,
-    y: np.ndarray,
-    size: np.ndarray,
-    likelihood: LogTerms,
-    near: np.ndarray,
-    otherwise: tuple[np.ndarray, np.ndarray, float],
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Weights, latent values and height after a step from latent values, unless it is higher otherwise."""
-    first, second, _ = likelihood.derivatives(y, near, size)
-    a = _by_products(K, near, first, -second, ROUGHEST)
-    if a is None:
-        return otherwise
-    f = times(K, a)
-    height = _height(y, size, likelihood, a, f)
-    return (a, f, height) if height > otherwise[2] else otherwise
 
 
 def _by_products(K: np.ndarray, f: np.ndarray, first: np.ndarray, W: np.ndarray, accuracy: float) -> np.ndarray | None:
@@ -263,41 +294,6 @@ def laplace_gradient(
         for d in likelihood.log_param_derivatives(y, f, size)
     ]
     return G, np.array(by_param)
-
-
-def _height(y: np.ndarray, size: np.ndarray, likelihood: LogTerms, a: np.ndarray, f: np.ndarray) -> float:
-    """log p(y | f) - a^T f / 2, which the mode maximises."""
-    with np.errstate(over="ignore"):
-        return float(likelihood.log_density(y, f, size).sum() - 0.5 * (a @ f))
-
-
-def _newton_direction(
-    K: np.ndarray,
-    y: np.ndarray,
-    a: np.ndarray,
-    f: np.ndarray,
-    size: np.ndarray,
-    likelihood: LogTerms,
-    accuracy: float | None,
-) -> tuple[np.ndarray, float, float | None]:
-    """Step in a, the gain that a quadratic would give, and the accuracy of the step, None if it was by factors."""
-    first, second, _ = likelihood.derivatives(y, f, size)
-    gradient = first - a  # of the height in f-space
-    K_gradient = times(K, gradient)
-    if accuracy is not None and likelihood.is_log_concave:
-        weights = _by_products(K, f, first, -second, accuracy)
-        if weights is not None and (gain := 0.5 * float((weights - a) @ K_gradient)) >= 0.0:
-            return weights - a, gain, accuracy
-    for W in (-second, likelihood.safe_weights(y, f, size)):
-        try:
-            # Nothing at the mode, whatever the factors of a K that is nearly singular have lost.
-            direction = gradient - Curvature(K, W).times_M(K_gradient)
-        except NotPositiveDefinite:
-            continue
-        gain = 0.5 * float(direction @ K_gradient)
-        if np.isfinite(gain) and gain >= -TOLERANCE * max(1.0, abs(a @ f)):  # at the mode, rounding decides its sign
-            return direction, max(gain, 0.0), None
-    return K_gradient / np.diagonal(K).max(), float("inf"), None
 
 
 def uphill(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpsift.inference.laplace import latent_mode
+from gpsift.inference.laplace import LatentDensity, latent_mode
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives, Moments
 
@@ -85,12 +85,9 @@ def settled_cavities(
     `weights` are those where the search begins, unless all means of 0 are higher.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        none, means = np.zeros(y.size), K @ weights
-        height = terms.log_density(y, means, size).sum() - 0.5 * weights @ means
-        start = weights if height > terms.log_density(y, none, size).sum() else none
+        density, none = LatentDensity(K, y, size, terms), np.zeros(y.size)
+        start = weights if density.height(weights, K @ weights) > density.height(none, none) else none
         # By factors: where the function is steep, what products leave out of a step grows by the eigenvalues of K.
-        mode = latent_mode(
-            K, y, size, terms, start=start, tolerance=tolerance, max_iterations=MAX_ITERATIONS, by_products=False
-        )
+        mode = latent_mode(density, start=start, tolerance=tolerance, max_iterations=MAX_ITERATIONS, by_products=False)
         found = terms.cavities(y, mode.f, size)
     return found if mode.converged and np.all(np.isfinite(found[0])) and np.all(found[1].var > 0) else None

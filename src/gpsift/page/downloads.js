@@ -2,7 +2,8 @@
 // Every table as CSV and JSON, every picture as PNG and SVG, the code as text: made here, asked of nowhere.
 (() => {
   const make = (tag, className, text) => Object.assign(document.createElement(tag), { className, textContent: text });
-  const about = document.title.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase();
+  const fileName = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase();
+  const about = fileName(document.title);
   const keep = (name, content, type) => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
@@ -59,6 +60,23 @@
     context.drawImage(image, 0, 0, width, height);
     return new Promise((done) => canvas.toBlob(done, "image/png"));
   };
+  const draw = (tag, attributes, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.textContent = text;
+    return element;
+  };
+  const SPACE = 22;
+  const lettering = () => ({ fill: getComputedStyle(document.body).color, "font-family": "sans-serif", "font-size": 14 });
+  // What stands above a picture on the page does not travel with it.
+  const below = (title, svg) => {
+    const picture = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+    const [width, height] = ["width", "height"].map((side) => Number(picture.getAttribute(side)));
+    const whole = draw("svg", { width, height: height + SPACE });
+    picture.setAttribute("y", SPACE);
+    whole.append(draw("text", { x: 6, y: 16, ...lettering() }, title), picture);
+    return new XMLSerializer().serializeToString(whole);
+  };
   const withPaper = (svg) => svg.replace(/(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${paper()}"/>`);
   // Twice as many points as on the screen, so that it can be shown larger.
   const pointsOf = (svg) =>
@@ -73,21 +91,15 @@
     SVG: async () => keep(`${name}.svg`, await drawn(), "image/svg+xml"),
   });
   document.addEventListener("drawn", ({ target, detail: view }) => {
-    const name = target.id.replace("figure-", "");
-    const drawn = async () => withPaper(await (await view.export("svg").to_blob()).text());
-    offer(target.parentElement.querySelector("figcaption:last-child") ?? target, `The picture ${name}`, pictures(name, drawn));
+    const [name, { column }] = [target.id.replace("figure-", ""), target.dataset];
+    const exported = async () => (await view.export("svg").to_blob()).text();
+    const drawn = async () => withPaper(column ? below(column, await exported()) : await exported());
+    const file = [name, fileName(column ?? "")].filter(Boolean).join("-");
+    offer(target.parentElement.querySelector("figcaption:last-child") ?? target, `The picture ${name}`, pictures(file, drawn));
   });
   // A picture without a script takes its colours from the style sheet and its names from a list, which do not travel with it.
-  const draw = (tag, attributes, text = "") => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.textContent = text;
-    return element;
-  };
-  const SPACE = 22;
   const alone = (svg, parts) => {
     const { width, height } = svg.getBoundingClientRect();
-    const ink = getComputedStyle(document.body).color;
     const whole = draw("svg", { xmlns: "http://www.w3.org/2000/svg", width, height: height + SPACE * (parts.length + 1) });
     const bars = draw("svg", { width, height, viewBox: svg.getAttribute("viewBox"), preserveAspectRatio: "none" });
     whole.append(bars);
@@ -97,8 +109,7 @@
       bar.setAttribute("fill", fill);
       bars.append(bar);
       whole.append(draw("rect", { x: 0, y: y - 11, width: 12, height: 12, fill, opacity }));
-      const style = { x: SPACE, y, fill: ink, "font-family": "sans-serif", "font-size": 14 };
-      whole.append(draw("text", style, plain(parts[place].textContent)));
+      whole.append(draw("text", { x: SPACE, y, ...lettering() }, plain(parts[place].textContent)));
     });
     return withPaper(whole.outerHTML);
   };

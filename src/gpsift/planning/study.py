@@ -47,7 +47,7 @@ def found_in_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list
             return searched(truth, data, design, seed[-1])
         tested = units_to_test(data, units)
         answers = [unseen(data, part, KnownGP(truth), tested) for part in parts]
-        z = np.array([statistics([answers], unit, unit.redraws)[0] for unit in tested])
+        z = np.array([statistics([answers], unit)[0] for unit in tested])
     return q_values(ndtr(-z)) <= design.rate
 
 

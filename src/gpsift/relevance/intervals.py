@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpsift.drawn import Uncertain
+from gpsift.drawn import AskedDraws, Uncertain
 from gpsift.hyper.pareto import LARGEST_K_HAT
 from gpsift.inputs import Points
 from gpsift.notices import notice
@@ -57,9 +57,11 @@ def scores_around(
     def is_enough(places: np.ndarray, found: list[np.ndarray]) -> bool:
         return len(found) == N_SCORED and are_lines(places, np.array(found))
 
-    drawn = open_model.over_draws(scores, MOST_SCORED, seed, N_DRAWS - MOST_SCORED, is_enough)
+    drawn = open_model.over_draws(scores, AskedDraws(MOST_SCORED, seed, N_DRAWS - MOST_SCORED, is_enough))
     tell_if_unsure(drawn.k_hat)
-    found = with_others(drawn.places, np.array(drawn.values), drawn.others)
+    found = np.array(drawn.values)
+    if drawn.are_enough or are_lines(drawn.places, found):
+        found = with_others(drawn.places, found, drawn.others)
     return ScoresAround(among_all(found, kept, len(units.columns)), drawn.k_hat)
 
 

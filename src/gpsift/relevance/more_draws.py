@@ -21,12 +21,10 @@ MOST_LEFT = 0.2
 
 
 def with_others(places: np.ndarray, scores: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Scores (s, p) of draws, and below them those (m, p) of others, unless `are_lines` says that there are none.
+    """Scores (s, p) of draws, and below them those (m, p) of others, which are to be had where `are_lines` says so.
 
     Where the draws are is given by coordinates of their hyperparameters, (s, k) and (m, k).
     """
-    if not len(others) or not are_lines(places, scores):
-        return scores
     roots = _roots(scores)
     level = roots.mean(axis=0)
     Z, slopes = _slopes(places, roots - level)

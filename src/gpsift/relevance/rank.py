@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -18,14 +19,15 @@ from gpsift.progress import counted
 from gpsift.reference import Reference, TwoWays
 from gpsift.relevance.everywhere import scores_everywhere
 from gpsift.relevance.groups import group_coordinates
-from gpsift.relevance.intervals import scores_around
-from gpsift.relevance.measure import Measure
+from gpsift.relevance.intervals import ScoresAround, scores_around
+from gpsift.relevance.measure import Measure, Relevance
 from gpsift.relevance.named import read_measure
 from gpsift.relevance.other_way import scores_by_other_way
 from gpsift.relevance.points import RankedPoints
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used, used_units
 from gpsift.results import Ranking
+from gpsift.results.other_way import OtherScores
 from gpsift.threads import blas_threads_for
 from gpsift.version import __version__
 
@@ -95,29 +97,18 @@ def rank(
     measure = read_measure(measure)
     _check_aggregate(aggregate)
     looked = RankedPoints.read(model.inputs, X, points, seed, measure)
-    where, inputs = looked.points, looked.points.inputs
-    units = ScoredUnits.read(groups, categorical, inputs)
+    if intervals and looked.everywhere is not None and not model.draws:
+        raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
+    units = ScoredUnits.read(groups, categorical, looked.points.inputs)
     if model.explains is False:
         notice(NOTHING_EXPLAINED)
-    with blas_threads_for(len(where) if inputs.X is None else len(inputs.X)):
-        found = [relevance_of_used(measure, each, where, units) for each in _members(model)]
+    scored = _Scored(model, measure, looked, units, aggregate)
+    found = scored.relevances()
     first = found[0]
     for message in first.notices:
         notice(message)
+    scores = scored.scores(found)
     is_pointwise = first.values.ndim == 2
-    if is_pointwise and looked.everywhere is not None:
-        seen = looked.everywhere
-        scores = [scores_everywhere(seen, measure, each, units, aggregate) for each in _members(model)]
-    else:
-        scores = [_aggregated(each.values, aggregate) if is_pointwise else each.values for each in found]
-    around = beside = None
-    if looked.everywhere is None:
-        summary = partial(_aggregated, aggregate=aggregate)
-        around = partial(scores_around, model, measure, where, units, summary, seed)
-        if isinstance(model, TwoWays):
-            beside = partial(scores_by_other_way, model, measure, where, units, summary)
-    elif intervals and not model.draws:
-        raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
     used, slopes = used_units(model, units)
     ranking = Ranking(
         measure=measure.label,
@@ -125,7 +116,7 @@ def rank(
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
         names=units.names,
         units=first.units,
-        points=group_coordinates(where, units.columns),
+        points=group_coordinates(looked.points, units.columns),
         rows=looked.numbers,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details={
@@ -134,15 +125,66 @@ def rank(
             "seed": seed if looked.drawn else None,
             **first.details,
             "versions": versions(),
-            **_details_of_units(units, inputs, groups),
+            **_details_of_units(units, looked.points.inputs, groups),
         },
         draws=np.array(scores) if model.draws else None,
         used=used,
         slopes=slopes,
-        around=None if model.draws else around,
-        beside=beside,
+        around=scored.around(seed),
+        beside=scored.beside(),
     )
     return ranking.with_intervals() if intervals else ranking
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """What is scored: the units of a model by a measure at points, whose scores are aggregated."""
+
+    model: Reference
+    measure: Measure
+    looked: RankedPoints
+    units: ScoredUnits
+    aggregate: str | float
+
+    def relevances(self) -> list[Relevance]:
+        """Of the model, or of each of its draws."""
+        points, X = self.looked.points, self.looked.points.inputs.X
+        with blas_threads_for(len(points) if X is None else len(X)):
+            return [relevance_of_used(self.measure, each, points, self.units) for each in self._members()]
+
+    def scores(self, found: Sequence[Relevance]) -> list[np.ndarray]:
+        """Aggregated over the points, or over all rows where these are elsewhere."""
+        if found[0].values.ndim == 1:
+            return [each.values for each in found]
+        everywhere = self.looked.everywhere
+        if everywhere is None:
+            return [self.aggregated(each.values) for each in found]
+        return [
+            scores_everywhere(everywhere, self.measure, each, self.units, self.aggregate) for each in self._members()
+        ]
+
+    def around(self, seed: int) -> Callable[[], ScoresAround] | None:
+        """What makes scores with other hyperparameters, of points in memory; a model of draws has them."""
+        if self.looked.everywhere is not None or self.model.draws:
+            return None
+        return partial(scores_around, self.model, self.measure, self.looked.points, self.units, self.aggregated, seed)
+
+    def beside(self) -> Callable[[], OtherScores | None] | None:
+        """What makes scores by the other way to approximate the model, where there is one."""
+        if self.looked.everywhere is not None or not isinstance(self.model, TwoWays):
+            return None
+        return partial(scores_by_other_way, self.model, self.measure, self.looked.points, self.units, self.aggregated)
+
+    def aggregated(self, pointwise: np.ndarray) -> np.ndarray:
+        """The scores of points as one for each unit."""
+        if isinstance(self.aggregate, str):
+            return pointwise.mean(axis=0) if self.aggregate == "mean" else pointwise.max(axis=0)
+        return np.quantile(pointwise, self.aggregate, axis=0)
+
+    def _members(self) -> Iterator[Reference]:
+        """The draws of the model, or itself if it has none."""
+        members = self.model.draws or (self.model,)
+        return counted(members, len(members))
 
 
 def _details_of_units(
@@ -156,12 +198,6 @@ def _details_of_units(
     if units.levels:
         details["levels"] = dict(units.n_levels)
     return details
-
-
-def _members(model: Reference) -> Iterator[Reference]:
-    """The draws of a model, or itself if it has none."""
-    members = model.draws or (model,)
-    return counted(members, len(members))
 
 
 def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -183,9 +219,3 @@ def _check_aggregate(aggregate: Any) -> None:
     if (isinstance(aggregate, str) and aggregate in ("mean", "max")) or (is_number and 0 <= aggregate <= 1):
         return
     raise ValueError(f'`aggregate` must be "mean", "max" or a quantile between 0 and 1, got {aggregate!r}.')
-
-
-def _aggregated(pointwise: np.ndarray, aggregate: str | float) -> np.ndarray:
-    if isinstance(aggregate, str):
-        return pointwise.mean(axis=0) if aggregate == "mean" else pointwise.max(axis=0)
-    return np.quantile(pointwise, aggregate, axis=0)

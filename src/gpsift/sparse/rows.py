@@ -129,9 +129,18 @@ class LocalRows:
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
             return self.rows
-        drawn = np.sort(np.random.default_rng(seed).choice(self.n, size=size, replace=False))
-        found, y = self.rows.take(drawn), to_numpy(self.rows.y)
-        return found if found.vary else self.rows.take(np.union1d(drawn, [y.argmin(), y.argmax()]))
+        y = to_numpy(self.rows.y)
+        return drawn_rows(self.rows.take, self.n, size, seed, extremes=np.array([y.argmin(), y.argmax()]))
+
+
+def drawn_rows(take: Callable[[np.ndarray], Rows], n: int, size: int, seed: int, *, extremes: np.ndarray) -> Rows:
+    """`size` of n rows, drawn with a seed and taken by their numbers; with the extreme ones if targets do not vary.
+
+    Numbers do not depend on where the rows are, so that a model does not either.
+    """
+    drawn = np.sort(np.random.default_rng(seed).choice(n, size=size, replace=False))
+    found = take(drawn)
+    return found if found.vary else take(np.union1d(drawn, extremes))
 
 
 def mapped(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
