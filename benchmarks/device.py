@@ -18,9 +18,9 @@ import gpsift as gs
 from gpsift.arrays import like, on_device
 from gpsift.inference.exact import exact_evidence
 from gpsift.likelihoods import Probit
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse import local_rows
 from gpsift.sparse.bound import bound_evidence, bound_model
-from gpsift.sparse.rows import LocalRows, Rows
 from gpsift.sparse.variational_engine import VariationalEngine
 
 SECTIONS = ("agreement", "exact", "measures", "sparse", "classes")

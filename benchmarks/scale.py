@@ -27,8 +27,8 @@ from timing import interleaved, median_ratio, one_thread, seconds
 from toys import NORMAL, toy
 
 import gpsift as gs
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse.bound import bound_evidence, bound_model
-from gpsift.sparse.rows import LocalRows, Rows
 from gpsift.threads import one_blas_thread
 
 # One of them varies, the others stay at the values in the middle.

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpsift.kernels import Constant, SquaredExponential
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse.bound import bound_evidence, bound_model
-from gpsift.sparse.rows import LocalRows, Rows
 
 
 class SparseLibrary(ABC):

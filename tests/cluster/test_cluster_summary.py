@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gpsift.cluster.summary import NOWHERE, Bounds, Spread, Values, cloud, missing, summarise
 from gpsift.input_moments import InputMoments
 from gpsift.likelihoods import Binomial, Gaussian
-from gpsift.sparse.rows import Rows
+from gpsift.rows import Rows
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_frames_with_filtered_partitions(table):
 
 
 def test_rows_are_drawn_as_in_memory(table, divided):
-    from gpsift.sparse.rows import LocalRows, Rows
+    from gpsift.rows import LocalRows, Rows
 
     extremes = table[1].argmin(), table[1].argmax()
     for size in (50, 2000):

@@ -12,8 +12,8 @@ import gpsift as gs
 from gpsift.cluster import read_collections
 from gpsift.gp.cluster_data import standardised
 from gpsift.relevance import points as points_module
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse.bound import bound_evidence, bound_model, site_sums
-from gpsift.sparse.rows import LocalRows, Rows
 
 need("distributed")
 array = need("dask.array")

@@ -19,8 +19,8 @@ from scipy.special import expit, logsumexp, ndtr
 from gpsift.inference.iterated import EPEngine, LaplaceEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Likelihood, Logit, NegativeBinomial, Poisson, Probit, StudentT
+from gpsift.rows import Rows
 from gpsift.sparse import Sparse, local_rows
-from gpsift.sparse.rows import Rows
 from gpsift.sparse.variational_engine import VariationalEngine
 
 X = np.array([[0.0], [0.8], [1.9]])

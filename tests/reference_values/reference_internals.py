@@ -15,7 +15,8 @@ from gpsift.gp import last_pass
 from gpsift.gp.choosing import choose_inference, dense_engine
 from gpsift.gp.cluster_data import standardised
 from gpsift.relevance import points
-from gpsift.sparse import Rows, Sparse, bound_search, local_rows, search_for
+from gpsift.rows import Rows
+from gpsift.sparse import Sparse, bound_search, local_rows, search_for
 from gpsift.sparse import search as sparse_search
 from gpsift.threads import blas_threads_for
 

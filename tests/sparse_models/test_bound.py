@@ -14,10 +14,10 @@ from gpsift.arrays import to_numpy
 from gpsift.chunks import CHUNK_BYTES
 from gpsift.inference.exact import exact_evidence, exact_posterior
 from gpsift.kernels import Constant, Linear, SquaredExponential
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse.bound import Passes, bound_model, left_out
 from gpsift.sparse.bound import bound_evidence as evidence_of
 from gpsift.sparse.inducing import JITTER, inducing_rows
-from gpsift.sparse.rows import LocalRows, Rows
 
 RNG = np.random.default_rng(41)
 N, M, P = 60, 12, 3

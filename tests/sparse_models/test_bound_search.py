@@ -10,10 +10,10 @@ from toys import toy
 from waist import at, joint
 
 import gpsift as gs
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse import bound_search, search
 from gpsift.sparse.bound_search import BoundSearch
 from gpsift.sparse.inducing import inducing_rows
-from gpsift.sparse.rows import LocalRows, Rows
 
 N = 300
 X, Y = toy("normal", N, seed=3, p=4)

@@ -17,10 +17,10 @@ from gpsift.chunks import CHUNK_BYTES
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit
 from gpsift.linalg import NotPositiveDefinite
+from gpsift.rows import LocalRows, Rows
 from gpsift.sparse import BoundEngine, Sparse, natural, variational
 from gpsift.sparse.inducing import JITTER, Inducing, inducing_rows
 from gpsift.sparse.natural import Normal
-from gpsift.sparse.rows import LocalRows, Rows
 from gpsift.sparse.variational import VariationalModel, bound_gradient
 from gpsift.sparse.variational_engine import VariationalEngine
 

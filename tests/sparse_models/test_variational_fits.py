@@ -11,8 +11,8 @@ import gpsift as gs
 from gpsift.estimators import GPClassifier
 from gpsift.gp import choosing
 from gpsift.inference import LaplaceEngine
+from gpsift.rows import LocalRows
 from gpsift.sparse import search
-from gpsift.sparse.rows import LocalRows
 from gpsift.sparse.search import VariationalSearch
 
 RNG = np.random.default_rng(0)

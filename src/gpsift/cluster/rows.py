@@ -12,7 +12,7 @@ import numpy as np
 
 from gpsift.chunks import CHUNK_BYTES, row_chunks
 from gpsift.cluster.passes import Pass
-from gpsift.sparse.rows import Rows, drawn_rows
+from gpsift.rows import Rows, drawn_rows
 from gpsift.user_arrays import feature_values, target_values
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift.input_moments import InputMoments, standard_units
 from gpsift.likelihoods import Likelihood
-from gpsift.sparse.rows import Rows, Totals
+from gpsift.rows import Rows, Totals
 
 # Values that are not finite, or too large to be squared, are refused when all rows have been seen.
 UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}

@@ -13,7 +13,8 @@ from gpsift.inference import Engine, ExactEngine
 from gpsift.inference.memory import refuse_too_large
 from gpsift.likelihoods import Likelihood
 from gpsift.notices import notice
-from gpsift.sparse import Rows, Sparse
+from gpsift.rows import Rows
+from gpsift.sparse import Sparse
 
 Dense = Literal["exact", "ep", "laplace"]
 Inference = Literal["auto", "sparse"] | Dense | Sparse

@@ -20,7 +20,8 @@ from gpsift.inference import Inferred
 from gpsift.inputs import Inputs
 from gpsift.likelihoods import Likelihood, given_size
 from gpsift.notices import notice
-from gpsift.sparse import Rows, Sparse
+from gpsift.rows import Rows
+from gpsift.sparse import Sparse
 from gpsift.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
 
 # Inputs of this many rows stay with the model: quantiles of what the other features leave of each are good to a percent

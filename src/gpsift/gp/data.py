@@ -19,7 +19,8 @@ from gpsift.inference import Inferred
 from gpsift.inputs import Inputs
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.results import SampledQuality
-from gpsift.sparse import LocalRows, Rows, RowSource, Sparse
+from gpsift.rows import LocalRows, Rows, RowSource
+from gpsift.sparse import Sparse
 from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import constant_columns, default_names, read_features, read_target
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift import sparse
+from gpsift import neighbours, sparse
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
 from gpsift.gp.choosing import dense_engine
@@ -31,8 +31,8 @@ from gpsift.reference import Coupled, MissingCapability, Reference, Switched, Tw
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.results.notebook import AsText
+from gpsift.rows import Rows
 from gpsift.savable import Savable
-from gpsift.sparse import Rows
 from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import read_features
 
@@ -181,7 +181,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
                 "fewer rows, or see `stability`."
             )
-        rows, by_blocks = self._placed_rows, isinstance(self.posterior, sparse.BlockPosterior)
+        rows, by_blocks = self._placed_rows, isinstance(self.posterior, neighbours.BlockPosterior)
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
         taken = replace(
             self.other,

@@ -17,7 +17,7 @@ from gpsift.gp.scaling import Scaling
 from gpsift.input_moments import InputMoments
 from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality, SampledQuality
-from gpsift.sparse.rows import Rows, Totals
+from gpsift.rows import Rows, Totals
 
 # Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
 KEPT_ROWS = 10_000

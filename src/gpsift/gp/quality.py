@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift.likelihoods import Likelihood
 from gpsift.results import Quality
-from gpsift.sparse.rows import Totals
+from gpsift.rows import Totals
 
 # The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
 WithoutInputs = tuple[Likelihood, float | np.ndarray]

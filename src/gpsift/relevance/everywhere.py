@@ -12,7 +12,7 @@ from gpsift import cluster
 from gpsift.reference import Reference
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import ScoredUnits, relevance_of
-from gpsift.sparse.rows import Rows, Totals
+from gpsift.rows import Rows, Totals
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift.inputs import Inputs
 from gpsift.relevance.categories import MOST_LEVELS, Levels
-from gpsift.sparse.rows import Rows, Totals
+from gpsift.rows import Rows, Totals
 
 
 @dataclass(frozen=True, eq=False)

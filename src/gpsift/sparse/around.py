@@ -13,9 +13,9 @@ import numpy as np
 from gpsift.inference import Engine, Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
+from gpsift.neighbours.vecchia import VECCHIA_ROWS, VecchiaEngine
 from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.search import SAMPLE_ROWS
-from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
 
 
 class AroundEngine(Engine):

@@ -27,9 +27,9 @@ from gpsift.inference.exact import LOG_2PI, Evidence
 from gpsift.kernels import Kernel
 from gpsift.linalg import log_det_from_cholesky, total_product
 from gpsift.posterior import Posterior
+from gpsift.rows import Rows, RowSource, Totals
 from gpsift.sparse.inducing import Inducing
 from gpsift.sparse.natural import Normal
-from gpsift.sparse.rows import Rows, RowSource, Totals
 from gpsift.sparse.sites import SiteSums, Whitened, by_inducing, prepare, shrunk
 
 

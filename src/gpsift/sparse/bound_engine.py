@@ -12,12 +12,12 @@ from gpsift.chunks import CHUNK_BYTES, DOUBLE
 from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.sparse.block_inference import BlockInference, Neighbourhoods
+from gpsift.neighbours.block_inference import BlockInference, Neighbourhoods
+from gpsift.neighbours.vecchia import VecchiaEngine
+from gpsift.rows import Rows, RowSource
 from gpsift.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import Solved, SparseEngine, local_rows
-from gpsift.sparse.rows import Rows, RowSource
-from gpsift.sparse.vecchia import VecchiaEngine
 
 # Rows of a block, at most, and how many are near it for each of them, at least. Of two posteriors that take the same
 # time, the one of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).

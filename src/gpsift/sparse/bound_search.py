@@ -3,12 +3,12 @@
 *By the bound* is the way of `gpsift.sparse.search`: inducing points stand for the rows. It suits smooth functions with
 much noise.
 
-*By neighbours.* Exact inference on some rows, from several places, finds the region, and Vecchia's evidence of all rows
-(`gpsift.sparse.vecchia`) the hyperparameters, without the drift towards smooth functions and much noise that too few
-inducing points have on a variational bound.
+*By neighbours.* Exact inference on some rows, from several places, finds the region, and Vecchia's evidence
+(`gpsift.neighbours.vecchia`) the hyperparameters, without the drift towards smooth functions and much noise that too
+few inducing points have on a variational bound.
 
 Leave-one-out decides which of them is better, and whether the posterior has inducing points or is by neighbours itself
-(`gpsift.sparse.block_inference`).
+(`gpsift.neighbours.block_inference`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from gpsift.arrays import to_numpy
 from gpsift.hyper import Estimate, Problem
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
+from gpsift.neighbours.vecchia import VECCHIA_ROWS, VecchiaEngine
 from gpsift.notices import notice
+from gpsift.rows import Rows
 from gpsift.sparse.bound_engine import BoundEngine, most_near
 from gpsift.sparse.other_way import OtherWay
-from gpsift.sparse.rows import Rows
 from gpsift.sparse.search import (
     MANY_ROWS_TOLERANCE,
     Answer,
@@ -37,7 +38,6 @@ from gpsift.sparse.search import (
     picked,
 )
 from gpsift.sparse.sifted import evidence
-from gpsift.sparse.vecchia import VECCHIA_ROWS, VecchiaEngine
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on them.
 FIRST_ROWS = 1000

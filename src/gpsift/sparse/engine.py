@@ -14,9 +14,9 @@ from gpsift.chunks import chunk_bytes_for
 from gpsift.inference import Engine, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
+from gpsift.rows import LocalRows, Rows, RowSource
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.inducing import inducing_rows, most_candidates
-from gpsift.sparse.rows import LocalRows, Rows, RowSource
 
 
 class Solved(NamedTuple):

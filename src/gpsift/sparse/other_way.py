@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpsift.arrays import like
+from gpsift.rows import Rows
 from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import local_rows
-from gpsift.sparse.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,9 +33,9 @@ import numpy as np
 from gpsift.arrays import Array, eye_like, namespace
 from gpsift.kernels import Pairs
 from gpsift.linalg import add_diagonal, row_products, times_transposed
+from gpsift.rows import Totals
 from gpsift.sparse.inducing import Inducing
 from gpsift.sparse.natural import Normal
-from gpsift.sparse.rows import Totals
 
 
 @dataclass(frozen=True, eq=False)

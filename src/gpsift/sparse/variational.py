@@ -23,9 +23,9 @@ from gpsift.chunks import row_chunks
 from gpsift.inference.exact import Evidence
 from gpsift.likelihoods import Likelihood
 from gpsift.linalg import NotPositiveDefinite, weighted_gram
+from gpsift.rows import Rows, RowSource, Totals
 from gpsift.sparse.inducing import Inducing
 from gpsift.sparse.natural import MEMORY, Normal, goals
-from gpsift.sparse.rows import Rows, RowSource, Totals
 from gpsift.sparse.sites import SiteSums, Whitened, by_inducing, prepare, shrunk
 from gpsift.threads import threaded_map
 

@@ -12,11 +12,11 @@ from gpsift.arrays import Array
 from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
+from gpsift.rows import RowSource
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import Solved, SparseEngine
 from gpsift.sparse.inducing import Inducing, most_candidates
 from gpsift.sparse.natural import Normal
-from gpsift.sparse.rows import RowSource
 from gpsift.sparse.sites import prepare
 from gpsift.sparse.variational import Optimum, VariationalModel, best_q, bound_gradient, flat_start, left_out
 

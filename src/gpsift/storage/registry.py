@@ -21,11 +21,12 @@ from gpsift.inputs import Inputs
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.neighbours import BlockPosterior
+from gpsift.neighbours.blocks import Blocks
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.recipe import Recipe
 from gpsift.results.other_way import OtherScores
-from gpsift.sparse import BlockPosterior, OtherWay, Sparse
-from gpsift.sparse.blocks import Blocks
+from gpsift.sparse import OtherWay, Sparse
 from gpsift.storage.trace import Group, Trace, Variable
 
 CLASSES: Mapping[str, type] = {

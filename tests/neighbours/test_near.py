@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gpsift.kernels import Constant, Linear, SquaredExponential
-from gpsift.sparse.blocks import cut_into_blocks
-from gpsift.sparse.neighbours import given_blocks, nearest_rows
+from gpsift.neighbours.blocks import cut_into_blocks
+from gpsift.neighbours.near import given_blocks, nearest_rows
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(90, 3))

@@ -1,4 +1,4 @@
-"""Observations, and the two ways in which a sparse model visits them: sums over all, and results row by row.
+"""Observations, and the two ways in which many of them are visited: sums over all, and results row by row.
 
 A visit is a pure function of a chunk of rows, so that the chunks may be anywhere: in this process, where threads visit
 them, or on a cluster (`gpsift.cluster`).

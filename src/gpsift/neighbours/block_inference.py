@@ -1,4 +1,4 @@
-r"""Inference by neighbours: the posterior of `gpsift.sparse.block_posterior`, and rows left out of it.
+r"""Inference by neighbours: the posterior of `gpsift.neighbours.block_posterior`, and rows left out of it.
 
 In the block of a row i, C is the inverse covariance of the observations that are nearest to the block, and w = C y.
 Without itself the row is predicted as y_i - w_i / C_ii with variance 1 / C_ii, noise included. The rows of a block come
@@ -17,10 +17,10 @@ from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
 from gpsift.inference.exact import LOG_2PI, exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import invert_lower
-from gpsift.sparse.block_posterior import BlockPosterior, in_blocks
-from gpsift.sparse.blocks import Blocks, cut_into_blocks
-from gpsift.sparse.neighbours import nearest_rows
-from gpsift.sparse.rows import Rows, mapped
+from gpsift.neighbours.block_posterior import BlockPosterior, in_blocks
+from gpsift.neighbours.blocks import Blocks, cut_into_blocks
+from gpsift.neighbours.near import nearest_rows
+from gpsift.rows import Rows, mapped
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
 from gpsift.chunks import DOUBLE, chunk_bytes_for, row_chunks
 from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Kernel
+from gpsift.neighbours.blocks import Blocks
 from gpsift.posterior import LatentAt, LatentInParts, PickledByFields, Posterior
-from gpsift.sparse.blocks import Blocks
-from gpsift.sparse.rows import mapped
+from gpsift.rows import mapped
 
 # Rows on which the joint covariance of points in several blocks rests, at most.
 MOST_JOINT_ROWS = 4000

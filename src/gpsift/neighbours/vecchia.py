@@ -28,8 +28,8 @@ from gpsift.inference.exact import LOG_2PI
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift.sparse.neighbours import GivenBlock, given_blocks
-from gpsift.sparse.rows import Rows, mapped
+from gpsift.neighbours.near import GivenBlock, given_blocks
+from gpsift.rows import Rows, mapped
 
 # Rows of a block, at most, and earlier rows that it is given: the nearest, and others.
 BLOCK_ROWS = 50

@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Constant, SquaredExponential
-from gpsift.sparse.block_inference import BlockInference, Neighbourhoods
-from gpsift.sparse.rows import Rows
+from gpsift.neighbours.block_inference import BlockInference, Neighbourhoods
+from gpsift.rows import Rows
 
 RNG = np.random.default_rng(17)
 N, P, MOST, NEAR = 70, 3, 12, 25
@@ -101,7 +101,7 @@ def test_joint_covariance_is_given_the_rows_near_any_of_the_points(monkeypatch):
     found = posterior.covariance(NEW)
     assert np.linalg.eigvalsh(found).min() > -1e-10
     assert np.all(np.diag(found) <= posterior.at(NEW).var + 1e-10)  # more rows are near any than near one
-    monkeypatch.setattr("gpsift.sparse.block_posterior.MOST_JOINT_ROWS", 20)
+    monkeypatch.setattr("gpsift.neighbours.block_posterior.MOST_JOINT_ROWS", 20)
     assert np.all(np.diag(posterior.covariance(NEW)) >= np.diag(found) - 1e-10)
 
 
@@ -125,7 +125,7 @@ def test_slopes_match_central_differences():
 
 @pytest.mark.parametrize("chunk_bytes", [8, 2**24])
 def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeypatch):
-    monkeypatch.setattr("gpsift.sparse.block_posterior.chunk_bytes_for", lambda X: chunk_bytes)
+    monkeypatch.setattr("gpsift.neighbours.block_posterior.chunk_bytes_for", lambda X: chunk_bytes)
     posterior = inferred().posterior
     base, offset = NEW[:, 0] + 0.1, np.array([-2.0, -0.3, 0.0, 1.5])
     section = posterior.at(NEW).section(0, base, offset)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpsift.kernels import Kernel
-from gpsift.sparse.blocks import Blocks, cut_into_blocks, nearness
+from gpsift.neighbours.blocks import Blocks, cut_into_blocks, nearness
 
 
 class GivenBlock(NamedTuple):

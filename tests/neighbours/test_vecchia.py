@@ -9,10 +9,10 @@ from scipy.stats import multivariate_normal
 from gpsift.inference import ExactEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
-from gpsift.sparse import vecchia
-from gpsift.sparse.neighbours import given_blocks
-from gpsift.sparse.rows import Rows
-from gpsift.sparse.vecchia import VecchiaEngine
+from gpsift.neighbours import vecchia
+from gpsift.neighbours.near import given_blocks
+from gpsift.neighbours.vecchia import VecchiaEngine
+from gpsift.rows import Rows
 
 RNG = np.random.default_rng(5)
 N = 60

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
-from gpsift.sparse.blocks import cut_into_blocks
+from gpsift.neighbours.blocks import cut_into_blocks
 
 RNG = np.random.default_rng(8)
 KERNEL = SquaredExponential(np.array([0.5, 1.0, 4.0]), 1.0) + Constant(1.0)
