@@ -24,6 +24,8 @@ from scipy.spatial.distance import cdist
 
 import gpsift as gs
 from gpsift.hyper.problem import Problem
+from gpsift.inference import ExactEngine
+from gpsift.likelihoods import Gaussian
 from gpsift.threads import blas_threads_for
 from gpsift.work import Task, Work
 
@@ -60,10 +62,16 @@ def draw_from_the_model(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
     return np.log([*lengthscale, signal_var, constant_var, noise_var]), X, y
 
 
+def posed(X: np.ndarray, y: np.ndarray) -> GivenUnits:
+    """The problem whose posterior is sampled."""
+    kernel = (gs.SquaredExponential() + gs.Constant()).for_features(2)
+    return GivenUnits(kernel, Gaussian(), X, y, ExactEngine(X, y), ("x1", "x2"))
+
+
 def simulate(index: int, seed: int, draws: int, tune: int, prior: gs.MAP) -> dict[str, Any]:
     """Rank of each true log hyperparameter among its draws, and how well the chains mixed."""
     truth, X, y = draw_from_the_model(np.random.default_rng([seed, index]))
-    problem = GivenUnits.exact((gs.SquaredExponential() + gs.Constant()).for_features(2), X, y, ("x1", "x2"))
+    problem = posed(X, y)
     sampler = gs.NUTS(
         draws=draws, tune=tune, chains=2, cores=1, seed=index, keep=N_THINNED, prior=prior, progress=False
     )

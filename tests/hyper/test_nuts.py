@@ -1,5 +1,6 @@
 """Drawn hyperparameters against a dense grid and another sampler, and what a model of many draws makes of them."""
 
+import importlib.util
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import pytest
 from numpy.testing import assert_allclose
 from optional import need
 from scipy import integrate, stats
+from scipy.spatial.distance import cdist
 
 import gpsift as gs
 from gpsift.families import Gaussian
@@ -26,7 +28,8 @@ from gpsift.threads import blas_threads_for
 
 NAMES = ("a",)
 # A prior that keeps the posterior in a box which a grid can cover.
-METROPOLIS = Path(__file__).parents[2] / "experiments" / "nuts" / "metropolis.json"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments" / "nuts"
+METROPOLIS = EXPERIMENTS / "metropolis.json"
 PRIOR = gs.MAP(lengthscale=gs.InverseGamma(5.0, 5.0), signal=gs.HalfT(8.0, 1.0), noise=gs.HalfT(8.0, 0.5), starts=1)
 
 
@@ -150,6 +153,26 @@ def test_draws_match_a_dense_grid(problem):
     error = sd / np.sqrt(draws.diagnostics["ess"])
     assert np.all(np.abs(draws.log_params.mean(axis=0) - mean) < 4 * error + 0.02)
     assert_allclose(draws.log_params.std(axis=0), sd, rtol=0.15)
+
+
+def test_calibration_samples_the_density_that_it_simulates():
+    """That the experiment's problem has the units of the data as they are; written by SciPy, up to a constant."""
+    spec = importlib.util.spec_from_file_location("calibration", EXPERIMENTS / "calibration.py")
+    calibration = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(calibration)
+    rng = np.random.default_rng(9)
+    truth, X, y = calibration.draw_from_the_model(rng)
+    density = log_posterior(calibration.posed(X, y), gs.MAP())
+
+    def by_scipy(theta):
+        lengthscale, (signal_var, constant_var, noise_var) = np.exp(theta[:2]), np.exp(theta[2:])
+        K = signal_var * np.exp(-0.5 * cdist(X / lengthscale, X / lengthscale, "sqeuclidean")) + constant_var
+        value = stats.multivariate_normal(cov=K + noise_var * np.eye(len(y))).logpdf(y)
+        value += np.sum(stats.invgamma(1.0, scale=10.0).logpdf(lengthscale) + theta[:2])
+        return value + np.sum(stats.t(4.0).logpdf(np.exp(0.5 * theta[2:])) + 0.5 * theta[2:])
+
+    places = truth + 0.7 * rng.normal(size=(6, 5))
+    assert_allclose(np.ptp([density(place)[0] - by_scipy(place) for place in places]), 0.0, atol=1e-8)
 
 
 def test_draws_match_another_sampler():
