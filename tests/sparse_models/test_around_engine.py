@@ -11,7 +11,7 @@ import gpsift as gs
 from gpsift.analysis.intervals import with_intervals
 from gpsift.drawn import AskedDraws
 from gpsift.findings import FindingKind
-from gpsift.gp.around import SPARSE_DRAWS, open_model
+from gpsift.gp.fitted import SPARSE_DRAWS
 from gpsift.reference import MissingCapability
 
 N = 120
@@ -55,7 +55,7 @@ def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, 
     sparse = gs.GP(hyper=gs.ML2(), inference=choice).fit(*table())
     assert 60 <= sparse.report.n_rows_searched <= 62
     assert not sparse.report.by_neighbours
-    _, problem = open_model(sparse)
+    _, problem = sparse._open
     found = problem.engine.evidence(sparse.kernel, sparse.likelihood)
     assert found.value == pytest.approx(sparse.report.objectives[0], abs=0.1)  # points are picked for all rows
     assert_allclose(found.gradient, 0.0, atol=0.5)

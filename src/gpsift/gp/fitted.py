@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
-from gpsift.gp.around import over_draws
+from gpsift.gp.around import values_around
 from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
@@ -25,17 +25,19 @@ from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
-from gpsift.reference import Reference, Switched, TwoWays
+from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.results.notebook import AsText
 from gpsift.savable import Savable
-from gpsift.sparse import OtherWay, Rows
+from gpsift.sparse import AroundEngine, BlockPosterior, OtherWay, Rows
 from gpsift.threads import blas_threads_for, one_blas_thread
 from gpsift.user_arrays import read_features
 
 # Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
 MOST_OPEN = 20
+# Draws of intervals of sparse models, at most: each has a posterior of all rows, and scores at all points.
+SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +133,48 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
     def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
-        return over_draws(self, of, asked)
+        smaller, problem = self._open
+        is_sparse = self.inferred.is_sparse
+        if is_sparse:
+            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_others=0)
+
+        def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
+            posterior = inferred.posterior
+            return of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=posterior))  # type: ignore[arg-type]
+
+        with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
+            return values_around(problem, value_of, asked, n_starts=1 if is_sparse else None)
+
+    @property
+    def _open(self) -> tuple[FittedGP, Problem[Any]]:
+        """The model of the open columns, as far as it does not depend on hyperparameters, and what these are found by.
+
+        That of a sparse model is the evidence that its fit ended with.
+        """
+        columns = list(self.open_columns)
+        if not self.inferred.is_sparse:
+            smaller = self.on_columns(columns)
+            if smaller is not None:
+                return smaller, smaller.problem
+        if self.other is None or self.inputs.X is None:
+            raise MissingCapability(
+                "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
+                "fewer rows, or see `stability`."
+            )
+        rows, by_blocks = self._placed_rows, isinstance(self.posterior, BlockPosterior)
+        kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
+        taken = replace(
+            self.other,
+            # Those of the bound, by which the hyperparameters of either may have been found.
+            points=to_numpy(self.other.points if by_blocks else self.posterior.Z)[:, columns],
+            near_rows=self.posterior.near.shape[1] if by_blocks else 0,  # type: ignore[attr-defined]
+        )
+        fitted = taken.engine(replace(rows, X=X))
+        engine = AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
+        inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
+        smaller = replace(self, inputs=inputs, scaling=scaling, other=None)
+        y, names = to_numpy(rows.y), inputs.names
+        return smaller, Problem(kernel, self.likelihood, to_numpy(X), y, engine, names)
 
     @property
     def log_params(self) -> np.ndarray:
@@ -145,14 +188,6 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         rows = Rows(X, like(X, y), None, None if self.likelihood.has_closed_form else self.size_train)
         engine = dense_engine(self.inference, self.likelihood, rows)  # type: ignore[arg-type]
         return Problem(self.kernel, self.likelihood, to_numpy(X), y, engine, self.inputs.names)
-
-    @property
-    def placed_rows(self) -> Rows:
-        """The rows of the fit, with Gaussian noise, in the units of the model."""
-        assert self.inputs.X is not None
-        X = self._placed(self.inputs.X)
-        known = like(X, np.asarray(self.likelihood.noise_var)) if self.likelihood.knows_noise else None
-        return Rows(X, like(X, self.scaling.target(self.y_train)), known)
 
     def given_rows(self, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> FittedGP:
         """The model with the same hyperparameters and units, given other rows in place of its own; inference is dense.
@@ -194,7 +229,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         kernel = self.kernel.with_log_params(self.other.log_params[:n_kernel])
         likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
         with one_blas_thread():  # visits of rows have threads of their own
-            inferred = self.other.engine(self.placed_rows).infer(kernel, likelihood)
+            inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
         numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
         report = replace(self.report, n_rows_searched=self.other.n_rows, by_neighbours=self.other.by_neighbours)
         return replace(
@@ -331,6 +366,14 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
     def _placed(self, X: np.ndarray) -> Array:
         """Points in the units of the model, where its posterior lives."""
         return like(self.posterior.weights, self.scaling.inputs(X))
+
+    @property
+    def _placed_rows(self) -> Rows:
+        """The rows of the fit, with Gaussian noise, in the units of the model."""
+        assert self.inputs.X is not None
+        X = self._placed(self.inputs.X)
+        known = like(X, np.asarray(self.likelihood.noise_var)) if self.likelihood.knows_noise else None
+        return Rows(X, like(X, self.scaling.target(self.y_train)), known)
 
     @property
     def _sparsity(self) -> str:
