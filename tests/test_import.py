@@ -33,7 +33,7 @@ ON_DEMAND = [
     "gpsift.hyper.around",
     "gpsift.hyper.nuts",
     "gpsift.inference.coupled",
-    "gpsift.inference.iterated",
+    "gpsift.inference.iterated_engine",
     "gpsift.numeric",
     "gpsift.page",
     "gpsift.planning",

@@ -144,6 +144,13 @@ def test_whole_model_measures_and_joint_ones(both):
         gs.rank(there, aggregate=0.5)
 
 
+def test_intervals_of_rows_elsewhere_are_refused_before_they_are_scored(both, monkeypatch):
+    _, there = both
+    monkeypatch.setattr("gpsift.relevance.switched.relevance_of", None)
+    with pytest.raises(ValueError, match=r"`intervals` looks at rows in memory.*X.head"):
+        gs.rank(there, intervals=True)
+
+
 @pytest.mark.usefixtures("few_kept")
 def test_any_model_is_ranked_at_rows_of_a_collection(table, both):
     here, there = both

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
 
-from gpsift.inference.engine import ExactEngine
-from gpsift.inference.iterated import LEAST_PRECISION, EPEngine, LaplaceEngine
+from gpsift.inference.exact_engine import ExactEngine
+from gpsift.inference.iterated_engine import LEAST_PRECISION, EPEngine, LaplaceEngine
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,

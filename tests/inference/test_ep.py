@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from gpsift.inference import ep
 from gpsift.inference.ep import Sites, expectation_propagation
-from gpsift.inference.iterated import EPEngine
+from gpsift.inference.iterated_engine import EPEngine
 from gpsift.kernels import Constant, Matern52, SquaredExponential
 from gpsift.likelihoods import Binomial, Gaussian, Logit, Poisson, Probit
 from gpsift.threads import blas_threads_for

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from gpsift.inference import laplace as laplace_module
-from gpsift.inference.iterated import LaplaceEngine
+from gpsift.inference.iterated_engine import LaplaceEngine
 from gpsift.inference.laplace import Curvature, laplace, laplace_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT
@@ -409,6 +409,6 @@ def test_weights_of_a_smoother_model_that_lead_nowhere_are_left(monkeypatch):
             raise laplace_module.NotPositiveDefinite("no factor")
         return laplace(*args, **options)
 
-    monkeypatch.setattr("gpsift.inference.iterated.laplace", failing)
+    monkeypatch.setattr("gpsift.inference.iterated_engine.laplace", failing)
     assert engine.evidence(kernel, Poisson()).value == pytest.approx(expected.value, rel=1e-9)
     assert [near is None for near in seen] == [False, True]

@@ -29,8 +29,8 @@ def test_evidence_without_inputs_matches_the_covariance_matrix(kernel, noise_var
 
 
 def test_an_engine_without_inputs_makes_no_matrix(rng, monkeypatch):
-    monkeypatch.setattr("gpsift.inference.engine.InPlaceEvidence", None)
-    monkeypatch.setattr("gpsift.inference.engine.exact_evidence", None)
+    monkeypatch.setattr("gpsift.inference.exact_engine.InPlaceEvidence", None)
+    monkeypatch.setattr("gpsift.inference.exact_engine.exact_evidence", None)
     engine, kernel, likelihood = ExactEngine(NOTHING, rng.normal(size=30)), KERNELS[0].for_features(0), Gaussian(0.3)
     evidence = engine.evidence(kernel, likelihood)
     assert evidence.gradient.size == kernel.log_params.size + 1

@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr
 
-from gpsift.inference.iterated import EPEngine, LaplaceEngine
+from gpsift.inference.iterated_engine import EPEngine, LaplaceEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Likelihood, Logit, NegativeBinomial, Poisson, Probit, StudentT
 from gpsift.rows import Rows

@@ -24,10 +24,8 @@ from gpsift.inference import Inferred
 from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.linalg import NotPositiveDefinite
 from gpsift.posterior import Posterior
-from gpsift.progress import counted
-from gpsift.reference import Coupled, MissingCapability, Reference, Switched, TwoWays
+from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.results.notebook import AsText
@@ -135,35 +133,19 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
     def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
-        # Intervals are asked for by few.
-        from gpsift.hyper.around import Around
-        from gpsift.hyper.pareto import pareto_shape
+        from gpsift.gp.around import values_around  # intervals are asked for by few
 
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
-        n, n_others = (min(asked.n, SPARSE_DRAWS), 0) if is_sparse else (asked.n, asked.n_others)
-        found: list[T] = []
-        log_ratios: list[float] = []
-        used: list[int] = []
-        are_enough = False
+        if is_sparse:
+            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_others=0)
+
+        def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
+            posterior = inferred.posterior
+            return of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=posterior))  # type: ignore[arg-type]
+
         with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
-            around = Around.found(problem, problem.log_params, n_starts=1 if is_sparse else None)
-            drawn = around.places(n + n_others, asked.seed)
-            for number, draw in enumerate(counted(around.at(drawn[:n]), n)):
-                kernel, likelihood = problem.split(draw.log_params)
-                try:
-                    inferred = problem.engine.infer_at_rows(kernel, likelihood)
-                except NotPositiveDefinite:
-                    continue
-                log_ratios.append(inferred.log_evidence + draw.log_ratio)
-                used.append(number)
-                found.append(
-                    of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior))
-                )
-                if are_enough := asked.is_enough(drawn[used], found):
-                    break
-        k_hat = pareto_shape(np.array(log_ratios))
-        return OverDraws(found, k_hat, drawn[used], drawn[number + 1 :], are_enough)
+            return values_around(problem, value_of, asked, n_starts=1 if is_sparse else None)
 
     @property
     def _open(self) -> tuple[FittedGP, Problem[Any]]:

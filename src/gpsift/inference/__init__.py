@@ -3,19 +3,20 @@
 `exact.py` serves Gaussian noise (with `inplace.py`, its fast twin for the default model), `ep.py` and `laplace.py` any
 other likelihood (with `settled.py`, for sweeps of `ep.py` that go astray), `multiclass.py`, `contrasts.py` and
 `coupled.py` a latent function for each of several classes; `conjugate.py` finds the steps of Newton's method.
-`engine.py` puts the same questions to all of them, with `iterated.py` for those that iterate; `memory.py` says what
-they need. Read `exact.py` first. Too many rows for that are in the room `sparse`.
+`engine.py` has the questions that are put to all of them, `exact_engine.py` and `iterated_engine.py` the answers;
+`memory.py` says what they need. Read `exact.py` first. Too many rows for that are in the room `sparse`.
 """
 
 from typing import TYPE_CHECKING
 
-from gpsift.inference.engine import DenseEngine, Engine, ExactEngine, Inferred, Slope
+from gpsift.inference.engine import DenseEngine, Engine, Inferred, Slope
 from gpsift.inference.exact import Evidence
+from gpsift.inference.exact_engine import ExactEngine
 from gpsift.on_demand import on_demand
 
 if TYPE_CHECKING:
     from gpsift.inference.coupled import CoupledAt, CoupledPosterior
-    from gpsift.inference.iterated import EPEngine, LaplaceEngine, MulticlassEngine
+    from gpsift.inference.iterated_engine import EPEngine, LaplaceEngine, MulticlassEngine
 
 __all__ = [
     "CoupledAt",
@@ -37,8 +38,8 @@ if not TYPE_CHECKING:  # what iterates when noise is not Gaussian
         {
             "CoupledAt": "gpsift.inference.coupled",
             "CoupledPosterior": "gpsift.inference.coupled",
-            "EPEngine": "gpsift.inference.iterated",
-            "LaplaceEngine": "gpsift.inference.iterated",
-            "MulticlassEngine": "gpsift.inference.iterated",
+            "EPEngine": "gpsift.inference.iterated_engine",
+            "LaplaceEngine": "gpsift.inference.iterated_engine",
+            "MulticlassEngine": "gpsift.inference.iterated_engine",
         },
     )

@@ -26,7 +26,7 @@ from gpsift.adapters.onevsrest import OneVsRest
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
 from gpsift.adapters.sklearn.kernels import converted, white_of
-from gpsift.inference.iterated import LEAST_PRECISION
+from gpsift.inference.iterated_engine import LEAST_PRECISION
 from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Logit

@@ -1,7 +1,4 @@
-"""Inference by iteration on one data set: expectation propagation, and Laplace's method for one function or several.
-
-Engines as those of `gpsift.inference.engine`, each of whose answers starts from where the last one ended.
-"""
+"""Inference that iterates, as an engine: EP, and Laplace's method for one latent function or one for each class."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ from gpsift.inference.laplace import TOLERANCE, LaplaceResult, laplace, laplace_
 from gpsift.inference.multiclass import MulticlassResult, cavities, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import (
-    NotPositiveDefinite,
-    triangle_gram,
-)
+from gpsift.linalg import NotPositiveDefinite, triangle_gram
 from gpsift.posterior import Posterior, TriangularFactor
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.

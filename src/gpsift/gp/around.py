@@ -1,0 +1,45 @@
+"""Values of models around a fitted one, whose hyperparameters the data allow as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpsift.drawn import AskedDraws, OverDraws, T
+from gpsift.hyper.around import Around
+from gpsift.hyper.pareto import pareto_shape
+from gpsift.hyper.problem import Problem
+from gpsift.inference import Inferred
+from gpsift.likelihoods import Likelihood
+from gpsift.linalg import NotPositiveDefinite
+from gpsift.progress import counted
+
+
+def values_around(
+    problem: Problem[Any], value_of: Callable[[Likelihood, Inferred], T], asked: AskedDraws[T], n_starts: int | None
+) -> OverDraws[T]:
+    """The value of a likelihood and a posterior at each draw around the hyperparameters of a problem.
+
+    Draws without a posterior, where no covariance matrix can be factorised, are passed over.
+    """
+    around = Around.found(problem, problem.log_params, n_starts=n_starts)
+    drawn = around.places(asked.n + asked.n_others, asked.seed)
+    values: list[T] = []
+    log_ratios: list[float] = []
+    used: list[int] = []
+    are_enough = False
+    for number, draw in enumerate(counted(around.at(drawn[: asked.n]), asked.n)):
+        kernel, likelihood = problem.split(draw.log_params)
+        try:
+            inferred = problem.engine.infer_at_rows(kernel, likelihood)
+        except NotPositiveDefinite:
+            continue
+        log_ratios.append(inferred.log_evidence + draw.log_ratio)
+        used.append(number)
+        values.append(value_of(likelihood, inferred))
+        if are_enough := asked.is_enough(drawn[used], values):
+            break
+    k_hat = pareto_shape(np.array(log_ratios))
+    return OverDraws(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)
