@@ -9,7 +9,6 @@ import numpy as np
 
 from gpsift.findings import Finding, FindingKind
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.hyper.nuts import advice
 from gpsift.input_moments import standard_units
 from gpsift.relevance.switched import used_columns
 from gpsift.results import Ranking
@@ -82,6 +81,8 @@ def _odd_inputs(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
 def _sampler_trouble(model: FittedGP | DrawnGP) -> list[Finding]:
     if not isinstance(model, DrawnGP):
         return []
+    from gpsift.hyper.nuts import advice  # with the sampler
+
     return [Finding(FindingKind.SAMPLER_TROUBLE, {"trouble": trouble}) for trouble in advice(model.diagnostics)]
 
 

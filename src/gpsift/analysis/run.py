@@ -27,8 +27,6 @@ from gpsift.results import Path, Ranking, Stability
 from gpsift.selection.data import Data
 from gpsift.selection.held_out import Folds
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
-from gpsift.selection.search import planned, searched, told_units
-from gpsift.selection.stability import stability
 from gpsift.selection.units import Features
 from gpsift.sparse import Sparse
 from gpsift.tabular import Prepared
@@ -256,6 +254,8 @@ class _Fits:
         self, selection: Selection, known: Ordered | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
         """Submodels of growing size, as far as that is feasible, or why there are none; where it ends is noted."""
+        from gpsift.selection.search import planned, searched, told_units  # a ranking does without
+
         if self.too_many_columns:
             notes.append(self.too_many_columns)
             return None, self.too_many_columns
@@ -278,6 +278,8 @@ class _Fits:
 
     def stability(self, samples: int) -> Stability:
         """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""
+        from gpsift.selection.stability import stability  # a ranking does without
+
         return stability(
             self.table.X,
             self.table.y,

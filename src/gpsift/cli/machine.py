@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.analysis import Analysis
-from gpsift.analysis.discovered import Discovered
-from gpsift.analysis.explained import Explanation
-from gpsift.analysis.planned import PlannedAnalysis
-from gpsift.analysis.ranked_again import RankedAgain
-from gpsift.analysis.record import Shape
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.shape_machine import apart_record, shape_record
 from gpsift.findings import TABLE, Finding, told
 from gpsift.relevance.rank import versions
-from gpsift.results import Comparison, Discoveries, Path, Power, Ranking
+
+if TYPE_CHECKING:
+    from gpsift.analysis import Analysis
+    from gpsift.analysis.discovered import Discovered
+    from gpsift.analysis.explained import Explanation
+    from gpsift.analysis.planned import PlannedAnalysis
+    from gpsift.analysis.ranked_again import RankedAgain
+    from gpsift.analysis.record import Shape
+    from gpsift.results import Comparison, Discoveries, Path, Power, Ranking
 
 SCHEMA = "gpsift-answer/1"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gpsift.gp import MAP, ML2, NUTS
+from gpsift.gp import MAP, ML2
 from gpsift.hyper import Sift
 from gpsift.hyper.choices import Hyper
 from gpsift.relevance import VAR, Measure, read_measure
@@ -52,6 +52,8 @@ class HyperChoice(StrEnum):
     def made(self, seed: int, *, quiet: bool) -> Hyper:
         """The object of that name; the sampler shows its progress where someone sees it."""
         if self is HyperChoice.NUTS:
+            from gpsift.hyper import NUTS  # the sampler when it is chosen
+
             return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
         if self is HyperChoice.SIFT:
             return Sift(seed=seed)

@@ -6,13 +6,10 @@ import typer
 
 from gpsift.analysis import Reading
 from gpsift.analysis.intervals import with_intervals
-from gpsift.analysis.shape import with_shape
-from gpsift.analysis.tested import with_test
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.dry_run import show_plan
 from gpsift.cli.errors import clear_errors
-from gpsift.cli.saved import rank_saved
 from gpsift.cli.shown import show_ranking
 from gpsift.relevance.named import MeasureName
 from gpsift.work import Work
@@ -57,6 +54,8 @@ def rank(
     if model is not None:
         others = [name for name in context.params if name not in BESIDE_A_MODEL]
         refuse_typed(context, others, "a saved model", "--model")
+        from gpsift.cli.saved import rank_saved
+
         with clear_errors(), remarks(quiet):
             rank_saved(model, file, scoring, json=json, html=html, quiet=quiet, intervals=bool(intervals), seed=seed)
         return
@@ -80,6 +79,9 @@ def rank(
         )
         analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
+            from gpsift.analysis.shape import with_shape  # for those who look at more than a table
+            from gpsift.analysis.tested import with_test
+
             analysis = with_test(analysis, test, Work(progress=o.shown(quiet)))
             analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

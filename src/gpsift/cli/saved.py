@@ -12,7 +12,6 @@ from gpsift.cli.machine import ranked_again_as_json
 from gpsift.cli.shown import show_ranked_again
 from gpsift.reference import Reference
 from gpsift.relevance import Measure
-from gpsift.storage import load
 from gpsift.tabular import read_table
 
 # Of every file that was saved, which is a ZIP archive.
@@ -38,6 +37,8 @@ def rank_saved(
 def load_model(model: Path) -> Reference:
     """The fitted model that a file holds."""
     check_saved(model)
+    from gpsift.storage import load  # knows every class that is kept, which takes a while to load
+
     loaded = load(model)
     if not isinstance(loaded, Reference):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")

@@ -9,8 +9,6 @@ import typer
 
 from gpsift.analysis import Reading, Selection
 from gpsift.analysis.intervals import with_intervals
-from gpsift.analysis.shape import with_shape
-from gpsift.analysis.tested import with_test
 from gpsift.cli import options as o
 from gpsift.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.cli.discover import discovered
@@ -120,6 +118,9 @@ def select(
         )
         analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
+            from gpsift.analysis.shape import with_shape  # for those who look at more than a table
+            from gpsift.analysis.tested import with_test
+
             analysis = with_test(analysis, test, Work(jobs, checkpoint, o.shown(quiet)))
             analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

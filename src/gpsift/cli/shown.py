@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpsift.analysis import Analysis
-from gpsift.analysis.discovered import Discovered
-from gpsift.analysis.planned import PlannedAnalysis
-from gpsift.analysis.ranked_again import RankedAgain
 from gpsift.analysis.switched import switching_told
 from gpsift.cli.advice import ADVICE
 from gpsift.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.findings import Finding, FindingKind, told
-from gpsift.results import Path, Power, Ranking, Stability
 from gpsift.results.limits import LEVEL
 from gpsift.words import NOT_USED, SHARE, meaning, percent, percent_as_given
+
+if TYPE_CHECKING:
+    from gpsift.analysis import Analysis
+    from gpsift.analysis.discovered import Discovered
+    from gpsift.analysis.planned import PlannedAnalysis
+    from gpsift.analysis.ranked_again import RankedAgain
+    from gpsift.results import Path, Power, Ranking, Stability
 
 BAR_WIDTH = 8
 MOST_ODDITIES = 10

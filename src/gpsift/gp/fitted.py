@@ -25,7 +25,7 @@ from gpsift.inputs import Inputs, Points
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.posterior import Posterior
-from gpsift.reference import MissingCapability, Reference, Switched, TwoWays
+from gpsift.reference import Coupled, MissingCapability, Reference, Switched, TwoWays
 from gpsift.response import GPResponse
 from gpsift.results import Prediction, Quality, SampledQuality
 from gpsift.results.notebook import AsText

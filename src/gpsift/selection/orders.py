@@ -14,7 +14,6 @@ from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference import MissingCapability, Reference
 from gpsift.relevance import KL, Measure, rank, read_measure
 from gpsift.results import Ranking
-from gpsift.selection.forward import forward_projection
 from gpsift.selection.units import Units
 
 PROJECTION = "projection"
@@ -148,6 +147,8 @@ class ForwardProjection(Order):
         # What is switched off can bring no submodel nearer: the model of the others is projected.
         within = units.within(kept)
         model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
+        from gpsift.selection.forward import forward_projection  # for this order alone
+
         path = forward_projection(
             model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
         )
