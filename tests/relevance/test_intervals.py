@@ -150,7 +150,7 @@ def test_beyond_twenty_features_only_the_closest_are_open():
 
 
 def test_draws_that_are_not_to_be_trusted_are_reported(fitted, table, monkeypatch):
-    monkeypatch.setattr("gpsift.gp.around.pareto_shape", lambda log_ratios: 0.93)
+    monkeypatch.setattr("gpsift.hyper.pareto.pareto_shape", lambda log_ratios: 0.93)
     with pytest.warns(gs.GPSiftWarning, match=r"may be off \(k-hat 0\.93, above 0\.7\).*NUTS"):
         found = gs.rank(fitted, table[0], intervals=True)
     assert found.k_hat == 0.93

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from gpsift.drawn import AskedDraws, OverDraws, T
-from gpsift.hyper.around import Around
-from gpsift.hyper.pareto import pareto_shape
 from gpsift.hyper.problem import Problem
 from gpsift.inference import Inferred
 from gpsift.likelihoods import Likelihood
@@ -24,6 +22,10 @@ def values_around(
 
     Draws without a posterior, where no covariance matrix can be factorised, are passed over.
     """
+    # Intervals are asked for by few.
+    from gpsift.hyper.around import Around
+    from gpsift.hyper.pareto import pareto_shape
+
     around = Around.found(problem, problem.log_params, n_starts=n_starts)
     drawn = around.places(asked.n + asked.n_others, asked.seed)
     values: list[T] = []

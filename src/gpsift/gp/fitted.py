@@ -14,6 +14,7 @@ import numpy as np
 from gpsift import neighbours, sparse
 from gpsift.arrays import Array, like, to_numpy
 from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
+from gpsift.gp.around import values_around
 from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
@@ -133,8 +134,6 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
     def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
-        from gpsift.gp.around import values_around  # intervals are asked for by few
-
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
         if is_sparse:
