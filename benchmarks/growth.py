@@ -37,12 +37,18 @@ SIZES: dict[str, tuple[tuple[int, int], ...]] = {
     "softmax": ((300, 5), (1000, 5)),
     "poisson": ((300, 5), (1000, 5)),
     "stability": ((1000, 5),),
-    "GPy": ((2000, 20),),
-    "BoTorch": ((2000, 20),),
-    "ScikitLearn": ((2000, 20),),
+    "GPy": ((1000, 20), (2000, 20)),
+    "BoTorch": ((1000, 20), (2000, 20)),
+    "ScikitLearn": ((1000, 20), (2000, 20)),
+    "SequentialFeatureSelector": ((300, 20), (1000, 20)),
+    "KernelExplainer": ((300, 20), (1000, 20)),
 }
-# Other libraries, compared with our default fit on the same data in the place of another checkout.
-PEERS = ("GPy", "BoTorch", "ScikitLearn")
+# Other libraries, each with what of ours is compared with it on the same data, in the place of another checkout.
+PEERS = {
+    **dict.fromkeys(("GPy", "BoTorch", "ScikitLearn"), "default"),
+    "SequentialFeatureSelector": "select",
+    "KernelExplainer": "scores",
+}
 HEADER = "| what | rows | columns | seconds | evaluations | megabytes | times faster | nats |\n" + "|---" * 8 + "|"
 
 
@@ -94,9 +100,8 @@ def all_measured(chosen: argparse.Namespace) -> Iterator[Measured]:
     """The cases that were asked for, this checkout and the other one in turn."""
     for kind in chosen.only:
         for n, p in (size for size in SIZES[kind] if size[0] <= chosen.most_rows):
-            is_peer = kind in PEERS
-            here = measured_with(HERE, "default" if is_peer else kind, n, p, chosen.seed)
-            source = HERE if is_peer else chosen.against
+            here = measured_with(HERE, PEERS.get(kind, kind), n, p, chosen.seed)
+            source = HERE if kind in PEERS else chosen.against
             other = None if source is None else measured_with(source, kind, n, p, chosen.seed, chosen.limit)
             yield Measured(kind, n, p, here, other)
 
@@ -106,7 +111,8 @@ def measured_with(
 ) -> dict[str, float]:
     """What a process of its own says that imports the package from a folder, and may use as many processor seconds."""
     command = [sys.executable, str(Path(__file__).with_name("growth_cases.py")), kind, str(n), str(p), str(seed)]
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(source.resolve())}
+    places = [str(source.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(places)}
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))

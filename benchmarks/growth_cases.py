@@ -93,6 +93,41 @@ def ours(n: int, p: int, seed: int) -> Answer:
     return searched("Gpsift", gp=gs.GP())(n, p, seed)
 
 
+def selected_by_fits(n: int, p: int, seed: int) -> Answer:
+    """scikit-learn's forward selection around its own Gaussian process, while a feature gains 0.01 of R squared."""
+    from sklearn.feature_selection import SequentialFeatureSelector
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    X, y = friedman(n, p, seed)
+    model = GaussianProcessRegressor(ConstantKernel() * RBF() + WhiteKernel(), normalize_y=True)
+    selector = SequentialFeatureSelector(model, n_features_to_select="auto", tol=0.01, cv=5)
+    _, found = timed(lambda: selector.fit(X, y))
+    return {**found, "evaluations": np.nan, "height": np.nan}
+
+
+def scored(n: int, p: int, seed: int) -> Answer:
+    """KL and VAR of all rows, after the fit."""
+    import gpsift as gs
+
+    model = gs.GP().fit(*friedman(n, p, seed))
+    _, found = timed(lambda: (gs.rank(model, measure=gs.KL()), gs.rank(model, measure=gs.VAR())))
+    return {**found, "evaluations": np.nan, "height": np.nan}
+
+
+def explained_by_samples(n: int, p: int, seed: int) -> Answer:
+    """SHAP's `KernelExplainer` of the same model at all rows, with its own choices and 100 rows as background."""
+    import shap
+
+    import gpsift as gs
+
+    X, y = friedman(n, p, seed)
+    model = gs.GP().fit(X, y)
+    explainer = shap.KernelExplainer(lambda rows: model.predict(rows).mean, shap.sample(X, 100, random_state=seed))
+    _, found = timed(lambda: explainer.shap_values(X, silent=True))
+    return {**found, "evaluations": np.nan, "height": np.nan}
+
+
 def counted_calls() -> Counter[str]:
     """How often an engine is asked for the evidence from now on."""
     from gpsift import inference
@@ -141,6 +176,9 @@ CASES: dict[str, Callable[[int, int, int], Answer]] = {
     **{name: default_fit(name) for name in CLASSES},
     "default": ours,
     **{name: searched(name) for name in ("GPy", "BoTorch", "ScikitLearn")},
+    "SequentialFeatureSelector": selected_by_fits,
+    "scores": scored,
+    "KernelExplainer": explained_by_samples,
 }
 
 
