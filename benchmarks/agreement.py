@@ -1,7 +1,7 @@
 """How near sparse models are to exact ones: their scores, and how well they predict.
 
 python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
-python benchmarks/agreement.py ways --device cuda                                    # both ways, 10,000 rows, a GPU
+python benchmarks/agreement.py ways --device cuda                                    # all ways, 10,000 rows, a GPU
 python benchmarks/agreement.py near                                                  # at given hyperparameters
 python benchmarks/agreement.py likelihoods                                           # classes, counts, on made data
 
@@ -23,6 +23,7 @@ from scale import data_set
 from timing import one_thread, seconds
 
 import gpsift as gs
+from gpsift.hyper import Hyper
 from gpsift.sparse.bound_search import BoundSearch
 
 # Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
@@ -30,7 +31,9 @@ POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
 WAYS = ("kin40k", "pol", "protein", "elevators", "nycflights")
 WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 256
 NEAR = ("airfoil", "pol", "kin40k", "protein")
-NEAR_DATA_ROWS, NEAR_SEARCHED, NEAR_POINTS, NEAR_SIZES = 3000, 1500, 200, (0, 100, 200, 400, 600)
+NEAR_DATA_ROWS, NEAR_SEARCHED, NEAR_POINTS = 3000, 1500, 200
+NEAR_CHOICES = [*({"near_rows": k} for k in (0, 100, 200, 400, 600)), *({"nearest": k} for k in (50, 100))]
+HYPERS = {"default": gs.Sift(), "ml2": gs.ML2(starts=2)}
 MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
 # Features above this share of the top score are the ones that a reader would keep.
 KEPT = 0.1
@@ -44,12 +47,13 @@ def main() -> None:
     parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
     parser.add_argument("--only", help="one data set")
     parser.add_argument("--device", help="where the matrices of `ways` live")
+    parser.add_argument("--hyper", choices=HYPERS, default="default", help="hyperparameters of `ways`")
     parser.add_argument("--out", type=Path, help="a folder for the table and the picture of `points`")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.section == "ways":
         for name in [chosen.only] if chosen.only else WAYS:
-            ways(name, chosen.device)
+            ways(name, HYPERS[chosen.hyper], chosen.device)
         return
     if chosen.section == "near":
         with one_thread():
@@ -84,14 +88,14 @@ def points(name: str, sizes: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ways(name: str, device: str | None) -> None:
+def ways(name: str, hyper: Hyper, device: str | None) -> None:
     """Inducing points and neighbours, hyperparameters by either and as taken, against exact inference."""
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
 
     def exact(rows: np.ndarray) -> gs.FittedGP:
-        return gs.GP(inference="exact", device=device, hyper=gs.ML2(starts=2)).fit(X[rows], y[rows])
+        return gs.GP(inference="exact", device=device, hyper=hyper).fit(X[rows], y[rows])
 
     reference, spent = timed(lambda: exact(train))
     first, second = (scores(exact(train[half::2]))[0] for half in (0, 1))
@@ -99,11 +103,12 @@ def ways(name: str, device: str | None) -> None:
     print(f"{name}: exact {spent:.0f} s, density {density(reference, X[test], y[test]):.4f}, halves {halves:.3f}")
     references = scores(reference)
     for way, near_rows in (("taken", None), ("by_bound", 0), ("by_neighbours", 0), ("by_neighbours", None)):
-        model = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=WAYS_POINTS, near_rows=near_rows))
+        model = gs.GP(hyper=hyper, inference=gs.Sparse(m=WAYS_POINTS, near_rows=near_rows))
         with only(way):
             sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
         found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
-        found |= {"blocks": sparse.report.n_blocks, **compared(sparse, references)}
+        found |= {"blocks": sparse.report.n_blocks, "nearest": sparse.report.n_nearest}
+        found |= compared(sparse, references)
         listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
         print(f"{name}: {way}{', points only' if near_rows == 0 else ''} {listed}", flush=True)
 
@@ -119,9 +124,9 @@ def near(name: str) -> None:
     exact = gs.GP(inference="exact", hyper=hyper).fit(X, y)
     print(f"{name}: {len(y)} rows, exact, elpd {exact.quality.elpd:.1f}", flush=True)
     references = scores(exact)
-    for near_rows in NEAR_SIZES:
-        sparse = gs.GP(inference=gs.Sparse(m=NEAR_POINTS, near_rows=near_rows), hyper=hyper).fit(X, y)
-        row = {"near_rows": near_rows, "elpd": sparse.quality.elpd, **compared(sparse, references)}
+    for choice in NEAR_CHOICES:
+        sparse = gs.GP(inference=gs.Sparse(m=NEAR_POINTS, **choice), hyper=hyper).fit(X, y)
+        row = {**choice, "elpd": sparse.quality.elpd, **compared(sparse, references)}
         print(f"{name}: " + "  ".join(f"{key} {_short(value)}" for key, value in row.items()), flush=True)
 
 

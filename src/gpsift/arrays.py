@@ -65,12 +65,16 @@ def is_foreign_array(a: Any) -> bool:
     return bool(array_api_compat.is_torch_array(a) or array_api_compat.is_cupy_array(a))
 
 
+def numbers_like(reference: Array, which: np.ndarray) -> Array:
+    """Numbers of rows or entries as an array that can index `reference`."""
+    if isinstance(reference, np.ndarray):
+        return which
+    return namespace(reference).asarray(which, device=array_api_compat.device(reference))
+
+
 def rows_of(a: Array, which: np.ndarray) -> Array:
     """Some rows of a matrix, or entries of a vector, by their numbers."""
-    if isinstance(a, np.ndarray):
-        return a[which]
-    xp = namespace(a)
-    return xp.take(a, xp.asarray(which, device=array_api_compat.device(a)), axis=0)
+    return a[which] if isinstance(a, np.ndarray) else namespace(a).take(a, numbers_like(a, which), axis=0)
 
 
 def columns_of(a: Array, which: Sequence[int]) -> Array:
@@ -78,7 +82,7 @@ def columns_of(a: Array, which: Sequence[int]) -> Array:
     if isinstance(a, np.ndarray):
         return np.ascontiguousarray(a[:, list(which)])
     xp = namespace(a)
-    return xp.take(a, xp.asarray(np.array(which, dtype=int), device=array_api_compat.device(a)), axis=1)
+    return xp.take(a, numbers_like(a, np.array(which, dtype=int)), axis=1)
 
 
 def lives_on_device(a: Any) -> bool:

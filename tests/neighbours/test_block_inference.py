@@ -10,7 +10,8 @@ from scipy.stats import norm
 
 from gpsift.inference.exact import exact_posterior
 from gpsift.kernels import Constant, SquaredExponential
-from gpsift.neighbours.block_inference import BlockInference, Neighbourhoods
+from gpsift.neighbours import block_inference
+from gpsift.neighbours.block_inference import NearBlocks
 from gpsift.rows import Rows
 
 RNG = np.random.default_rng(17)
@@ -27,14 +28,16 @@ each_noise = pytest.mark.parametrize("noise_var", [NOISE, EACH_NOISE], ids=["one
 each_choice = pytest.mark.parametrize("sampled", [np.arange(N), SAMPLED], ids=["all rows", "some rows"])
 
 
-def inferred(kernel=KERNEL, noise_var=NOISE, sampled=None, most=MOST, near=NEAR, X=X, y=Y):
+@pytest.fixture(autouse=True)
+def few_rows_in_a_block(monkeypatch):
+    monkeypatch.setattr(block_inference, "LARGE_BLOCK_ROWS", MOST)
+    monkeypatch.setattr(block_inference, "NEAR_PER_ROW", 2)
+
+
+def inferred(kernel=KERNEL, noise_var=NOISE, sampled=None, near=NEAR, X=X, y=Y):
     shared = noise_var if isinstance(noise_var, float) else None
     rows = Rows(X, y, None if shared else noise_var)
-    return BlockInference.of(around(kernel, shared, rows if sampled is None else rows.take(sampled), most, near))
-
-
-def around(kernel, shared, rows, most=MOST, near=NEAR):
-    return Neighbourhoods.of(kernel, shared, rows, near, most)
+    return NearBlocks.of(kernel, shared, rows if sampled is None else rows.take(sampled), near).answer()
 
 
 def to_each(rows, noise_var):
@@ -75,7 +78,7 @@ def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, samp
     noise = np.broadcast_to(noise_var, (N,))[sampled]
     density = norm(mean[sampled], np.sqrt(var[sampled] + noise)).logpdf(Y[sampled]).sum()
     shared = noise_var if isinstance(noise_var, float) else None
-    of_rows = around(KERNEL, shared, Rows(X, Y, None if shared else noise_var).take(sampled))
+    of_rows = NearBlocks.of(KERNEL, shared, Rows(X, Y, None if shared else noise_var).take(sampled), NEAR)
     judged, elpd = of_rows.judged(of_rows.rows.n, seed=0)
     assert_allclose(elpd, density, rtol=1e-8)
     assert judged.n == len(sampled)
@@ -101,7 +104,7 @@ def test_joint_covariance_is_given_the_rows_near_any_of_the_points(monkeypatch):
     found = posterior.covariance(NEW)
     assert np.linalg.eigvalsh(found).min() > -1e-10
     assert np.all(np.diag(found) <= posterior.at(NEW).var + 1e-10)  # more rows are near any than near one
-    monkeypatch.setattr("gpsift.neighbours.block_posterior.MOST_JOINT_ROWS", 20)
+    monkeypatch.setattr("gpsift.neighbours.in_blocks.MOST_JOINT_ROWS", 20)
     assert np.all(np.diag(posterior.covariance(NEW)) >= np.diag(found) - 1e-10)
 
 
@@ -125,7 +128,7 @@ def test_slopes_match_central_differences():
 
 @pytest.mark.parametrize("chunk_bytes", [8, 2**24])
 def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeypatch):
-    monkeypatch.setattr("gpsift.neighbours.block_posterior.chunk_bytes_for", lambda X: chunk_bytes)
+    monkeypatch.setattr("gpsift.neighbours.in_blocks.chunk_bytes_for", lambda X: chunk_bytes)
     posterior = inferred().posterior
     base, offset = NEW[:, 0] + 0.1, np.array([-2.0, -0.3, 0.0, 1.5])
     section = posterior.at(NEW).section(0, base, offset)

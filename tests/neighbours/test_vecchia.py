@@ -48,6 +48,7 @@ def test_it_is_a_product_of_conditional_densities(noise_var):
     found = vecchias.evidence(KERNEL, likelihood)
     assert_allclose(found.value, total, rtol=1e-9)
     assert len(found.gradient) == len(KERNEL.log_params) + (noise_var is None)
+    assert_allclose(vecchias.log_evidence(KERNEL, likelihood), found.value, rtol=1e-12)
 
 
 def test_gradient_matches_central_differences():

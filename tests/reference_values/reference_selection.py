@@ -253,7 +253,7 @@ def many_values(n, likelihood, inference):
 
 
 MANY = {
-    "sparse": ("gaussian", gs.Sparse(m=20, near_rows=0)),
+    "sparse": ("gaussian", gs.Sparse(m=60, near_rows=0)),
     "sparse, cells": ("gaussian", gs.Sparse(m=8)),
     "sparse poisson": ("poisson", gs.Sparse(m=15)),
 }
@@ -279,7 +279,7 @@ def distributed_fit():
     from dask import array
 
     inputs, reals, _ = many_rows(300)
-    model = gs.GP(hyper=gs.ML2(starts=1), inference=gs.Sparse(m=20))
+    model = gs.GP(hyper=gs.ML2(starts=1), inference=gs.Sparse(m=60))
     with internals.small_samples():
         fitted = model.fit(array.from_array(inputs, chunks=(90, 3)), array.from_array(reals, chunks=90))
     return {

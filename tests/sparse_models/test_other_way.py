@@ -60,9 +60,10 @@ def test_the_other_way_has_its_own_hyperparameters(monkeypatch):
     monkeypatch.setattr(BoundSearch, "answers", lambda self, first: found.extend(old(self, first)) or found)
     fitted = gs.GP(hyper=gs.ML2(starts=1), inference=BY_NEIGHBOURS).fit(X, Y)
     bound, _ = found
-    assert_array_equal(fitted.other_way.log_params, bound.estimate.log_params)
+    # A kernel keeps values, and the logarithm of an exponential is the number itself only up to rounding.
+    assert_allclose(fitted.other_way.log_params, bound.estimate.log_params, rtol=1e-13)
     assert_array_equal(fitted.other_way.posterior.Z, bound.problem.engine.Z)
-    assert np.any(fitted.log_params != bound.estimate.log_params)
+    assert np.abs(fitted.log_params - bound.estimate.log_params).max() > 0.1
 
 
 def test_models_that_are_not_sparse_have_no_other_way():

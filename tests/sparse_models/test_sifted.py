@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift.hyper.left_behind import BACK
 from gpsift.hyper.sifting import price_of_choosing
 from gpsift.sparse.sifted import Tried
 
@@ -78,6 +79,21 @@ def test_no_more_than_may_be_active_are_tried(rows, few_are_sifted):
     slopes = np.array(tried.report.slopes)
     assert min(slopes[tried.units[1:]]) >= max(np.delete(slopes, tried.units))
     assert len(tried.on(old(tried, first))) == 3
+
+
+def test_what_is_on_but_idle_comes_back_too(rows, few_are_sifted):
+    """Fewer rows may leave a feature at a length-scale at which all is flat: a search would not see it again."""
+    X, y = rows
+    seen, old = [], Tried.brought_back
+    few_are_sifted.setattr(Tried, "brought_back", lambda self, at: seen.append(self) or old(self, at))
+    gs.GP(inference=SPARSE, hyper=gs.Sift()).fit(X, y)
+    tried, start = seen[0], seen[0].problem.log_params
+    lengths = np.exp(start[:6])
+    at = start.copy()
+    at[:6] = np.log(lengths * [1.0, 50.0, np.inf, 0.2, 9.0, 11.0])
+    found = np.exp(old(tried, at)[:6]) / lengths
+    assert_allclose(found, [1.0, BACK, BACK, 0.2, 9.0, BACK])
+    assert_array_equal(old(tried, at)[6:], at[6:])
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")  # that it explains nothing

@@ -58,7 +58,7 @@ class Reading:
 
 
 class ClusterRows:
-    """A source of rows: what `sparse.rows.LocalRows` is for rows in this process.
+    """A source of rows: what `gpsift.rows.LocalRows` is for rows in this process.
 
     Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
     scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a

@@ -73,8 +73,11 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
             f"Sparse inference needs one latent function and a log-concave likelihood, which {name} is not; use "
             '"auto" and fewer rows.'
         )
-    if chosen.near_rows and not likelihood.has_closed_form:
-        raise ValueError(f"Neighbours need Gaussian noise, not {name}; leave `near_rows` out, got {chosen.near_rows}.")
+    if chosen.near.anybody and not likelihood.has_closed_form:
+        field = "near_rows" if chosen.near_rows else "nearest"
+        raise ValueError(
+            f"Neighbours need Gaussian noise, not {name}; leave `{field}` out, got {getattr(chosen, field)}."
+        )
     if samples:
         raise ValueError(
             'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'

@@ -61,14 +61,14 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         Leave-one-out sheet.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
-    posterior : Posterior or BlockPosterior
+    posterior : Posterior or PosteriorInBlocks
         The latent posterior in the units of the model.
     other_way : FittedGP or None
         Of a sparse model with Gaussian noise the one by the way that was not taken, inducing points or neighbours, made
         when it is asked for. Its `report` tells the search that both came from.
     """
 
-    posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
+    posterior: Posterior  # or, by neighbours, a PosteriorInBlocks, which answers in the same way
     likelihood: Likelihood
     inferred: Inferred
     inference: str
@@ -162,13 +162,16 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
                 "fewer rows, or see `stability`."
             )
-        rows, by_blocks = self._placed_rows, isinstance(self.posterior, neighbours.BlockPosterior)
+        rows, posterior = self._placed_rows, self.posterior
+        by_neighbours = isinstance(posterior, neighbours.PosteriorInBlocks)
+        near = posterior.way if by_neighbours else neighbours.NOBODY  # type: ignore[attr-defined]
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
         taken = replace(
             self.other,
             # Those of the bound, by which the hyperparameters of either may have been found.
-            points=to_numpy(self.other.points if by_blocks else self.posterior.Z)[:, columns],
-            near_rows=self.posterior.near.shape[1] if by_blocks else 0,  # type: ignore[attr-defined]
+            points=to_numpy(self.other.points if by_neighbours else posterior.Z)[:, columns],
+            near_rows=near.block,
+            nearest=near.point,
         )
         fitted = taken.engine(replace(rows, X=X))
         engine = sparse.AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
@@ -231,7 +234,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
         with one_blas_thread():  # visits of rows have threads of their own
             inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
-        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
+        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks", "n_nearest")}
         report = replace(self.report, n_rows_searched=self.other.n_rows, by_neighbours=self.other.by_neighbours)
         return replace(
             self,
@@ -366,7 +369,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
 
     def _placed(self, X: np.ndarray) -> Array:
         """Points in the units of the model, where its posterior lives."""
-        return like(self.posterior.weights, self.scaling.inputs(X))
+        return like(self.posterior.Z, self.scaling.inputs(X))
 
     @property
     def _placed_rows(self) -> Rows:
@@ -382,9 +385,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
             return ""
         searched = self.report.n_rows_searched
         exactly = f", hyperparameters found on {searched} rows" if searched else ""
-        n_points, n_blocks = self.inferred.n_inducing, self.inferred.n_blocks
-        by = f"by the neighbours of {n_blocks} blocks of rows" if n_blocks else f"with {n_points} inducing points"
-        return f", sparse {by}{exactly}"
+        return f", sparse {self.report.in_place_of_rows}{exactly}"
 
     def _read(self, X_new: Any) -> Points:
         values, names = read_features(X_new, name="X_new")

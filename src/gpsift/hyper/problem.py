@@ -101,9 +101,7 @@ class Problem(Generic[E]):
     def log_evidence(self, log_params: np.ndarray) -> float:
         """Without its gradient, where that costs more; minus infinity where the covariance has no factor."""
         try:
-            if isinstance(self.engine, DenseEngine):
-                return self.engine.log_evidence(*self.split(log_params))
-            return self.evidence(log_params).value
+            return self.engine.log_evidence(*self.split(log_params))
         except NotPositiveDefinite:
             return -np.inf
 

@@ -42,7 +42,8 @@ class Inferred:
     n_iterations: int = 0
     jitter: float = 0.0
     n_inducing: int = 0  # inducing points that stand for the rows; 0 where none do
-    n_blocks: int = 0  # blocks of rows that are each inferred by their neighbours; 0 where none are
+    n_blocks: int = 0  # blocks of rows whose neighbours are asked; 0 where none are
+    n_nearest: int = 0  # rows that are asked at each point, the nearest to it; 0 where those near its block are
 
     @property
     def is_sparse(self) -> bool:
@@ -82,6 +83,10 @@ class Engine(ABC):
     def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         """The posterior, to be looked at its own rows once: where that is quicker, without what other rows need."""
         return self.infer(kernel, likelihood)
+
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        """Without its gradient, where that takes less time."""
+        return self.evidence(kernel, likelihood).value
 
     @abstractmethod
     def fresh(self) -> Self:

@@ -1,4 +1,4 @@
-r"""Inference by neighbours: the posterior of `gpsift.neighbours.block_posterior`, and rows left out of it.
+r"""Inference on the rows near each block: the posterior of `block_posterior.py`, and rows left out of it.
 
 In the block of a row i, C is the inverse covariance of the observations that are nearest to the block, and w = C y.
 Without itself the row is predicted as y_i - w_i / C_ii with variance 1 / C_ii, noise included. The rows of a block come
@@ -7,40 +7,51 @@ last among those that are nearest to it, so that their part of C is L^-T L^-1 fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
+from gpsift.arrays import Array, like, namespace, rows_of
 from gpsift.inference.exact import LOG_2PI, exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import invert_lower
-from gpsift.neighbours.block_posterior import BlockPosterior, in_blocks
-from gpsift.neighbours.blocks import Blocks, cut_into_blocks
-from gpsift.neighbours.near import nearest_rows
+from gpsift.neighbours.block_posterior import BlockPosterior
+from gpsift.neighbours.in_blocks import in_blocks
+from gpsift.neighbours.neighbourhoods import ByNeighbours, Neighbourhoods, in_order_of_blocks
 from gpsift.rows import Rows, mapped
+
+# Rows of a block, at most, and how many are near it for each of them, at least. Of two posteriors that take the same
+# time, the one of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
+LARGE_BLOCK_ROWS = 200
+NEAR_PER_ROW = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhoods:
-    """Rows in the order of blocks, and those that are nearest to each block."""
-
-    kernel: Kernel
-    rows: Rows
-    blocks: Blocks
-    near_rows: int
+class NearBlocks(Neighbourhoods):
+    """Exact inference on the rows near each block."""
 
     @classmethod
-    def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int, block_rows: int) -> Self:
-        """Blocks of at most `block_rows`, each with `near_rows` in all; noise None where rows have theirs."""
-        blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
-        return cls(kernel, with_noise(rows.take(order), noise_var), blocks, max(block_rows, near_rows))
+    def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int) -> Self:
+        """With as many rows near each block; noise None where rows have theirs."""
+        block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW))
+        return cls(*in_order_of_blocks(kernel, noise_var, rows, block_rows), max(block_rows, near_rows))
 
-    def inferred(self, numbers: Sequence[int]) -> tuple[np.ndarray, list[Array]]:
+    def answer(self) -> ByNeighbours:
+        near, (weights, own_weights, precision) = self._solved(range(self.blocks.n))
+        rows = self.rows
+        posterior = BlockPosterior(self.kernel, self.blocks, rows.X, rows.y, rows.noise_var, near, weights)
+        return ByNeighbours(posterior, LeftOut(posterior, own_weights, precision))
+
+    def left_out_density(self, numbers: Sequence[int]) -> float:
+        _, (_, weights, precision) = self._solved(numbers)
+        xp = namespace(precision)
+        return -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
+
+    def _solved(self, numbers: Sequence[int]) -> tuple[np.ndarray, list[Array]]:
         """The rows near these blocks, what they add to the mean there, and w and C_ii of the blocks' own rows."""
-        near = nearest_rows(to_numpy(self.rows.X), self.blocks, self.kernel, self.near_rows, numbers)
+        near = self.near(numbers)
 
         def of_block(place: int) -> tuple[Array, Array, Array]:
             here, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])
@@ -52,38 +63,21 @@ class Neighbourhoods:
         found = mapped(of_block, range(len(near)), self.rows.X)
         return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
 
-    def judged(self, most: int, seed: int) -> tuple[Rows, float]:
-        """About `most` rows, of blocks drawn with a seed, and their log density, each given all others near it."""
-        n_blocks = max(1, most * self.blocks.n // self.rows.n)
-        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:n_blocks]).tolist()
-        _, (_, weights, precision) = self.inferred(drawn)
-        own = np.concatenate([np.arange(rows.start, rows.stop) for rows in map(self.blocks.rows, drawn)])
-        return self.rows.take(own), left_out_density(weights, precision)
-
 
 @dataclass(frozen=True, eq=False)
-class BlockInference:
-    """The posterior by neighbours, and what it takes to leave rows out."""
+class LeftOut:
+    """Rows left out of a posterior by blocks."""
 
     posterior: BlockPosterior
     own_weights: Array  # w of each row in its own block, (n,)
     precision: Array  # C_ii of each row in its own block, (n,)
 
-    @classmethod
-    def of(cls, around: Neighbourhoods) -> Self:
-        near, (weights, own_weights, precision) = around.inferred(range(around.blocks.n))
-        rows = around.rows
-        posterior = BlockPosterior(around.kernel, around.blocks, rows.X, rows.y, rows.noise_var, near, weights)
-        return cls(posterior, own_weights, precision)
-
-    def left_out(self, rows: Rows) -> tuple[Array, Array]:
-        """Latent mean and variance at some rows, each given the others; one that is in no block is given all."""
+    def __call__(self, rows: Rows) -> tuple[Array, Array]:
         posterior, xp = self.posterior, namespace(rows.X)
 
         def of_block(number: int, which: np.ndarray) -> list[Array]:
             here, own = rows.take(which), posterior.blocks.rows(number)
-            places = {key: place for place, key in enumerate(_keys(posterior.X[own, :], posterior.y[own]))}
-            at = np.array([places.get(key, -1) for key in _keys(here.X, here.y)])  # where a row is in its block, or -1
+            at = posterior.places(number, here)
             pieces = (a[own] for a in (self.own_weights, self.precision, posterior.noise_var))
             weights, precision, noise_var = (rows_of(a, np.maximum(at, 0)) for a in pieces)
             mean, var = here.y - weights / precision, 1.0 / precision - noise_var
@@ -94,19 +88,3 @@ class BlockInference:
 
         mean, var = in_blocks(of_block, posterior.visited(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)
-
-
-def left_out_density(weights: Array, precision: Array) -> float:
-    """Log density of rows, each given the others, by w and C_ii."""
-    xp = namespace(precision)
-    return -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
-
-
-def with_noise(rows: Rows, noise_var: float | None) -> Rows:
-    """Rows that each have the variance of their noise; it is given where all share one."""
-    xp = namespace(rows.y)
-    return Rows(rows.X, rows.y, rows.noise_var if noise_var is None else xp.zeros_like(rows.y) + noise_var)
-
-
-def _keys(X: Array, y: Array) -> Iterator[bytes]:
-    return (row.tobytes() for row in np.column_stack([to_numpy(X), to_numpy(y)]))

@@ -17,8 +17,8 @@ rows alone. A block of rows shares the factorisation that a single row would tak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ NEAR_ROWS = 200
 FAR_ROWS = 50
 # Rows whose evidence is taken; of twice as many and more, that of some blocks stands for it.
 VECCHIA_ROWS = 10_000
+
+T = TypeVar("T")
 
 
 class VecchiaEngine(Engine):
@@ -61,33 +63,50 @@ class VecchiaEngine(Engine):
         return sum(block.rows.size for block in self.blocks)
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        def of_block(block: GivenBlock) -> Evidence:
-            rows = self.rows.take(np.concatenate([block.given, block.rows]))
-            noise_var = likelihood.noise_var if rows.noise_var is None else rows.noise_var
-            return conditional_evidence(kernel, rows.X, rows.y, noise_var, block.rows.size)
-
-        found = mapped(of_block, self.blocks, self.rows.X)
+        found = self._of_blocks(Conditional.evidence, kernel, likelihood)
         gradient = np.sum([each.gradient for each in found], axis=0)
         jitter = max(each.jitter for each in found)
         return Evidence(sum(each.value for each in found), gradient if likelihood.params else gradient[:-1], jitter)
 
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        return sum(self._of_blocks(Conditional.log_density, kernel, likelihood))
+
+    def _of_blocks(self, of: Callable[[Conditional], T], kernel: Kernel, likelihood: Likelihood) -> list[T]:
+        """What is asked of the density of each block, given the rows that it is given."""
+
+        def of_block(block: GivenBlock) -> T:
+            rows = self.rows.take(np.concatenate([block.given, block.rows]))
+            noise_var = likelihood.noise_var if rows.noise_var is None else rows.noise_var
+            return of(Conditional(kernel, rows.X, rows.y, noise_var, block.rows.size))
+
+        return mapped(of_block, self.blocks, self.rows.X)
+
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        raise NotImplementedError("Vecchia's evidence finds hyperparameters; a BlockInference has the posterior.")
+        raise NotImplementedError("Vecchia's evidence finds hyperparameters; the posterior is that of neighbourhoods.")
 
     def fresh(self) -> Self:
         return type(self)(self.rows, self.blocks)
 
 
-def conditional_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float, n_last: int) -> Evidence:
-    """log p of the last observations given those before them; `noise_var` is a number or one for each point."""
-    xp, n = namespace(X, y), X.shape[0]
-    pairs = kernel.between(X, X)
-    L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
-    z = solve_lower(L, y)
-    R = solve_lower(L, like(X, np.eye(n)[:, n - n_last :]), transpose=True)  # R^T of the formulas
-    alpha, last = solve_lower(L, z, transpose=True), z[n - n_last :]
-    a = alpha - R @ last
-    value = -0.5 * float(last @ last) - float(xp.sum(xp.log(xp.linalg.diagonal(L)[n - n_last :])))
-    G = 0.5 * (alpha[:, None] * alpha - a[:, None] * a - R @ R.T)
-    noise_gradient = float(xp.sum(xp.linalg.diagonal(G) * noise_var))
-    return Evidence(value - 0.5 * n_last * LOG_2PI, np.append(pairs.log_gradient(G), noise_gradient), jitter)
+class Conditional:
+    """p(last observations | those before them); `noise_var` is a number or one for each point."""
+
+    def __init__(self, kernel: Kernel, X: Array, y: Array, noise_var: Array | float, n_last: int):
+        self.xp, self.noise_var, self.n_before = namespace(X, y), noise_var, X.shape[0] - n_last
+        self.pairs = kernel.between(X, X)
+        self.L, self.jitter = jittered_cholesky(add_diagonal(self.pairs.K, noise_var))
+        self.z = solve_lower(self.L, y)
+
+    def log_density(self) -> float:
+        last, scales = self.z[self.n_before :], self.xp.linalg.diagonal(self.L)[self.n_before :]
+        return -0.5 * float(last @ last) - float(self.xp.sum(self.xp.log(scales))) - 0.5 * last.shape[0] * LOG_2PI
+
+    def evidence(self) -> Evidence:
+        """The same with its gradient."""
+        L, z, n = self.L, self.z, self.L.shape[0]
+        R = solve_lower(L, like(L, np.eye(n)[:, self.n_before :]), transpose=True)  # R^T of the formulas
+        alpha = solve_lower(L, z, transpose=True)
+        a = alpha - R @ z[self.n_before :]
+        G = 0.5 * (alpha[:, None] * alpha - a[:, None] * a - R @ R.T)
+        noise_gradient = float(self.xp.sum(self.xp.linalg.diagonal(G) * self.noise_var))
+        return Evidence(self.log_density(), np.append(self.pairs.log_gradient(G), noise_gradient), self.jitter)

@@ -60,7 +60,7 @@ def scores_around(
     drawn = open_model.over_draws(scores, AskedDraws(MOST_SCORED, seed, N_DRAWS - MOST_SCORED, is_enough))
     tell_if_unsure(drawn.k_hat)
     found = np.array(drawn.values)
-    if drawn.are_enough or are_lines(drawn.places, found):
+    if len(drawn.others) and (drawn.are_enough or are_lines(drawn.places, found)):
         found = with_others(drawn.places, found, drawn.others)
     return ScoresAround(among_all(found, kept, len(units.columns)), drawn.k_hat)
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Self
 
-import numpy as np
-
 from gpsift.inference import Engine, Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -46,14 +44,13 @@ class AroundEngine(Engine):
         return self.by.evidence(kernel, likelihood)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        if not self.fitted.near_rows:
+        if not self.fitted.near.anybody:
             inferred = self.fitted.solved(kernel, likelihood).inferred
             if self.by is self.fitted:
                 return inferred
-            return replace(inferred, log_evidence=self.by.evidence(kernel, likelihood).value)
-        posterior, none = self.fitted.by_blocks(kernel, likelihood).posterior, np.empty(0)
-        log_evidence = self.by.evidence(kernel, likelihood).value
-        return Inferred(posterior, log_evidence, none, none, n_blocks=posterior.blocks.n)
+            return replace(inferred, log_evidence=self.by.log_evidence(kernel, likelihood))
+        log_evidence = self.by.log_evidence(kernel, likelihood)
+        return self.fitted.by_neighbours(kernel, likelihood).inferred(log_evidence)
 
     def fresh(self) -> Self:
         return type(self)(self.by.fresh(), self.fitted.fresh())

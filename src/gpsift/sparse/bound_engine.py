@@ -12,21 +12,22 @@ from gpsift.chunks import CHUNK_BYTES, DOUBLE
 from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.neighbours.block_inference import BlockInference, Neighbourhoods
-from gpsift.neighbours.vecchia import VecchiaEngine
+from gpsift.neighbours import (
+    NOBODY,
+    ByNeighbours,
+    Near,
+    NearBlocks,
+    NearPoints,
+    Neighbourhoods,
+    VecchiaEngine,
+    near_blocks,
+    nearest_to_points,
+)
 from gpsift.rows import Rows, RowSource
 from gpsift.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out
 from gpsift.sparse.choice import Sparse
 from gpsift.sparse.engine import Solved, SparseEngine, local_rows
 
-# Rows of a block, at most, and how many are near it for each of them, at least. Of two posteriors that take the same
-# time, the one of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
-LARGE_BLOCK_ROWS = 200
-NEAR_PER_ROW = 5
-# Rows that are near a block, where nobody says, and where rows are many: their neighbours are nearer.
-NEAR_ROWS = 1500
-NEAR_OF_MANY = 1000
-MANY_KEPT_ROWS = 20_000
 # Rows on which leave-one-out compares neighbours with inducing points, about.
 JUDGED_ROWS = 20_000
 # Rows that a posterior by neighbours has: all, or of twice as many and more those that take a chunk, at least these.
@@ -50,53 +51,63 @@ class LeftOutScore(NamedTuple):
 class BoundEngine(SparseEngine):
     """The variational bound with inducing points, for Gaussian noise.
 
-    The posterior is by neighbours instead where `near_rows` is not 0: in each block of rows by as many, see `scored`.
+    The posterior is by neighbours instead where anybody is near, see `scored`.
     """
 
-    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near_rows: int = 0):
+    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near: Near = NOBODY):
         super().__init__(source, candidates, Z, choice)
-        self.near_rows = near_rows
+        self.near = near
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         found = bound_evidence(self.model(kernel, likelihood), self.source)
         return found if likelihood.params else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        none = np.empty(0)
-        if self.near_rows:
-            found = self.by_blocks(kernel, likelihood)
+        if self.near.anybody:
+            found = self.by_neighbours(kernel, likelihood)
             vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
-            log_evidence = vecchia.evidence(kernel, likelihood).value * self.source.n / vecchia.n
-            n_blocks = found.posterior.blocks.n
-            return Solved(Inferred(found.posterior, log_evidence, none, none, n_blocks=n_blocks), found.left_out)
+            log_evidence = vecchia.log_evidence(kernel, likelihood) * self.source.n / vecchia.n
+            return Solved(found.inferred(log_evidence), found.left_out)
         model = self.model(kernel, likelihood)
         passes = Passes(model, self.source)
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
+        none = np.empty(0)
         inferred = Inferred(passes.posterior(), passes.value, none, none, **points)
         return Solved(inferred, partial(left_out, model, passes.q))
 
-    def by_blocks(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
+    def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> ByNeighbours:
         """The posterior by neighbours."""
-        return BlockInference.of(self._around(kernel, likelihood, self.near_rows))
+        return self._around(kernel, likelihood, self.near).answer()
 
     def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
         """How well rows are predicted, each by all others, with inducing points or by neighbours as is better.
 
         Of neighbours that is known in some blocks: what they gain there is taken for their gain everywhere.
         """
-        passes, asked = Passes(self.model(kernel, likelihood), self.source), self.choice.near_rows
-        elpd, taken, tried = passes.elpd(self.source), 0, most_near(self.n_kept) if asked is None else asked
-        residual = passes.sums.residual / self.source.n
-        if asked is None and residual <= LEAST_RESIDUAL:
-            tried = 0
-        if tried:
-            around = self._around(kernel, likelihood, tried)
-            rows, by_neighbours = around.judged(JUDGED_ROWS, self.choice.seed)
-            gain = by_neighbours - passes.elpd(local_rows(rows, self.choice))
-            if asked or gain > 0.0:
-                elpd, taken = elpd + gain * self.source.n / rows.n, tried
+        passes = Passes(self.model(kernel, likelihood), self.source)
+        elpd, taken, residual = passes.elpd(self.source), NOBODY, passes.sums.residual / self.source.n
+        ways = self.ways(residual)
+        gains = [self._gain(passes, elpd, self._around(kernel, likelihood, near)) for near in ways]
+        if gains and (self.choice.near.anybody or max(gains) > 0.0):
+            elpd, taken = elpd + max(gains) * self.source.n, ways[int(np.argmax(gains))]
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, taken)
         return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
+
+    def ways(self, residual: float) -> list[Near]:
+        """To be by neighbours, that are tried where inducing points leave so much."""
+        choice, blocks = self.choice, near_blocks(self.n_kept)
+        if choice.near.anybody:
+            return [choice.near]
+        if choice.near_rows == 0 or residual <= LEAST_RESIDUAL:
+            return []
+        return [blocks, *(nearest_to_points(self.n_kept) if choice.nearest is None else ())]
+
+    def _gain(self, passes: Passes, elpd: float, around: Neighbourhoods) -> float:
+        """What neighbours gain over points in the log density of a row, as a mean of some; `elpd` is that of all."""
+        rows, by_neighbours = around.judged(JUDGED_ROWS, self.choice.seed)
+        by_points = elpd if rows.n == self.source.n else passes.elpd(local_rows(rows, self.choice))
+        gain = (by_neighbours - by_points) / rows.n
+        return gain if np.isfinite(gain) else -np.inf
 
     @property
     def n_kept(self) -> int:
@@ -111,21 +122,16 @@ class BoundEngine(SparseEngine):
         """These rows. They travel with the posterior, to where each chunk of rows is visited."""
         return self.source.sample(self.n_kept, self.choice.seed + 1)
 
-    def _around(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> Neighbourhoods:
-        block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW))
-        return Neighbourhoods.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows, block_rows)
+    def _around(self, kernel: Kernel, likelihood: Likelihood, near: Near) -> Neighbourhoods:
+        kind, k = (NearPoints, near.point) if near.point else (NearBlocks, near.block)
+        return kind.of(kernel, _shared_noise(likelihood), self._kept_rows, k)
 
     def fresh(self) -> Self:
-        return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)
+        return type(self)(self.source, self.candidates, self.Z, self.choice, self.near)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:
         """The bound at these hyperparameters."""
         return bound_model(kernel, self.Z, _shared_noise(likelihood))
-
-
-def most_near(n_kept: int) -> int:
-    """How many rows are near a block, where nobody says."""
-    return NEAR_ROWS if n_kept < MANY_KEPT_ROWS else NEAR_OF_MANY
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:

@@ -21,12 +21,14 @@ import numpy as np
 
 from gpsift.arrays import to_numpy
 from gpsift.hyper import Estimate, Problem
+from gpsift.hyper.left_behind import idle_back, shorter_where_better
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
+from gpsift.neighbours import NOBODY, near_blocks
 from gpsift.neighbours.vecchia import VECCHIA_ROWS, VecchiaEngine
 from gpsift.notices import notice
 from gpsift.rows import Rows
-from gpsift.sparse.bound_engine import BoundEngine, most_near
+from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.other_way import OtherWay
 from gpsift.sparse.search import (
     MANY_ROWS_TOLERANCE,
@@ -37,14 +39,11 @@ from gpsift.sparse.search import (
     densely_searched,
     picked,
 )
-from gpsift.sparse.sifted import evidence
 
 # Rows of the first sample. Exact inference takes a twentieth of a second on them.
 FIRST_ROWS = 1000
 # Rows of the larger sample for exact inference, which takes half a second an evaluation there.
 EXACT_ROWS = 2000
-# How often neighbours are found anew as length-scales move.
-ROUNDS = 2
 # What inducing points cannot follow becomes noise under the bound, or prior variance that they leave. That they are too
 # few is said where they are taken with more than this many times the noise variance that neighbours find, or where they
 # leave more than the second, in units of the noise variance.
@@ -84,19 +83,19 @@ class BoundSearch(SparseSearch[BoundEngine]):
         sampled = self.dense_problem(EXACT_ROWS)
         starts = [first.log_params, *([] if first.sift else [None]), by_bound.log_params]
         found = [densely_searched(self.once, replace(sampled, start=start)).estimate for start in starts]
-        n_evaluations = sum(each.n_evaluations for each in found)
-        ends = [each.log_params for each in [*found, by_bound]]
-        if (tried := self.tried(first)) is not None:
-            ends = [tried.brought_back(end) for end in ends]
         engine = self.problem.engine
         rows = engine.source.sample(VECCHIA_ROWS, engine.choice.seed).on_host()
-        log_params = max(ends, key=lambda end: evidence(self.near(rows, end), end))
-        for _ in range(ROUNDS):
-            problem = self.near(rows, log_params)
-            estimate = replace(self.once.estimate(problem), n_rows=rows.n, by_neighbours=True)
-            log_params, n_evaluations = estimate.log_params, n_evaluations + estimate.n_evaluations
-        if tried is not None:
-            estimate = tried.let_go(problem, estimate)
+        ends = [each.log_params for each in [*found, by_bound]]
+        log_params, tried = max(ends, key=lambda end: self.near(rows, end).log_evidence(end)), self.tried(first)
+        start = idle_back(self.problem, log_params) if tried is None else tried.brought_back(log_params)
+        found.append(self.once.estimate(self.near(rows, start)))
+        log_params = found[-1].log_params
+        start = shorter_where_better(self.near(rows, log_params), log_params)
+        found.append(self.once.estimate(self.near(rows, start)))  # neighbours are found anew as length-scales move
+        log_params = found[-1].log_params
+        n_evaluations = sum(each.n_evaluations for each in found)
+        estimate = found[-1] if tried is None else tried.let_go(self.near(rows, log_params), found[-1])
+        estimate = replace(estimate, n_rows=rows.n, by_neighbours=True)
         return Answer(estimate, picked(self.problem, estimate.log_params), n_evaluations)
 
     def near(self, rows: Rows, log_params: np.ndarray) -> Problem[VecchiaEngine]:
@@ -110,7 +109,7 @@ class BoundSearch(SparseSearch[BoundEngine]):
         scores = [answer.problem.engine.scored(*answer.model) for answer in answers]
         best = max(range(len(answers)), key=lambda k: scores[k][:2])
         answer, engine = answers[best], scores[best].engine
-        if len(answers) > 1 and not engine.near_rows:
+        if len(answers) > 1 and not engine.near.anybody:
             _say_if_points_are_too_few(answer, scores[best].residual, by_neighbours=answers[-1])
         objective = max(score.objective for score in scores)
         return Decision(answer, replace(answer.problem, engine=engine), objective, not_taken(answers, engine))
@@ -118,10 +117,13 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
 def not_taken(answers: Sequence[Answer[BoundEngine]], engine: BoundEngine) -> OtherWay:
     """Inducing points with the bound's hyperparameters where the posterior is by neighbours, neighbours otherwise."""
-    other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], most_near(engine.n_kept))
+    if engine.near.anybody:
+        other, near = answers[0], NOBODY
+    else:
+        other, near = answers[-1], near_blocks(engine.n_kept)
     points, estimate = to_numpy(other.problem.engine.Z), other.estimate
-    found = estimate.log_params, points, near_rows, estimate.n_rows
-    return OtherWay(*found, engine.choice, estimate.by_neighbours)
+    found = estimate.log_params, points, near.block, estimate.n_rows
+    return OtherWay(*found, engine.choice, estimate.by_neighbours, near.point)
 
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_neighbours: Answer[BoundEngine]) -> None:

@@ -20,12 +20,13 @@ import numpy as np
 
 from gpsift.arrays import to_numpy
 from gpsift.hyper import Estimate, Hyper, Problem, Sift, Start
+from gpsift.hyper.left_behind import idle_back
 from gpsift.inference import LaplaceEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.sparse.engine import SparseEngine
 from gpsift.sparse.other_way import OtherWay
-from gpsift.sparse.sifted import BACK, Tried
+from gpsift.sparse.sifted import Tried
 from gpsift.sparse.variational_engine import VariationalEngine
 from gpsift.threads import outer_blas_threads_for
 
@@ -38,8 +39,6 @@ MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 # How often inducing points are picked again, at most.
 MAX_PICKS = 5
-# In units of the length-scale at which all searches begin, a feature with a longer one is switched off.
-OFF = 10.0
 # Nats that a search has to gain for points to be picked again: for each row, and at least.
 GAIN_PER_ROW = 1e-4
 LEAST_GAIN = 0.5
@@ -145,11 +144,9 @@ class SparseSearch(ABC, Generic[S]):
             found = self.repeated(problem, tried.brought_back(first.log_params))
             return replace(found, estimate=tried.let_go(found.problem, found.estimate))
         found = self.repeated(problem, first.log_params)
-        in_units = found.estimate.log_params - problem.log_params - problem.log_units
-        is_off = (problem.kinds == "lengthscale") & (in_units > np.log(OFF)) & np.isfinite(in_units)
-        if problem.engine.source.n <= MANY_ROWS or not is_off.any():
+        back = idle_back(problem, found.estimate.log_params)
+        if problem.engine.source.n <= MANY_ROWS or np.array_equal(back, found.estimate.log_params):
             return found
-        back = found.estimate.log_params + np.where(is_off, np.log(BACK) - in_units, 0.0)
         return best_of([found, self.repeated(problem, back)])
 
     def tried(self, first: Estimate) -> Tried | None:

@@ -14,12 +14,10 @@ import numpy as np
 
 from gpsift.grouping import read_groups
 from gpsift.hyper import Estimate, Problem, Sift
+from gpsift.hyper.left_behind import brought_back, idle_back
 from gpsift.hyper.optimise import SiftReport, SwitchedOn
 from gpsift.hyper.sifting import owed_by
 
-# Length-scale, in units of that at which all searches begin, at which a feature is brought back: it hardly acts there,
-# yet the gradient sees it.
-BACK = 3.0
 # How many units in a row have to pay for shorter length-scales to be taken as paying, too.
 ENOUGH_PAYING = 3
 
@@ -43,22 +41,20 @@ class Tried:
         return [unit for unit, own in enumerate(self.params) if np.isfinite(log_params[own]).all()]
 
     def brought_back(self, log_params: np.ndarray) -> np.ndarray:
-        """Log parameters with all of these units on."""
-        problem = self.problem
-        is_length = problem.kinds == "lengthscale"
-        back = problem.log_params + problem.log_units + np.where(is_length, np.log(BACK), 0.0)
+        """Log parameters with all of these units on, and none of those that are on idle."""
         owned = np.any([self.params[unit] for unit in self.units], axis=0)
-        return np.where(owned & ~np.isfinite(log_params), back, log_params)
+        on = np.where(owned & ~np.isfinite(log_params), brought_back(self.problem), log_params)
+        return idle_back(self.problem, on)
 
     def let_go(self, problem: Problem, estimate: Estimate) -> Estimate:
         """The estimate without units that owe more than they bring, beginning with the longest length-scale."""
         is_length, log_params = problem.kinds == "lengthscale", estimate.log_params
         in_units = log_params - problem.log_units
         lengths = {unit: float(in_units[self.params[unit] & is_length].min()) for unit in self.on(log_params)}
-        value, paying = evidence(problem, log_params), 0
+        value, paying = problem.log_evidence(log_params), 0
         for unit in sorted(lengths, key=lengths.__getitem__, reverse=True):
             fewer, k = self.without([unit], log_params), len(self.on(log_params))
-            left = evidence(problem, fewer)
+            left = problem.log_evidence(fewer)
             if value - left <= self.owed(k) - self.owed(k - 1):
                 log_params, value, paying = fewer, left, 0
             elif (paying := paying + 1) == ENOUGH_PAYING:
@@ -79,7 +75,7 @@ class Tried:
         new = [unit for unit in on if self.names[unit] not in report.active]
         steps = report.steps
         if new:
-            gain = value - evidence(problem, self.without(new, log_params))
+            gain = value - problem.log_evidence(self.without(new, log_params))
             names = tuple(self.names[unit] for unit in new)
             steps = (*steps, SwitchedOn(names, gain, self.owed(len(on)) - self.owed(len(on) - len(new))))
         active = tuple(self.names[unit] for unit in on)
@@ -87,8 +83,3 @@ class Tried:
         columns = [j for unit in on for j in self.columns[unit]]
         slopes = tuple(-np.inf if j in columns else slope for j, slope in enumerate(report.slopes))
         return SiftReport(steps, active, close, slopes)
-
-
-def evidence(problem: Problem, log_params: np.ndarray) -> float:
-    """By the engine of the problem."""
-    return problem.engine.evidence(*problem.split(log_params)).value

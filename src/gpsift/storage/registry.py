@@ -21,7 +21,7 @@ from gpsift.inputs import Inputs
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
-from gpsift.neighbours import BlockPosterior
+from gpsift.neighbours import BlockPosterior, NearestPosterior
 from gpsift.neighbours.blocks import Blocks
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.recipe import Recipe
@@ -61,6 +61,7 @@ CLASSES: Mapping[str, type] = {
     "Posterior": Posterior,
     "CoupledPosterior": CoupledPosterior,
     "BlockPosterior": BlockPosterior,
+    "NearestPosterior": NearestPosterior,
     "Blocks": Blocks,
     "OtherWay": OtherWay,
     "TriangularFactor": TriangularFactor,
