@@ -74,7 +74,10 @@ def numbers_like(reference: Array, which: np.ndarray) -> Array:
 
 def rows_of(a: Array, which: np.ndarray) -> Array:
     """Some rows of a matrix, or entries of a vector, by their numbers."""
-    return a[which] if isinstance(a, np.ndarray) else namespace(a).take(a, numbers_like(a, which), axis=0)
+    if isinstance(a, np.ndarray):
+        # Rows that lie as they are taken come four times as fast by `take`, which copies all of others.
+        return a.take(which, axis=0) if a.flags.c_contiguous else a[which]
+    return namespace(a).take(a, numbers_like(a, which), axis=0)
 
 
 def columns_of(a: Array, which: Sequence[int]) -> Array:

@@ -2,7 +2,8 @@
 
 Everything else in the package is written once, against the array API; Cholesky factors, their inverse and
 triangular solves differ between NumPy, torch, CuPy and the rest, and all of those differences live here.
-NumPy arrays go to LAPACK directly, in place where the caller says that the input may be overwritten.
+NumPy arrays go to LAPACK directly, in place where the caller says that the input may be overwritten, and without
+Python's lock where they are large (`gpsift.lapack`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from gpsift.arrays import Array, eye_like, namespace
+from gpsift.lapack import factorise, solve_by_triangle
 
 # A failed Cholesky is retried with a diagonal shift of this share of the mean diagonal, ten times more each time.
 FIRST_JITTER = 1e-10
@@ -32,11 +34,10 @@ def is_numpy(a: Array) -> bool:
 def cholesky(A: Array, *, overwrite: bool = False) -> Array:
     """Lower triangular L with L L^T = A. Raises `NotPositiveDefinite` when there is none."""
     if is_numpy(A):
-        # LAPACK is column-major: the upper factor of A^T (= A) in its eyes is the lower factor in ours.
-        U, info = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=overwrite)
-        if info != 0 or not np.isfinite(U[-1, -1]):
+        L, info = factorise(A, overwrite=overwrite)
+        if info != 0 or not np.isfinite(L[-1, -1]):
             raise NotPositiveDefinite(f"leading minor {info} of {A.shape[0]} is not positive")
-        return U.T
+        return L
     if array_api_compat.is_torch_array(A):
         import torch
 
@@ -140,8 +141,7 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
     if B.ndim == 1:
         return solve_lower(L, B[:, None], transpose=transpose)[:, 0]
     if is_numpy(L) and is_numpy(B):
-        # In Fortran's eyes our L is the upper triangular L^T; dtrsm with trans_a undoes that, without a copy of L.
-        return blas.dtrsm(1.0, L.T, B, lower=0, trans_a=0 if transpose else 1)
+        return solve_by_triangle(L, B, transpose=transpose)
     if array_api_compat.is_torch_array(L):
         import torch
 

@@ -130,7 +130,7 @@ def test_slopes_match_central_differences():
 def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeypatch):
     monkeypatch.setattr("gpsift.neighbours.in_blocks.chunk_bytes_for", lambda X: chunk_bytes)
     posterior = inferred().posterior
-    base, offset = NEW[:, 0] + 0.1, np.array([-2.0, -0.3, 0.0, 1.5])
+    base, offset = NEW[:, 0] + 0.1, np.array([-2.0, -0.9, -0.6, -0.3, 0.0, 0.2, 0.5, 0.8, 1.5])
     section = posterior.at(NEW).section(0, base, offset)
     own = posterior.blocks.numbers(NEW)
     stayed, left = 0, 0

@@ -7,6 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -102,6 +103,11 @@ class Kernel(ABC):
     def switches_features(self) -> bool:
         """Whether every feature has values of its own, by which it can be switched off alone."""
         return True
+
+    @property
+    def shares_sections(self) -> bool:
+        """Whether `Pairs.section` takes little longer for all values of a feature than for one."""
+        return False
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
         """Products of functions of one feature each, of which it is the sum but for linear terms; None without them."""
@@ -271,6 +277,10 @@ class Sum(Kernel):
     def switches_features(self) -> bool:
         return all(term.switches_features for term in self.terms)
 
+    @property
+    def shares_sections(self) -> bool:
+        return all(term.shares_sections for term in self.terms)
+
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
         parts = [term.product_terms(n_features) for term in self.terms]
         known = [part for part in parts if part is not None]
@@ -303,7 +313,10 @@ class SumPairs(Pairs):
 
     def __init__(self, parts: Sequence[Pairs]):
         self.parts = parts
-        self.K = _total(part.K for part in parts)
+
+    @cached_property
+    def K(self) -> Array:
+        return _total(part.K for part in self.parts)
 
     def log_gradient(self, G: Array) -> np.ndarray:
         return np.concatenate([part.log_gradient(G) for part in self.parts])

@@ -31,6 +31,10 @@ class Constant(Stationary):
     def lengthscales(self) -> list[np.ndarray]:
         return []
 
+    @property
+    def shares_sections(self) -> bool:
+        return True
+
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...]:
         return (ProductTerm(self.constant_var, np.full(n_features, np.inf)),)
 

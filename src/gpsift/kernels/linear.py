@@ -35,6 +35,10 @@ class Linear(Term):
     def switches_features(self) -> bool:
         return np.ndim(self.linear_var) > 0
 
+    @property
+    def shares_sections(self) -> bool:
+        return True
+
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...]:
         return ()
 

@@ -27,8 +27,17 @@ class SquaredExponential(Radial):
     PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
     TITLE: ClassVar[str] = "squared exponential"
 
+    @property
+    def shares_sections(self) -> bool:
+        return True
+
     def value(self, s: Array) -> Array:
-        return self.signal_var * namespace(s).exp(-0.5 * s)
+        K = -0.5 * s
+        if isinstance(K, np.ndarray):  # in place: a new matrix costs as much as a pass over it
+            np.exp(K, out=K)
+            K *= self.signal_var
+            return K
+        return self.signal_var * namespace(s).exp(K)
 
     def slope(self, s: Array, K: Array) -> Array:
         return -0.5 * K

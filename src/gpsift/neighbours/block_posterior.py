@@ -13,13 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
+from gpsift.arrays import Array, like, namespace, numbers_like, rows_of, to_numpy
+from gpsift.chunks import chunk_bytes_for, row_chunks
+from gpsift.neighbours.blocks import nearness
 from gpsift.neighbours.choice import Near
-from gpsift.neighbours.in_blocks import LatentInBlocks, PosteriorInBlocks, grouped, in_blocks
+from gpsift.neighbours.in_blocks import LatentInBlocks, Moved, PosteriorInBlocks, grouped, in_blocks
 from gpsift.posterior import LatentAt, Posterior
 
-# Distances of one row that two blocks have in common differ by less than this share.
-SAME_DISTANCE = 1e-9
+# Squared distances of one row that two blocks have in common differ by less than this share of their parts.
+SAME_DISTANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,37 +45,32 @@ class BlockPosterior(PosteriorInBlocks):
         """The posterior in one block as far as its mean goes."""
         return Posterior(self.kernel, rows_of(self.X, self.near[number]), self.weights[number, :], ())
 
-    def mean_of_moved(self, X: Array, own: np.ndarray) -> Array:
-        """Of a point's own block and the one in which it lies now, the one with the nearer row has the say.
+    def distance(self, number: int, X: Array) -> Array:
+        """How far points are from the nearest of the rows near a block, squared and in length-scales, (n,)."""
+        xp, Z, x = namespace(X), rows_of(self._places, self.near[number]), self._placed(X)
+        # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
+        factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
+        x_and_one = xp.concat([x, xp.ones_like(x[:, :1])], axis=1)
+        parts = row_chunks(X.shape[0], Z.shape[0], chunk_bytes_for(X))
+        found = [xp.min(x_and_one[part, :] @ factor, axis=1) for part in parts]
+        return xp.concat(found) + xp.sum(x * x, axis=1)
 
-        The second where the nearest row is near both. Away from all rows that is its own: means jump where blocks meet,
-        and a point should not see a jump that data do not show.
-        """
-        mean, distance = self._means_and_distances(X, own)
-        now = self.blocks.numbers(to_numpy(X))
-        left = np.flatnonzero(now != own)
-        if left.size:
-            mean_now, distance_now = self._means_and_distances(rows_of(X, left), now[left])
-            mean = mean.copy()
-            is_nearer = distance_now <= distance[left] + SAME_DISTANCE * np.abs(distance[left])
-            mean[left] = np.where(is_nearer, mean_now, mean[left])
-        return like(X, mean)
+    def rounding(self, X: Array) -> np.ndarray:
+        """By how much the distances of one row may differ that are taken in two blocks."""
+        x = to_numpy(self._placed(X))
+        return SAME_DISTANCE * np.sum(x * x, axis=1)
 
-    def _means_and_distances(self, X: Array, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The mean by the triples of these blocks, and how near their rows are: k(z, z) - 2 k(x, z) of the nearest."""
-        xp = namespace(X)
+    def _placed(self, X: Array) -> Array:
+        """Points in units of the length-scales, around the middle of the rows."""
+        return (X - self._middle) * like(X, nearness(self.kernel, X.shape[1]))
 
-        def of_block(number: int, rows: np.ndarray) -> list[Array]:
-            triple = self.mean_triple(number)
-            own = self.kernel.diag(triple.Z)
-            found = []
-            for part in triple.parts(len(rows)):
-                K = self.kernel.between(rows_of(X, rows[part]), triple.Z).K
-                found.append((K @ triple.weights, xp.min(own - 2.0 * K, axis=1)))
-            return [xp.concat(pieces) for pieces in zip(*found, strict=True)]
+    @cached_property
+    def _middle(self) -> Array:
+        return namespace(self.X).mean(self.X, axis=0)
 
-        mean, distance = in_blocks(of_block, grouped(numbers), X)
-        return to_numpy(mean), to_numpy(distance)
+    @cached_property
+    def _places(self) -> Array:
+        return self._placed(self.X)
 
 
 class LatentByBlock(LatentInBlocks):
@@ -91,3 +88,45 @@ class LatentByBlock(LatentInBlocks):
 
         (mean,) = in_blocks(of_block, self.visited, self.X)
         return mean
+
+    def mean_of_moved(self, moved: Moved) -> Array:
+        """Of a point's own block and the one in which a node lies, the one with the nearer row has the say.
+
+        The second where the nearest row is near both. Away from all rows that is its own: means jump where blocks meet,
+        and a point should not see a jump that data do not show.
+        """
+        posterior, n_nodes = self.posterior, moved.offset.shape[0]
+
+        def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
+            latent = posterior.mean_triple(number).at(rows_of(moved.X, rows))
+            return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
+
+        def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
+            X, triple = rows_of(nodes, which), posterior.mean_triple(number)
+            if not posterior.kernel.shares_sections:
+                return triple.at(X).mean, posterior.distance(number, X)
+            # A point's nodes in this block are of one section, whatever else of it lies elsewhere.
+            point, node = np.divmod(left[which], n_nodes)
+            points, first, row = np.unique(point, return_index=True, return_inverse=True)
+            used, column = np.unique(node, return_inverse=True)
+            base, offset = rows_of(moved.base, points), rows_of(moved.offset, used)
+            section = triple.at(rows_of(X, first)).section(moved.feature, base, offset)
+            mean = rows_of(self.xp.reshape(section, (-1,)), row * len(used) + column)
+            return mean, posterior.distance(number, X)
+
+        def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
+            return (posterior.distance(number, rows_of(nodes, which)),)
+
+        (found,) = in_blocks(by_own, grouped(moved.own), moved.X)
+        nodes, own = moved.nodes, np.repeat(moved.own, n_nodes)
+        now = posterior.blocks.numbers(to_numpy(nodes))
+        left = np.flatnonzero(now != own)
+        if left.size:
+            nodes = rows_of(nodes, left)
+            mean, distance = in_blocks(by_new, grouped(now[left]), nodes)
+            (own_distance,) = in_blocks(from_own, grouped(own[left]), nodes)
+            nearer = np.flatnonzero(to_numpy(distance - own_distance) <= posterior.rounding(nodes))
+            flat = self.xp.reshape(found, (-1,))
+            flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
+            found = self.xp.reshape(flat, found.shape)
+        return found

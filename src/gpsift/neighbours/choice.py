@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Rows that are near a block, where nobody says, and where rows are many: their neighbours are nearer.
-NEAR_ROWS = 1500
-NEAR_OF_MANY = 1000
+# How many rows are near a block, where nobody says: the more rows there are, the nearer are a block's neighbours, and
+# the more blocks there are to factorise. From these numbers of rows on:
+NEAR_ROWS = {0: 1500, 20_000: 1000, 100_000: 600}
+# From here on, nobody is nearest to a point.
 MANY_ROWS = 20_000
 
 
@@ -28,7 +29,7 @@ NEAREST = (Near(point=50), Near(point=100))
 
 def near_blocks(n_rows: int) -> Near:
     """How many rows are near a block, where nobody says."""
-    return Near(block=NEAR_ROWS if n_rows < MANY_ROWS else NEAR_OF_MANY)
+    return Near(block=min(near for least, near in NEAR_ROWS.items() if n_rows >= least))
 
 
 def nearest_to_points(n_rows: int) -> tuple[Near, ...]:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,27 @@ from gpsift.rows import Rows, mapped
 
 # Rows on which the joint covariance of points in several blocks rests, at most.
 MOST_JOINT_ROWS = 4000
+# Chunks that the nodes of a section take together: the more there are, the fewer times a block is visited.
+SECTION_CHUNKS = 4
 # A block's number, and those of the points in it.
 Visit = tuple[int, np.ndarray]
+
+
+class Moved(NamedTuple):
+    """Points of which a feature is set to base_i + offset_q, and the blocks that they come from."""
+
+    X: Array
+    own: np.ndarray
+    feature: int
+    base: Array
+    offset: Array
+
+    @property
+    def nodes(self) -> Array:
+        """Where they are then, (n * q, p)."""
+        nodes = rows_of(self.X, np.repeat(np.arange(len(self.own)), self.offset.shape[0]))
+        nodes[:, self.feature] = namespace(nodes).reshape(self.base[:, None] + self.offset, (-1,))
+        return nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +63,6 @@ class PosteriorInBlocks(PickledByFields, ABC):
     @abstractmethod
     def way(self) -> Near:
         """Who is asked."""
-
-    @abstractmethod
-    def mean_of_moved(self, X: Array, own: np.ndarray) -> Array:
-        """The mean at points that were moved out of these blocks, (n,)."""
 
     @property
     def Z(self) -> Array:
@@ -96,19 +112,23 @@ class LatentInBlocks(LatentInParts):
         (mean,) = self._joined_of(lambda latent: (latent.mean,))
         return mean
 
+    @abstractmethod
+    def mean_of_moved(self, moved: Moved) -> Array:
+        """The mean at the nodes of some points, (n, q)."""
+
     def section(self, j: int, base: Array, offset: Array) -> Array:
         n, p = self.X.shape
         n_nodes = offset.shape[0]
         order = np.concatenate([rows for _, rows in self.visited])
         own = np.repeat([number for number, _ in self.visited], [len(rows) for _, rows in self.visited])
-        found = []
-        # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
-        for chunk in row_chunks(n, n_nodes * p, DOUBLE * n_nodes * p + chunk_bytes_for(self.X)):
+
+        def of_chunk(chunk: slice) -> Array:
             rows = order[chunk]
-            nodes = rows_of(self.X, np.repeat(rows, n_nodes))
-            nodes[:, j] = self.xp.reshape(rows_of(base, rows)[:, None] + offset, (-1,))
-            mean = self.posterior.mean_of_moved(nodes, np.repeat(own[chunk], n_nodes))
-            found.append(self.xp.reshape(mean, (-1, n_nodes)))
+            return self.mean_of_moved(Moved(rows_of(self.X, rows), own[chunk], j, rows_of(base, rows), offset))
+
+        # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
+        most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
+        found = mapped(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
         return rows_of(self.xp.concat(found), np.argsort(order))
 
     def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:

@@ -25,7 +25,7 @@ from gpsift.kernels import Kernel
 from gpsift.linalg import add_diagonal, row_products
 from gpsift.neighbours.blocks import nearness
 from gpsift.neighbours.choice import Near
-from gpsift.neighbours.in_blocks import LatentInBlocks, PosteriorInBlocks, Visit
+from gpsift.neighbours.in_blocks import LatentInBlocks, Moved, PosteriorInBlocks, Visit
 from gpsift.posterior import LatentAt, Posterior
 from gpsift.rows import Rows
 
@@ -45,10 +45,6 @@ class NearestPosterior(PosteriorInBlocks):
     @property
     def way(self) -> Near:
         return Near(point=self.k)
-
-    def mean_of_moved(self, X: Array, own: np.ndarray) -> Array:
-        """By the rows that are nearest where they are now."""
-        return self.at(X).mean
 
     def visited(self, X: Array) -> list[Visit]:
         """In pieces whose stack of matrices is no larger than a chunk."""
@@ -78,6 +74,10 @@ class LatentByNearest(LatentInBlocks):
 
     def in_block(self, number: int, X: Array) -> LatentAt:
         return self.posterior.given_nearest(number, X)
+
+    def mean_of_moved(self, moved: Moved) -> Array:
+        """By the rows that are nearest where they are then."""
+        return self.xp.reshape(self.posterior.at(moved.nodes).mean, (len(moved.own), -1))
 
 
 class LatentGivenNearest(LatentAt):
