@@ -46,14 +46,6 @@ def test_rows_are_found_where_they_were_put_unless_equal_ones_were_parted(cloud)
     assert set(found) <= set(range(blocks.n))
 
 
-@pytest.mark.parametrize("most", [7, 40, 99, 251, 499])
-def test_blocks_of_different_rows_are_as_few_as_they_can_be(most):
-    blocks, _ = cut_into_blocks(CLOUDS["normal"], KERNEL, most)
-    sizes = np.diff(blocks.starts)
-    assert blocks.n == -(-500 // most)
-    assert sizes.max() - sizes.min() <= 2  # a cut rounds to whole rows
-
-
 def test_boxes_are_narrow_along_short_lengthscales():
     X = RNG.uniform(size=(4000, 3))
     for kernel in (SquaredExponential(np.array([0.1, 1.0, 10.0])), Matern52(np.array([0.1, 1.0, 10.0])) + Linear()):

@@ -42,7 +42,7 @@ def test_blocks_are_given_the_nearest_of_the_rows_before_and_some_others(near, f
 
 def test_some_blocks_are_given_what_they_are_given_among_all():
     everything, some = (given_blocks(X, KERNEL, 15, 40, 0, seed=0, every=every) for every in (1, 3))
-    assert len(everything) == 6
+    assert len(everything) == 8
     for one, other in zip(everything[1::3], some, strict=True):
         assert_array_equal(one.rows, other.rows)
         assert_array_equal(np.sort(one.given), np.sort(other.given))

@@ -45,22 +45,17 @@ class BlockPosterior(PosteriorInBlocks):
         """The posterior in one block as far as its mean goes."""
         return Posterior(self.kernel, rows_of(self.X, self.near[number]), self.weights[number, :], ())
 
-    def distance(self, number: int, X: Array) -> Array:
-        """How far points are from the nearest of the rows near a block, squared and in length-scales, (n,)."""
-        xp, Z, x = namespace(X), rows_of(self._places, self.near[number]), self._placed(X)
+    def distance(self, number: int, x: Array) -> Array:
+        """How far placed points are from the nearest of the rows near a block, squared, (n,)."""
+        xp, Z = namespace(x), rows_of(self._places, self.near[number])
         # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
         factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
         x_and_one = xp.concat([x, xp.ones_like(x[:, :1])], axis=1)
-        parts = row_chunks(X.shape[0], Z.shape[0], chunk_bytes_for(X))
+        parts = row_chunks(x.shape[0], Z.shape[0], chunk_bytes_for(x))
         found = [xp.min(x_and_one[part, :] @ factor, axis=1) for part in parts]
         return xp.concat(found) + xp.sum(x * x, axis=1)
 
-    def rounding(self, X: Array) -> np.ndarray:
-        """By how much the distances of one row may differ that are taken in two blocks."""
-        x = to_numpy(self._placed(X))
-        return SAME_DISTANCE * np.sum(x * x, axis=1)
-
-    def _placed(self, X: Array) -> Array:
+    def placed(self, X: Array) -> Array:
         """Points in units of the length-scales, around the middle of the rows."""
         return (X - self._middle) * like(X, nearness(self.kernel, X.shape[1]))
 
@@ -70,7 +65,7 @@ class BlockPosterior(PosteriorInBlocks):
 
     @cached_property
     def _places(self) -> Array:
-        return self._placed(self.X)
+        return self.placed(self.X)
 
 
 class LatentByBlock(LatentInBlocks):
@@ -95,38 +90,48 @@ class LatentByBlock(LatentInBlocks):
         The second where the nearest row is near both. Away from all rows that is its own: means jump where blocks meet,
         and a point should not see a jump that data do not show.
         """
-        posterior, n_nodes = self.posterior, moved.offset.shape[0]
 
         def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
-            latent = posterior.mean_triple(number).at(rows_of(moved.X, rows))
+            latent = self.posterior.mean_triple(number).at(rows_of(moved.X, rows))
             return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
 
-        def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
-            X, triple = rows_of(nodes, which), posterior.mean_triple(number)
-            if not posterior.kernel.shares_sections:
-                return triple.at(X).mean, posterior.distance(number, X)
-            # A point's nodes in this block are of one section, whatever else of it lies elsewhere.
-            point, node = np.divmod(left[which], n_nodes)
-            points, first, row = np.unique(point, return_index=True, return_inverse=True)
-            used, column = np.unique(node, return_inverse=True)
-            base, offset = rows_of(moved.base, points), rows_of(moved.offset, used)
-            section = triple.at(rows_of(X, first)).section(moved.feature, base, offset)
-            mean = rows_of(self.xp.reshape(section, (-1,)), row * len(used) + column)
-            return mean, posterior.distance(number, X)
-
-        def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
-            return (posterior.distance(number, rows_of(nodes, which)),)
-
         (found,) = in_blocks(by_own, grouped(moved.own), moved.X)
-        nodes, own = moved.nodes, np.repeat(moved.own, n_nodes)
-        now = posterior.blocks.numbers(to_numpy(nodes))
+        nodes, own = moved.nodes, np.repeat(moved.own, moved.offset.shape[0])
+        now = self.posterior.blocks.numbers(to_numpy(nodes))
         left = np.flatnonzero(now != own)
         if left.size:
-            nodes = rows_of(nodes, left)
-            mean, distance = in_blocks(by_new, grouped(now[left]), nodes)
-            (own_distance,) = in_blocks(from_own, grouped(own[left]), nodes)
-            nearer = np.flatnonzero(to_numpy(distance - own_distance) <= posterior.rounding(nodes))
+            nearer, mean = self._where_others_are_nearer(moved, left, rows_of(nodes, left), own[left], now[left])
             flat = self.xp.reshape(found, (-1,))
             flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
             found = self.xp.reshape(flat, found.shape)
         return found
+
+    def _where_others_are_nearer(
+        self, moved: Moved, left: np.ndarray, nodes: Array, own: np.ndarray, now: np.ndarray
+    ) -> tuple[np.ndarray, Array]:
+        """Of nodes in other blocks than their points, which go by that block, and the means there of all."""
+        posterior, placed = self.posterior, self.posterior.placed(nodes)
+
+        def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
+            distance = posterior.distance(number, rows_of(placed, which))
+            return self._mean_at_nodes(moved, number, left[which], rows_of(nodes, which)), distance
+
+        def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
+            return (posterior.distance(number, rows_of(placed, which)),)
+
+        mean, distance = in_blocks(by_new, grouped(now), nodes)
+        (own_distance,) = in_blocks(from_own, grouped(own), nodes)
+        rounding = SAME_DISTANCE * self.xp.sum(placed * placed, axis=1)
+        return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
+
+    def _mean_at_nodes(self, moved: Moved, number: int, numbers: np.ndarray, nodes: Array) -> Array:
+        """The mean by one block at nodes with these numbers: those of a point are parts of one section."""
+        triple = self.posterior.mean_triple(number)
+        if not self.posterior.kernel.shares_sections:
+            return triple.at(nodes).mean
+        point, node = np.divmod(numbers, moved.offset.shape[0])
+        points, first, row = np.unique(point, return_index=True, return_inverse=True)
+        used, column = np.unique(node, return_inverse=True)
+        base, offset = rows_of(moved.base, points), rows_of(moved.offset, used)
+        section = triple.at(rows_of(nodes, first)).section(moved.feature, base, offset)
+        return rows_of(self.xp.reshape(section, (-1,)), row * len(used) + column)

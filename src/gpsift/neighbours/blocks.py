@@ -1,8 +1,7 @@
 """Blocks of rows that are near one another, in boxes that fill the space.
 
 A box with too many rows is cut in two across the feature along which they are spread widest, in units of the kernel's
-length-scales (a k-d tree), near the value that leaves each side a whole number of full blocks: every block takes a
-factorisation. Rows with equal values stay together, unless all rows of a box are equal.
+length-scales, near the median (a k-d tree). Rows with equal values stay together, unless all rows of a box are equal.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
         feature[node] = int(np.argmax(spread >= (1.0 - SAME_SPREAD) * spread.max()))  # the first of the widest
         values = X[rows, feature[node]]
         by_value = np.argsort(values, kind="stable")
-        n_blocks = -(-len(rows) // most)
-        half, cut[node] = _cut(values[by_value], len(rows) * (n_blocks // 2) // n_blocks)
+        half, cut[node] = _cut(values[by_value])
         child[node] = (len(feature), len(feature) + 1)
         # Taken from the end: blocks that touch are near one another in the order of blocks too.
         waiting += [(len(feature) + 1, rows[by_value[half:]]), (len(feature), rows[by_value[:half]])]
@@ -80,9 +78,9 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
     return Blocks(np.array(feature), np.array(cut), np.array(child), np.array(starts)), np.concatenate(order)
 
 
-def _cut(values: np.ndarray, half: int) -> tuple[int, float]:
-    """Where to cut sorted values: how many stay below, about `half`, and the value; between different values."""
-    n = len(values)
+def _cut(values: np.ndarray) -> tuple[int, float]:
+    """Where to cut sorted values: how many stay below, and the value; between different values, near the median."""
+    half, n = len(values) // 2, len(values)
     below, above = np.searchsorted(values, values[half], side="left"), np.searchsorted(values, values[half], "right")
     places = [int(place) for place in (below, above) if 0 < place < n]
     if not places:
