@@ -20,7 +20,7 @@ def rows(table):
 def in_parts(visit, rows, edges=(0, 1, 150, 250, 400)):
     total = None
     for start, stop in pairwise(edges):
-        found = visit(rows.take(slice(start, stop)))
+        found = visit(rows.chunk(slice(start, stop)))
         total = found if total is None else total + found
     return total
 

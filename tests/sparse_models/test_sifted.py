@@ -24,6 +24,9 @@ def rows():
 def few_are_sifted(monkeypatch):
     monkeypatch.setattr("gpsift.sparse.search.MANY_ROWS", 100)
     monkeypatch.setattr("gpsift.sparse.bound_search.FIRST_ROWS", 60)
+    monkeypatch.setattr("gpsift.sparse.bound_search.EXACT_ROWS", 100)
+    monkeypatch.setattr("gpsift.neighbours.vecchia.NEAR_ROWS", 50)
+    monkeypatch.setattr("gpsift.neighbours.vecchia.FAR_ROWS", 20)
     return monkeypatch
 
 
@@ -54,6 +57,7 @@ def test_counts_too(few_are_sifted):
     assert gp.report.sift.steps[-1].features == ("x3",)
 
 
+@pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")  # that points are too few where nothing pays
 @pytest.mark.usefixtures("few_are_sifted")
 def test_a_group_comes_back_as_one_and_owes_one_toll(rows):
     X, y = rows

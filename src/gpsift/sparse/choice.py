@@ -27,8 +27,8 @@ class Sparse:
         default 16 MiB, and 1 GiB on a device.
     near_rows : int, optional
         The posterior is by neighbours instead of inducing points: in each block of rows that of exact inference on
-        this many that are nearest to it; 0 is never, for inducing points. By default 1500, from 20,000 rows on 1000,
-        where that predicts best by leave-one-out. Gaussian noise only.
+        this many that are nearest to it; 0 is never, for inducing points. By default 1500, from 20,000 rows on 1000
+        and from 100,000 on 600, where that predicts best by leave-one-out. Gaussian noise only.
     nearest : int, optional
         Instead of `near_rows`, the posterior is by neighbours point by point: at each that of exact inference on this
         many rows that are nearest to it; 0 is never. By default 50 or 100, below 20,000 rows and where that predicts
