@@ -18,8 +18,9 @@ from scipy.linalg import blas, lapack
 
 # Matrices of fewer rows take less time than it takes to call a routine by its address.
 UNLOCKED_SIZE = 200
-# Triangles are cleared in blocks of this many rows.
+# What is above a diagonal is cleared in blocks of this many rows.
 BLOCK = 64
+ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
 # How routines begin where whole numbers have 32 bits, which is how they are called here.
 KNOWN_SIGNATURES = ("void (char *, int *,", "void (char *, char *, char *, char *, int *, int *,")
 
@@ -37,7 +38,8 @@ def factorise(A: np.ndarray, *, overwrite: bool) -> tuple[np.ndarray, int]:
     for start in range(0, len(L), BLOCK):
         own = slice(start, start + BLOCK)
         L[own, start + BLOCK :] = 0.0
-        L[own, own] = np.tril(L[own, own])
+        corner = L[own, own]
+        np.copyto(corner, 0.0, where=ABOVE[: len(corner), : len(corner)])
     return L, found.value
 
 
