@@ -22,10 +22,10 @@ from gpsift.neighbours.in_blocks import in_blocks
 from gpsift.neighbours.neighbourhoods import ByNeighbours, Neighbourhoods, in_order_of_blocks
 from gpsift.rows import Rows, mapped
 
-# Rows of a block, at most, and how many are near it for each of them, at least. Of two posteriors that take the same
-# time, the one of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
+# Rows of a block, at most, and how many are near it for each of them and one more, at least. Of two posteriors that
+# take the same time, that of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
 LARGE_BLOCK_ROWS = 200
-NEAR_PER_ROW = 4.5
+NEAR_PER_ROW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class NearBlocks(Neighbourhoods):
     @classmethod
     def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int) -> Self:
         """With as many rows near each block; noise None where rows have theirs."""
-        block_rows = min(LARGE_BLOCK_ROWS, max(1, int(near_rows / NEAR_PER_ROW)))
+        block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW - 1))
         return cls(*in_order_of_blocks(kernel, noise_var, rows, block_rows), max(block_rows, near_rows))
 
     def answer(self) -> ByNeighbours:

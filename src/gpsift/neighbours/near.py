@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpsift.kernels import Kernel
+from gpsift.linalg import row_products
 from gpsift.neighbours.blocks import Blocks, cut_into_blocks, nearness
 
 
@@ -51,11 +52,13 @@ def given_blocks(
     places, rng = X * nearness(kernel, X.shape[1]), np.random.default_rng(seed)
     in_turn = [order[blocks.rows(number)] for number in rng.permutation(blocks.n)]
     starts, all_in_turn = np.cumsum([0, *map(len, in_turn)]), np.concatenate(in_turn)
+    places_in_turn = places[all_in_turn]
     found = []
     for turn in range((every - 1) // 2, len(in_turn), every):
         rows, given = in_turn[turn], all_in_turn[: starts[turn]]
         if len(given) > near + far:
-            distance = ((places[given] - places[rows].mean(axis=0)) ** 2).sum(axis=1)
+            from_centre = places_in_turn[: len(given)] - places[rows].mean(axis=0)
+            distance = row_products(from_centre, from_centre)
             by_distance = given[np.argpartition(distance, near - 1)]
             given = np.concatenate([by_distance[:near], rng.choice(by_distance[near:], far, replace=False)])
         found.append(GivenBlock(rows, given))
