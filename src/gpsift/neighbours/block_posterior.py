@@ -96,21 +96,21 @@ class LatentByBlock(LatentInBlocks):
             return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
 
         (found,) = in_blocks(by_own, grouped(moved.own), moved.X)
-        nodes, own = moved.nodes, np.repeat(moved.own, moved.offset.shape[0])
-        now = self.posterior.blocks.numbers(to_numpy(nodes))
+        own, now = np.repeat(moved.own, moved.offset.shape[0]), moved.numbers_in(self.posterior.blocks).ravel()
         left = np.flatnonzero(now != own)
         if left.size:
-            nearer, mean = self._where_others_are_nearer(moved, left, rows_of(nodes, left), own[left], now[left])
+            nearer, mean = self._where_others_are_nearer(moved, left, own[left], now[left])
             flat = self.xp.reshape(found, (-1,))
             flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
             found = self.xp.reshape(flat, found.shape)
         return found
 
     def _where_others_are_nearer(
-        self, moved: Moved, left: np.ndarray, nodes: Array, own: np.ndarray, now: np.ndarray
+        self, moved: Moved, left: np.ndarray, own: np.ndarray, now: np.ndarray
     ) -> tuple[np.ndarray, Array]:
         """Of nodes in other blocks than their points, which go by that block, and the means there of all."""
-        posterior, placed = self.posterior, self.posterior.placed(nodes)
+        posterior, nodes = self.posterior, moved.nodes(left)
+        placed = posterior.placed(nodes)
 
         def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
             distance = posterior.distance(number, rows_of(placed, which))

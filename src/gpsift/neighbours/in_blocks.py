@@ -21,8 +21,8 @@ from gpsift.rows import Rows, mapped
 
 # Rows on which the joint covariance of points in several blocks rests, at most.
 MOST_JOINT_ROWS = 4000
-# Chunks that the nodes of a section take together: the more there are, the fewer times a block is visited.
-SECTION_CHUNKS = 4
+# Chunks that the nodes of a section take together, at most: the more there are, the fewer times a block is visited.
+SECTION_CHUNKS = 16
 # A block's number, and those of the points in it.
 Visit = tuple[int, np.ndarray]
 
@@ -36,12 +36,21 @@ class Moved(NamedTuple):
     base: Array
     offset: Array
 
-    @property
-    def nodes(self) -> Array:
-        """Where they are then, (n * q, p)."""
-        nodes = rows_of(self.X, np.repeat(np.arange(len(self.own)), self.offset.shape[0]))
-        nodes[:, self.feature] = namespace(nodes).reshape(self.base[:, None] + self.offset, (-1,))
+    def nodes(self, which: np.ndarray) -> Array:
+        """Where they are then, of n * q those with these numbers."""
+        point, node = np.divmod(which, self.offset.shape[0])
+        nodes = rows_of(self.X, point)
+        nodes[:, self.feature] = rows_of(self.base, point) + rows_of(self.offset, node)
         return nodes
+
+    def numbers_in(self, blocks: Blocks) -> np.ndarray:
+        """In which block each is then, (n, q)."""
+        X, base, offset = to_numpy(self.X).copy(), to_numpy(self.base), to_numpy(self.offset)
+        found = np.empty((len(X), len(offset)), dtype=int)
+        for node, by in enumerate(offset):
+            X[:, self.feature] = base + by
+            found[:, node] = blocks.numbers(X)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,8 @@ class LatentByNearest(LatentInBlocks):
 
     def mean_of_moved(self, moved: Moved) -> Array:
         """By the rows that are nearest where they are then."""
-        return self.xp.reshape(self.posterior.at(moved.nodes).mean, (len(moved.own), -1))
+        n, n_nodes = len(moved.own), moved.offset.shape[0]
+        return self.xp.reshape(self.posterior.at(moved.nodes(np.arange(n * n_nodes))).mean, (n, n_nodes))
 
 
 class LatentGivenNearest(LatentAt):
