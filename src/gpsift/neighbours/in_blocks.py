@@ -21,8 +21,8 @@ from gpsift.rows import Rows, mapped
 
 # Rows on which the joint covariance of points in several blocks rests, at most.
 MOST_JOINT_ROWS = 4000
-# Chunks that the nodes of a section take together, at most: the more there are, the fewer times a block is visited. With
-# 16 VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
+# Chunks that the nodes of a section take together, at most: the more there are, the fewer times a block is visited.
+# With 16, VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
 SECTION_CHUNKS = 4
 # A block's number, and those of the points in it.
 Visit = tuple[int, np.ndarray]
