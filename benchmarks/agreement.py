@@ -2,6 +2,7 @@
 
 python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
 python benchmarks/agreement.py ways --device cuda                                    # all ways, 10,000 rows, a GPU
+python benchmarks/agreement.py ways --device cuda --way taken                        # the one that a fit takes
 python benchmarks/agreement.py near                                                  # at given hyperparameters
 python benchmarks/agreement.py likelihoods                                           # classes, counts, on made data
 
@@ -20,6 +21,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scale import data_set
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 from timing import one_thread, seconds
 
 import gpsift as gs
@@ -30,6 +33,12 @@ from gpsift.sparse.bound_search import BoundSearch
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
 WAYS = ("kin40k", "pol", "protein", "elevators", "nycflights")
 WAYS_ROWS, WAYS_TEST_ROWS, WAYS_POINTS = 10_000, 4000, 256
+# Ways to be sparse, and what their posterior may be: neighbours where None, inducing points only where 0.
+CHOICES = (("taken", None), ("by_bound", 0), ("by_neighbours", 0), ("by_neighbours", None))
+# Rows at which VAR is compared in `ways`; KL is at all.
+VAR_ROWS = 2000
+# Features are near copies of each other from this correlation on.
+COPIES = 0.95
 NEAR = ("airfoil", "pol", "kin40k", "protein")
 NEAR_DATA_ROWS, NEAR_SEARCHED, NEAR_POINTS = 3000, 1500, 200
 NEAR_CHOICES = [*({"near_rows": k} for k in (0, 100, 200, 400, 600)), *({"nearest": k} for k in (50, 100))]
@@ -47,13 +56,14 @@ def main() -> None:
     parser.add_argument("--points", type=int, nargs="+", default=[200], help="inducing points of `points`")
     parser.add_argument("--only", help="one data set")
     parser.add_argument("--device", help="where the matrices of `ways` live")
+    parser.add_argument("--way", help="one of the ways of `ways`: taken, by_bound, by_neighbours")
     parser.add_argument("--hyper", choices=HYPERS, default="default", help="hyperparameters of `ways`")
     parser.add_argument("--out", type=Path, help="a folder for the table and the picture of `points`")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.section == "ways":
         for name in [chosen.only] if chosen.only else WAYS:
-            ways(name, HYPERS[chosen.hyper], chosen.device)
+            ways(name, HYPERS[chosen.hyper], chosen.device, chosen.way)
         return
     if chosen.section == "near":
         with one_thread():
@@ -88,29 +98,52 @@ def points(name: str, sizes: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ways(name: str, hyper: Hyper, device: str | None) -> None:
+def ways(name: str, hyper: Hyper, device: str | None, only_way: str | None) -> None:
     """Inducing points and neighbours, hyperparameters by either and as taken, against exact inference."""
     X, y = data_set(name, None)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:WAYS_ROWS], order[WAYS_ROWS : WAYS_ROWS + WAYS_TEST_ROWS]
+    groups = near_copies(X[train])
+    print(f"{name}: near copies {groups}", flush=True)
 
     def exact(rows: np.ndarray) -> gs.FittedGP:
         return gs.GP(inference="exact", device=device, hyper=hyper).fit(X[rows], y[rows])
 
     reference, spent = timed(lambda: exact(train))
-    first, second = (scores(exact(train[half::2]))[0] for half in (0, 1))
-    halves = float(np.abs(first - second).max() / second.max())
-    print(f"{name}: exact {spent:.0f} s, density {density(reference, X[test], y[test]):.4f}, halves {halves:.3f}")
-    references = scores(reference)
-    for way, near_rows in (("taken", None), ("by_bound", 0), ("by_neighbours", 0), ("by_neighbours", None)):
+    references = asked(reference, X[train], groups)
+    first, second = (asked(exact(train[half::2]), X[train], groups) for half in (0, 1))
+    halves = {label: f"{_off(first[label], second[label]):.3f}" for label in references}
+    print(
+        f"{name}: exact {spent:.0f} s, density {density(reference, X[test], y[test]):.4f}, halves {halves}", flush=True
+    )
+    for way, near_rows in CHOICES:
+        if only_way not in (None, way):
+            continue
         model = gs.GP(hyper=hyper, inference=gs.Sparse(m=WAYS_POINTS, near_rows=near_rows))
         with only(way):
             sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
-        found = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd, "seconds": spent}
-        found |= {"blocks": sparse.report.n_blocks, "nearest": sparse.report.n_nearest}
-        found |= compared(sparse, references)
+        found: dict[str, object] = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd}
+        found |= {"seconds": spent, "blocks": sparse.report.n_blocks, "nearest": sparse.report.n_nearest}
+        found |= {label: _off(scores, references[label]) for label, scores in asked(sparse, X[train], groups).items()}
         listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
         print(f"{name}: {way}{', points only' if near_rows == 0 else ''} {listed}", flush=True)
+
+
+def asked(model: gs.FittedGP, X: np.ndarray, groups: dict[str, list[str]]) -> dict[str, np.ndarray]:
+    """Scores of single features by KL and VAR, and by KL with near copies as one."""
+    return {
+        "KL": gs.rank(model, X, measure=gs.KL()).scores,
+        "KL, copies as one": gs.rank(model, X, measure=gs.KL(), groups=groups).scores,
+        "VAR": gs.rank(model, X[:VAR_ROWS], measure=gs.VAR()).scores,
+    }
+
+
+def near_copies(X: np.ndarray) -> dict[str, list[str]]:
+    """Features that are joined by correlations, as groups."""
+    close = np.abs(np.corrcoef(X.T)) > COPIES
+    _, part = connected_components(csr_matrix(close))
+    members = [[f"x{j + 1}" for j in np.flatnonzero(part == label)] for label in range(part.max() + 1)]
+    return {" ".join(names): names for names in members if len(names) > 1}
 
 
 def near(name: str) -> None:
@@ -187,7 +220,7 @@ def compared(model: gs.FittedGP, references: Sequence[np.ndarray]) -> dict[str, 
     found: dict[str, float | bool] = {}
     for measure, values, expected in zip(MEASURES, scores(model), references, strict=True):
         name = type(measure).__name__
-        found[f"{name} off"] = float(np.abs(values - expected).max() / expected.max())
+        found[f"{name} off"] = _off(values, expected)
         found[f"{name} same set"] = np.array_equal(values > KEPT * values.max(), expected > KEPT * expected.max())
     return found
 
@@ -209,6 +242,11 @@ def picture(table: pd.DataFrame) -> plt.Figure:
     axes[0].legend()
     figure.tight_layout()
     return figure
+
+
+def _off(scores: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference, relative to the top score."""
+    return float(np.abs(scores - expected).max() / expected.max())
 
 
 def _short(value: object) -> str:
