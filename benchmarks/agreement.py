@@ -41,7 +41,7 @@ VAR_ROWS = 2000
 COPIES = 0.95
 NEAR = ("airfoil", "pol", "kin40k", "protein")
 NEAR_DATA_ROWS, NEAR_SEARCHED, NEAR_POINTS = 3000, 1500, 200
-NEAR_CHOICES = [*({"near_rows": k} for k in (0, 100, 200, 400, 600)), *({"nearest": k} for k in (50, 100))]
+NEAR_CHOICES = tuple({"near_rows": k} for k in (0, 100, 200, 400, 600))
 HYPERS = {"default": gs.Sift(), "ml2": gs.ML2(starts=2)}
 MADE_ROWS, MADE_POINTS = 300, (15, 30, 60, 100)
 # Features above this share of the top score are the ones that a reader would keep.
@@ -123,7 +123,7 @@ def ways(name: str, hyper: Hyper, device: str | None, only_way: str | None) -> N
         with only(way):
             sparse, spent = timed(lambda: model.fit(X[train], y[train]))  # noqa: B023
         found: dict[str, object] = {"density": density(sparse, X[test], y[test]), "elpd": sparse.quality.elpd}
-        found |= {"seconds": spent, "blocks": sparse.report.n_blocks, "nearest": sparse.report.n_nearest}
+        found |= {"seconds": spent, "blocks": sparse.report.n_blocks}
         found |= {label: _off(scores, references[label]) for label, scores in asked(sparse, X[train], groups).items()}
         listed = "  ".join(f"{key} {_short(value)}" for key, value in found.items())
         print(f"{name}: {way}{', points only' if near_rows == 0 else ''} {listed}", flush=True)

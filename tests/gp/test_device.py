@@ -18,7 +18,7 @@ NEW = X[:20] + 0.1
 FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5]), signal_var=1.3, noise_var=0.05, constant_var=0.2)
 EACH_NOISE = np.random.default_rng(0).uniform(0.01, 0.2, N)
 
-SPARSE = gs.Sparse(m=30, near_rows=0), gs.Sparse(m=10, near_rows=25), gs.Sparse(m=10, nearest=25)
+SPARSE = gs.Sparse(m=30, near_rows=0), gs.Sparse(m=10, near_rows=25)
 each_inference = pytest.mark.parametrize("inference", ["exact", *SPARSE], ids=str)
 
 

@@ -104,7 +104,7 @@ def test_joint_covariance_is_given_the_rows_near_any_of_the_points(monkeypatch):
     found = posterior.covariance(NEW)
     assert np.linalg.eigvalsh(found).min() > -1e-10
     assert np.all(np.diag(found) <= posterior.at(NEW).var + 1e-10)  # more rows are near any than near one
-    monkeypatch.setattr("gpsift.neighbours.in_blocks.MOST_JOINT_ROWS", 20)
+    monkeypatch.setattr("gpsift.neighbours.block_posterior.MOST_JOINT_ROWS", 20)
     assert np.all(np.diag(posterior.covariance(NEW)) >= np.diag(found) - 1e-10)
 
 
@@ -128,7 +128,7 @@ def test_slopes_match_central_differences():
 
 @pytest.mark.parametrize("chunk_bytes", [8, 2**24])
 def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeypatch):
-    monkeypatch.setattr("gpsift.neighbours.in_blocks.chunk_bytes_for", lambda X: chunk_bytes)
+    monkeypatch.setattr("gpsift.neighbours.block_posterior.chunk_bytes_for", lambda X: chunk_bytes)
     posterior = inferred().posterior
     base, offset = NEW[:, 0] + 0.1, np.array([-2.0, -0.9, -0.6, -0.3, 0.0, 0.2, 0.5, 0.8, 1.5])
     section = posterior.at(NEW).section(0, base, offset)

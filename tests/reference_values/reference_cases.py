@@ -25,7 +25,6 @@ import gpsift as gs
 
 SPARSE = {"sparse, points": gs.Sparse(m=9, near_rows=0, chunk_bytes=8 * 9 * 7)}
 CELLS = {"sparse, cells": gs.Sparse(m=5, near_rows=8), "sparse, cells if better": gs.Sparse(m=4)}
-CELLS["sparse, nearest"] = gs.Sparse(m=5, nearest=8)
 VARIATIONAL = {"sparse": gs.Sparse(m=9, chunk_bytes=8 * 9 * 7)}
 INFERENCES = {
     "gaussian": {"exact": "exact", "laplace": "laplace", **SPARSE, **CELLS},
@@ -234,12 +233,11 @@ DISTRIBUTED_MEASURES = (gs.KL(), gs.KL(latent=True), gs.KL(delta=1e-3, two_sided
 for likelihood, inference in (
     ("gaussian", gs.Sparse(m=9, near_rows=0)),
     ("gaussian", gs.Sparse(m=5, near_rows=8)),
-    ("gaussian", gs.Sparse(m=5, nearest=8)),
     ("known noise", gs.Sparse(m=9, near_rows=0)),
     ("poisson", gs.Sparse(m=9)),
     ("binomial", gs.Sparse(m=9)),
 ):
-    cells = ", cells" if inference.near_rows else ", nearest" if inference.nearest else ""
+    cells = ", cells" if inference.near_rows else ""
     case("distributed", f"dask: {likelihood}{cells}", "dask.array")(
         lambda likelihood=likelihood, inference=inference: distributed(likelihood, inference)
     )

@@ -17,7 +17,6 @@ from gpsift.reference import MissingCapability
 N = 120
 FIXED = gs.Fixed(lengthscale=np.array([1.0, 2.0, 4.0]), signal_var=1.0, noise_var=0.1, constant_var=0.5)
 ALL_POINTS, ALL_NEAR = gs.Sparse(m=N, near_rows=0), gs.Sparse(m=N, near_rows=N)
-ALL_NEAREST = gs.Sparse(m=N, nearest=N)
 
 
 def table():
@@ -35,7 +34,7 @@ def exact():
     return gs.GP(hyper=FIXED).fit(*table())
 
 
-@pytest.mark.parametrize("choice", [ALL_POINTS, ALL_NEAR, ALL_NEAREST], ids=["points", "neighbours", "nearest"])
+@pytest.mark.parametrize("choice", [ALL_POINTS, ALL_NEAR], ids=["points", "neighbours"])
 @pytest.mark.parametrize("by_neighbours", [False, True], ids=["bound", "vecchia"])
 def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice, by_neighbours, exact):
     """All rows are inducing points, near every block, and given to the next one."""

@@ -10,7 +10,6 @@ from toys import toy
 from waist import at, joint
 
 import gpsift as gs
-from gpsift.neighbours import choice
 from gpsift.rows import LocalRows, Rows
 from gpsift.sparse import bound_search, search
 from gpsift.sparse.bound_search import BoundSearch
@@ -276,37 +275,6 @@ def test_neighbours_are_left_out_where_points_suffice_and_where_nobody_wants_the
             assert fitted.report.n_blocks in expected
 
 
-def bends_here_and_there(n):
-    """Rough where x1 is positive, and smooth elsewhere: no length-scale suits both."""
-    rng = np.random.default_rng(11)
-    inputs = rng.uniform(-1.0, 1.0, size=(n, 2))
-    truth = np.where(inputs[:, 0] > 0.0, np.sin(25.0 * inputs[:, 0]), inputs[:, 0]) + inputs[:, 1]
-    return inputs, truth + 0.1 * rng.normal(size=n)
-
-
-@pytest.mark.parametrize(("lengthscale", "taken"), [(0.3, {"nearest": 50}), (0.12, {"nearest": 0})])
-def test_the_nearest_rows_are_asked_where_that_predicts_best(lengthscale, taken):
-    inputs, y = bends_here_and_there(1500)
-    hyper = gs.Fixed(lengthscale=[lengthscale, 2.0], signal_var=1.0, noise_var=0.03, constant_var=1.0)
-
-    def fitted(**choices):
-        return gs.GP(inference=gs.Sparse(m=15, **choices), hyper=hyper).fit(inputs[:1000], y[:1000])
-
-    found, expected = fitted(), fitted(**taken)
-    assert (found.report.n_nearest, found.report.n_blocks) == (expected.report.n_nearest, expected.report.n_blocks)
-    assert found.quality.elpd == pytest.approx(expected.quality.elpd, rel=1e-9)
-    for other in ({"nearest": 50}, {"near_rows": 0}, {"near_rows": 1500}):
-        rival = fitted(**other)
-        fresh = [np.sum(gp.predict(inputs[1000:]).log_density(y[1000:])) for gp in (found, rival)]
-        assert found.quality.elpd >= rival.quality.elpd - 1e-6
-        assert fresh[0] >= fresh[1] - 1e-6  # of rows that no decision has seen
-    assert ("sparse by the 50 rows nearest to each point" in repr(found)) == (taken["nearest"] == 50)
-    assert [near.point for near in choice.nearest_to_points(19_999)] == [50, 100]
-    assert choice.nearest_to_points(20_000) == ()
-    assert found.way == "neighbours"
-    assert found.other_way.way == "inducing points"
-
-
 def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
     inputs, y = waves(2000)
     monkeypatch.setattr("gpsift.sparse.bound_engine.LEAST_SAMPLED_ROWS", 400)
@@ -328,10 +296,10 @@ def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
 
 def test_where_rows_are_many_fewer_are_near_a_block(monkeypatch):
     inputs, y = waves(1000)
-    model = gs.GP(inference=gs.Sparse(m=10, nearest=0), hyper=gs.Fixed(lengthscale=0.5, noise_var=0.02))
-    monkeypatch.setattr("gpsift.neighbours.choice.NEAR_ROWS", {0: 300, 1001: 200})
+    model = gs.GP(inference=gs.Sparse(m=10), hyper=gs.Fixed(lengthscale=0.5, noise_var=0.02))
+    monkeypatch.setattr("gpsift.neighbours.block_inference.NEAR_ROWS", {0: 300, 1001: 200})
     few = model.fit(inputs, y)
-    monkeypatch.setattr("gpsift.neighbours.choice.NEAR_ROWS", {0: 300, 1000: 200})
+    monkeypatch.setattr("gpsift.neighbours.block_inference.NEAR_ROWS", {0: 300, 1000: 200})
     many = model.fit(inputs, y)
     assert few.posterior.near.shape == (16, 300)  # blocks of at most a third
     assert many.posterior.near.shape == (16, 200)
@@ -341,14 +309,8 @@ def test_where_rows_are_many_fewer_are_near_a_block(monkeypatch):
 def test_neighbours_need_gaussian_noise():
     with pytest.raises(ValueError, match="Neighbours need Gaussian noise, not Poisson; leave `near_rows` out, got 50"):
         gs.GP(likelihood="poisson", inference=gs.Sparse(near_rows=50)).fit(X, np.ones(N))
-    with pytest.raises(ValueError, match="Neighbours need Gaussian noise, not Poisson; leave `nearest` out, got 50"):
-        gs.GP(likelihood="poisson", inference=gs.Sparse(nearest=50)).fit(X, np.ones(N))
     with pytest.raises(ValueError, match="`near_rows` must be a whole number of at least 0, got -1"):
         gs.Sparse(near_rows=-1)
-    with pytest.raises(ValueError, match="`nearest` must be a whole number of at least 0, got 1.5"):
-        gs.Sparse(nearest=1.5)
-    with pytest.raises(ValueError, match=r"`nearest` are near each point: give one of them, got 100 and 50"):
-        gs.Sparse(near_rows=100, nearest=50)
 
 
 def test_known_noise_is_served():

@@ -42,11 +42,6 @@ def fitted_in_blocks():
 
 
 @cache
-def fitted_by_nearest():
-    return gs.GP(hyper=gs.Fixed(lengthscale=0.5, noise_var=0.1), inference=gs.Sparse(m=5, nearest=9)).fit(*data())
-
-
-@cache
 def fitted_classes():
     X, y = data()
     return gs.GP(likelihood="softmax", hyper=gs.ML2(starts=1)).fit(X, np.digitize(y, [-0.4, 0.4]))
@@ -144,8 +139,6 @@ def cases():
         fitted_in_blocks().posterior,
         fitted_in_blocks().posterior.blocks,
         fitted_in_blocks().other,
-        fitted_by_nearest(),
-        fitted_by_nearest().posterior,
         gs.rank(fitted_in_blocks()).with_other_way(),
         gs.rank(fitted_in_blocks()).with_other_way().other_way,
         gp.inferred,

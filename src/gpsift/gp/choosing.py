@@ -46,11 +46,12 @@ def choose_inference(
     may_be_sparse = likelihood.has_sparse_form and not samples
     largest = largest_exact(n, beside) if likelihood.has_closed_form else LARGEST_DENSE
     if asked == "auto" and may_be_sparse and n > largest:
-        duration = f", in about {in_words(fit_seconds(n, beside))}" if likelihood.has_closed_form else ""
+        points, duration = f"{Sparse().m} inducing points", ""
+        if likelihood.has_closed_form:
+            points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
         notice(
-            f"With {n} rows, more than {largest}, inference is sparse: {Sparse().m} inducing points stand for "
-            f'them. `GP(inference=Sparse(m=...))` takes more of them, `GP(inference="{chosen}")` takes all rows'
-            f"{duration}."
+            f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
+            f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
         )
         return Sparse()
     if not on_host and not likelihood.has_closed_form:
@@ -73,11 +74,8 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
             f"Sparse inference needs one latent function and a log-concave likelihood, which {name} is not; use "
             '"auto" and fewer rows.'
         )
-    if chosen.near.anybody and not likelihood.has_closed_form:
-        field = "near_rows" if chosen.near_rows else "nearest"
-        raise ValueError(
-            f"Neighbours need Gaussian noise, not {name}; leave `{field}` out, got {getattr(chosen, field)}."
-        )
+    if chosen.near_rows and not likelihood.has_closed_form:
+        raise ValueError(f"Neighbours need Gaussian noise, not {name}; leave `near_rows` out, got {chosen.near_rows}.")
     if samples:
         raise ValueError(
             'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'

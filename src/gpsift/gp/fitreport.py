@@ -53,9 +53,7 @@ class FitReport:
     n_inducing : int
         How many inducing points stand for the rows in sparse inference; 0 in any other, and by neighbours.
     n_blocks : int
-        How many blocks of rows are each inferred by the rows nearest to them, or see `n_nearest`; 0 where none are.
-    n_nearest : int
-        How many rows each point is inferred by, those nearest to it; 0 where it is not by the nearest.
+        How many blocks of rows are each inferred by the rows nearest to them; 0 where none are.
     n_rows_searched : int
         On how many rows the hyperparameters of a sparse model were found: those of a sample, or of all by neighbours;
         0 where it was on all by the bound.
@@ -84,7 +82,6 @@ class FitReport:
     n_searched: int = 0
     n_inducing: int = 0
     n_blocks: int = 0
-    n_nearest: int = 0
     n_rows_searched: int = 0
     by_neighbours: bool = False
     evidence_bound: float = -np.inf
@@ -113,7 +110,6 @@ class FitReport:
             n_searched=estimate.n_searched(inferred.posterior.kernel),
             n_inducing=inferred.n_inducing,
             n_blocks=inferred.n_blocks,
-            n_nearest=inferred.n_nearest,
             n_rows_searched=estimate.n_rows,
             by_neighbours=estimate.by_neighbours,
             evidence_bound=estimate.evidence_bound,
@@ -125,8 +121,6 @@ class FitReport:
     @property
     def in_place_of_rows(self) -> str:
         """What a sparse model goes by, in words."""
-        if self.n_nearest:
-            return f"by the {self.n_nearest} rows nearest to each point"
         if self.n_blocks:
             return f"by the neighbours of {self.n_blocks} blocks of rows"
         return f"with {self.n_inducing} inducing points"

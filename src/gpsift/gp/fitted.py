@@ -61,14 +61,14 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         Leave-one-out sheet.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
-    posterior : Posterior or PosteriorInBlocks
+    posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
     other_way : FittedGP or None
         Of a sparse model with Gaussian noise the one by the way that was not taken, inducing points or neighbours, made
         when it is asked for. Its `report` tells the search that both came from.
     """
 
-    posterior: Posterior  # or, by neighbours, a PosteriorInBlocks, which answers in the same way
+    posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
     inferred: Inferred
     inference: str
@@ -163,15 +163,13 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 "fewer rows, or see `stability`."
             )
         rows, posterior = self._placed_rows, self.posterior
-        by_neighbours = isinstance(posterior, neighbours.PosteriorInBlocks)
-        near = posterior.way if by_neighbours else neighbours.NOBODY  # type: ignore[attr-defined]
+        by_neighbours = isinstance(posterior, neighbours.BlockPosterior)
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
         taken = replace(
             self.other,
             # Those of the bound, by which the hyperparameters of either may have been found.
             points=to_numpy(self.other.points if by_neighbours else posterior.Z)[:, columns],
-            near_rows=near.block,
-            nearest=near.point,
+            near_rows=posterior.near_rows if by_neighbours else 0,  # type: ignore[attr-defined]
         )
         fitted = taken.engine(replace(rows, X=X))
         engine = sparse.AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
@@ -234,7 +232,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
         with one_blas_thread():  # visits of rows have threads of their own
             inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
-        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks", "n_nearest")}
+        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
         report = replace(self.report, n_rows_searched=self.other.n_rows, by_neighbours=self.other.by_neighbours)
         return replace(
             self,

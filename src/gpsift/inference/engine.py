@@ -43,7 +43,6 @@ class Inferred:
     jitter: float = 0.0
     n_inducing: int = 0  # inducing points that stand for the rows; 0 where none do
     n_blocks: int = 0  # blocks of rows whose neighbours are asked; 0 where none are
-    n_nearest: int = 0  # rows that are asked at each point, the nearest to it; 0 where those near its block are
 
     @property
     def is_sparse(self) -> bool:

@@ -7,51 +7,87 @@ last among those that are nearest to it, so that their part of C is L^-T L^-1 fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace, rows_of
+from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
+from gpsift.inference import Inferred
 from gpsift.inference.exact import LOG_2PI, exact_posterior
 from gpsift.kernels import Kernel
 from gpsift.linalg import invert_lower
 from gpsift.neighbours.block_posterior import BlockPosterior
-from gpsift.neighbours.in_blocks import in_blocks
-from gpsift.neighbours.neighbourhoods import ByNeighbours, Neighbourhoods, in_order_of_blocks
+from gpsift.neighbours.blocks import Blocks, cut_into_blocks
+from gpsift.neighbours.near import nearest_rows
+from gpsift.neighbours.visits import in_blocks
 from gpsift.rows import Rows, mapped
 
+# How many rows are near a block, where nobody says: the more rows there are, the nearer are a block's neighbours, and
+# the more blocks there are to factorise. From these numbers of rows on:
+NEAR_ROWS = {0: 1500, 20_000: 1000, 100_000: 600}
 # Rows of a block, at most, and how many are near it for each of them and one more, at least. Of two posteriors that
 # take the same time, that of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
 LARGE_BLOCK_ROWS = 200
 NEAR_PER_ROW = 3
 
 
+def usual_near_rows(n_rows: int) -> int:
+    """How many rows are near a block, where nobody says."""
+    return min(near for least, near in NEAR_ROWS.items() if n_rows >= least)
+
+
+class ByNeighbours(NamedTuple):
+    """A posterior, and latent mean and variance at some rows, each given the others; what is no row is given all."""
+
+    posterior: BlockPosterior
+    left_out: Callable[[Rows], tuple[Array, Array]]
+
+    def inferred(self, log_evidence: float) -> Inferred:
+        """As an engine answers, before rows are left out."""
+        none = np.empty(0)
+        return Inferred(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
+
+
 @dataclass(frozen=True, eq=False)
-class NearBlocks(Neighbourhoods):
-    """Exact inference on the rows near each block."""
+class NearBlocks:
+    """Exact inference on the rows near each block; these are found when they are asked for."""
+
+    kernel: Kernel
+    rows: Rows  # in the order of blocks, each with the variance of its noise
+    blocks: Blocks
+    near_rows: int
 
     @classmethod
     def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int) -> Self:
         """With as many rows near each block; noise None where rows have theirs."""
         block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW - 1))
-        return cls(*in_order_of_blocks(kernel, noise_var, rows, block_rows), max(block_rows, near_rows))
+        blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
+        rows, xp = rows.take(order), namespace(rows.y)
+        noise = rows.noise_var if noise_var is None else xp.zeros_like(rows.y) + noise_var
+        return cls(kernel, Rows(rows.X, rows.y, noise), blocks, max(block_rows, near_rows))
 
     def answer(self) -> ByNeighbours:
+        """The posterior of all rows."""
         near, (weights, own_weights, precision) = self._solved(range(self.blocks.n))
         rows = self.rows
         posterior = BlockPosterior(self.kernel, self.blocks, rows.X, rows.y, rows.noise_var, near, weights)
         return ByNeighbours(posterior, LeftOut(posterior, own_weights, precision))
 
-    def left_out_density(self, numbers: Sequence[int]) -> float:
-        _, (_, weights, precision) = self._solved(numbers)
+    def judged(self, most: int, seed: int) -> tuple[Rows, float]:
+        """About `most` rows, of blocks drawn with a seed, and their log density, each given all others near it."""
+        n_blocks = max(1, most * self.blocks.n // self.rows.n)
+        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:n_blocks]).tolist()
+        _, (_, weights, precision) = self._solved(drawn)
         xp = namespace(precision)
-        return -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
+        density = -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
+        owned = map(self.blocks.rows, drawn)
+        return self.rows.take(np.concatenate([np.arange(own.start, own.stop) for own in owned])), density
 
     def _solved(self, numbers: Sequence[int]) -> tuple[np.ndarray, list[Array]]:
         """The rows near these blocks, what they add to the mean there, and w and C_ii of the blocks' own rows."""
-        near = self.near(numbers)
+        near = nearest_rows(to_numpy(self.rows.X), self.blocks, self.kernel, self.near_rows, numbers)
 
         def of_block(place: int) -> tuple[Array, Array, Array]:
             here, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])

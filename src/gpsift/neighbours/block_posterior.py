@@ -7,35 +7,72 @@ around a point and on few others, at a cost that grows with the rows alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace, numbers_like, rows_of, to_numpy
-from gpsift.chunks import chunk_bytes_for, row_chunks
-from gpsift.neighbours.blocks import nearness
-from gpsift.neighbours.choice import Near
-from gpsift.neighbours.in_blocks import LatentInBlocks, Moved, PosteriorInBlocks, grouped, in_blocks
-from gpsift.posterior import LatentAt, Posterior
+from gpsift.arrays import Array, like, namespace, rows_of, to_numpy
+from gpsift.chunks import DOUBLE, chunk_bytes_for, row_chunks
+from gpsift.inference.exact import exact_posterior
+from gpsift.kernels import Kernel
+from gpsift.neighbours.blocks import Blocks, nearness
+from gpsift.neighbours.moved import Moved, mean_of_moved
+from gpsift.neighbours.visits import Visit, grouped, in_blocks
+from gpsift.posterior import LatentAt, LatentInParts, PickledByFields, Posterior
+from gpsift.rows import Rows, mapped
 
-# Squared distances of one row that two blocks have in common differ by less than this share of their parts.
-SAME_DISTANCE = 1e-12
+# Rows on which the joint covariance of points in several blocks rests, at most.
+MOST_JOINT_ROWS = 4000
+# Chunks that the nodes of a section take together, at most: the more there are, the fewer times a block is visited.
+# With 16, VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
+SECTION_CHUNKS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class BlockPosterior(PosteriorInBlocks):
-    """The posterior by exact inference on the rows near each block."""
+class BlockPosterior(PickledByFields):
+    """Exact inference on the rows near each block, which answers as a `gpsift.posterior.Posterior` does."""
 
-    weights: Array  # what the rows near a block add to the mean there, (n_blocks, k)
+    kernel: Kernel
+    blocks: Blocks
+    X: Array  # rows in the order of blocks, (n, p)
+    y: Array  # their targets, (n,)
+    noise_var: Array  # and the variances of their noise, (n,)
+    near: np.ndarray  # numbers of the rows nearest to each block, its own last, (n_blocks, k)
+    weights: Array  # what these add to the mean there, (n_blocks, k)
 
     def at(self, X: Array) -> LatentByBlock:
+        """The posterior at the rows of X, anywhere."""
         return LatentByBlock(self, X)
 
     @property
-    def way(self) -> Near:
-        return Near(block=self.near.shape[1])
+    def Z(self) -> Array:
+        """All rows: each supports the posterior somewhere."""
+        return self.X
+
+    @property
+    def near_rows(self) -> int:
+        """How many rows are near each block."""
+        return self.near.shape[1]
+
+    def parts(self, n: int) -> list[slice]:
+        """Of n points, all at once: they are taken block by block."""
+        return [slice(0, n)]
+
+    def covariance(self, X: Array) -> np.ndarray:
+        """Latent covariance between the rows of X, (n, n), given the rows that are near any of them."""
+        near = self.near[np.unique(self.blocks.numbers(to_numpy(X)))]
+        rows = np.unique(near[:, -max(1, MOST_JOINT_ROWS // len(near)) :])
+        return to_numpy(self.given(rows).covariance(X))
+
+    def visited(self, X: Array) -> list[Visit]:
+        """The blocks in which rows of X lie, each with the numbers of these rows."""
+        return grouped(self.blocks.numbers(to_numpy(X)))
+
+    def given(self, rows: np.ndarray) -> Posterior:
+        """That of exact inference on the rows with these numbers."""
+        return exact_posterior(self.kernel, *(rows_of(a, rows) for a in (self.X, self.y, self.noise_var)))[0]
 
     def triple(self, number: int) -> Posterior:
         """The posterior in one block."""
@@ -44,6 +81,12 @@ class BlockPosterior(PosteriorInBlocks):
     def mean_triple(self, number: int) -> Posterior:
         """The posterior in one block as far as its mean goes."""
         return Posterior(self.kernel, rows_of(self.X, self.near[number]), self.weights[number, :], ())
+
+    def places(self, number: int, rows: Rows) -> np.ndarray:
+        """Which rows of a block these are, counted in the block; -1 for those that are none of it."""
+        own = self.blocks.rows(number)
+        known = {key: place for place, key in enumerate(_keys(self.X[own, :], self.y[own]))}
+        return np.array([known.get(key, -1) for key in _keys(rows.X, rows.y)])
 
     def distance(self, number: int, x: Array) -> Array:
         """How far placed points are from the nearest of the rows near a block, squared, (n,)."""
@@ -68,13 +111,14 @@ class BlockPosterior(PosteriorInBlocks):
         return self.placed(self.X)
 
 
-class LatentByBlock(LatentInBlocks):
-    """The same at points in several blocks."""
+class LatentByBlock(LatentInParts):
+    """The same at points in several blocks; a step and slopes are those of the posterior in a point's own block."""
 
-    posterior: BlockPosterior
+    posterior: BlockPosterior  # type: ignore[assignment]
 
-    def in_block(self, number: int, X: Array) -> LatentAt:
-        return self.posterior.triple(number).at(X)
+    def __init__(self, posterior: BlockPosterior, X: Array):
+        self.posterior, self.X, self.xp = posterior, X, namespace(X)
+        self.visited = posterior.visited(X)
 
     @cached_property
     def mean(self) -> Array:
@@ -84,54 +128,28 @@ class LatentByBlock(LatentInBlocks):
         (mean,) = in_blocks(of_block, self.visited, self.X)
         return mean
 
-    def mean_of_moved(self, moved: Moved) -> Array:
-        """Of a point's own block and the one in which a node lies, the one with the nearer row has the say.
+    def section(self, j: int, base: Array, offset: Array) -> Array:
+        n, p = self.X.shape
+        n_nodes = offset.shape[0]
+        order = np.concatenate([rows for _, rows in self.visited])
+        own = np.repeat([number for number, _ in self.visited], [len(rows) for _, rows in self.visited])
 
-        The second where the nearest row is near both. Away from all rows that is its own: means jump where blocks meet,
-        and a point should not see a jump that data do not show.
-        """
+        def of_chunk(chunk: slice) -> Array:
+            rows = order[chunk]
+            moved = Moved(rows_of(self.X, rows), own[chunk], j, rows_of(base, rows), offset)
+            return mean_of_moved(self.posterior, moved)
 
-        def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
-            latent = self.posterior.mean_triple(number).at(rows_of(moved.X, rows))
-            return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
+        # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
+        most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
+        found = mapped(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
+        return rows_of(self.xp.concat(found), np.argsort(order))
 
-        (found,) = in_blocks(by_own, grouped(moved.own), moved.X)
-        own, now = np.repeat(moved.own, moved.offset.shape[0]), moved.numbers_in(self.posterior.blocks).ravel()
-        left = np.flatnonzero(now != own)
-        if left.size:
-            nearer, mean = self._where_others_are_nearer(moved, left, own[left], now[left])
-            flat = self.xp.reshape(found, (-1,))
-            flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
-            found = self.xp.reshape(flat, found.shape)
-        return found
+    def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
+        def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
+            return of(self.posterior.triple(number).at(rows_of(self.X, rows)))
 
-    def _where_others_are_nearer(
-        self, moved: Moved, left: np.ndarray, own: np.ndarray, now: np.ndarray
-    ) -> tuple[np.ndarray, Array]:
-        """Of nodes in other blocks than their points, which go by that block, and the means there of all."""
-        posterior, nodes = self.posterior, moved.nodes(left)
-        placed = posterior.placed(nodes)
+        return in_blocks(of_block, self.visited, self.X)
 
-        def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
-            distance = posterior.distance(number, rows_of(placed, which))
-            return self._mean_at_nodes(moved, number, left[which], rows_of(nodes, which)), distance
 
-        def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
-            return (posterior.distance(number, rows_of(placed, which)),)
-
-        mean, distance = in_blocks(by_new, grouped(now), nodes)
-        (own_distance,) = in_blocks(from_own, grouped(own), nodes)
-        rounding = SAME_DISTANCE * self.xp.sum(placed * placed, axis=1)
-        return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
-
-    def _mean_at_nodes(self, moved: Moved, number: int, numbers: np.ndarray, nodes: Array) -> Array:
-        """The mean by one block at nodes with these numbers: those of a point are parts of one section."""
-        triple = self.posterior.mean_triple(number)
-        if not self.posterior.kernel.shares_sections:
-            return triple.at(nodes).mean
-        point, node = np.divmod(numbers, moved.offset.shape[0])
-        points, first, row = np.unique(point, return_index=True, return_inverse=True)
-        used, column = np.unique(node, return_inverse=True)
-        base, offset = rows_of(moved.base, points), rows_of(moved.offset, used)
-        section = triple.at(rows_of(nodes, first)).section(moved.feature, base, offset)
-        return rows_of(self.xp.reshape(section, (-1,)), row * len(used) + column)
+def _keys(X: Array, y: Array) -> Iterator[bytes]:
+    return (row.tobytes() for row in np.column_stack([to_numpy(X), to_numpy(y)]))

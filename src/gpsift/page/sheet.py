@@ -117,8 +117,6 @@ def _inducing(model: Any) -> str:
     if not (report.n_inducing or report.n_blocks):
         return ""
     exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
-    if report.n_nearest:
-        return f"by the {count(report.n_nearest, 'row')} nearest to each point{exactly}"
     if report.n_blocks:
         return f"by the neighbours of {count(report.n_blocks, 'block')} of rows{exactly}"
     return f"{count(report.n_inducing, 'point')} for all rows{exactly}"

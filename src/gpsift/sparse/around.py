@@ -44,7 +44,7 @@ class AroundEngine(Engine):
         return self.by.evidence(kernel, likelihood)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        if not self.fitted.near.anybody:
+        if not self.fitted.near_rows:
             inferred = self.fitted.solved(kernel, likelihood).inferred
             if self.by is self.fitted:
                 return inferred

@@ -12,17 +12,7 @@ from gpsift.chunks import CHUNK_BYTES, DOUBLE
 from gpsift.inference import Evidence, Inferred
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
-from gpsift.neighbours import (
-    NOBODY,
-    ByNeighbours,
-    Near,
-    NearBlocks,
-    NearPoints,
-    Neighbourhoods,
-    VecchiaEngine,
-    near_blocks,
-    nearest_to_points,
-)
+from gpsift.neighbours import ByNeighbours, NearBlocks, VecchiaEngine, usual_near_rows
 from gpsift.rows import Rows, RowSource
 from gpsift.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out
 from gpsift.sparse.choice import Sparse
@@ -51,19 +41,19 @@ class LeftOutScore(NamedTuple):
 class BoundEngine(SparseEngine):
     """The variational bound with inducing points, for Gaussian noise.
 
-    The posterior is by neighbours instead where anybody is near, see `scored`.
+    The posterior is by neighbours instead where some rows are near each block, see `scored`.
     """
 
-    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near: Near = NOBODY):
+    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near_rows: int = 0):
         super().__init__(source, candidates, Z, choice)
-        self.near = near
+        self.near_rows = near_rows
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         found = bound_evidence(self.model(kernel, likelihood), self.source)
         return found if likelihood.params else Evidence(found.value, found.gradient[:-1], found.jitter)
 
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        if self.near.anybody:
+        if self.near_rows:
             found = self.by_neighbours(kernel, likelihood)
             vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
             log_evidence = vecchia.log_evidence(kernel, likelihood) * self.source.n / vecchia.n
@@ -77,7 +67,7 @@ class BoundEngine(SparseEngine):
 
     def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> ByNeighbours:
         """The posterior by neighbours."""
-        return self._around(kernel, likelihood, self.near).answer()
+        return self._near_blocks(kernel, likelihood, self.near_rows).answer()
 
     def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
         """How well rows are predicted, each by all others, with inducing points or by neighbours as is better.
@@ -85,26 +75,26 @@ class BoundEngine(SparseEngine):
         Of neighbours that is known in some blocks: what they gain there is taken for their gain everywhere.
         """
         passes = Passes(self.model(kernel, likelihood), self.source)
-        elpd, taken, residual = passes.elpd(self.source), NOBODY, passes.sums.residual / self.source.n
-        ways = self.ways(residual)
-        gains = [self._gain(passes, elpd, self._around(kernel, likelihood, near)) for near in ways]
-        if gains and (self.choice.near.anybody or max(gains) > 0.0):
-            elpd, taken = elpd + max(gains) * self.source.n, ways[int(np.argmax(gains))]
-        engine = type(self)(self.source, self.candidates, self.Z, self.choice, taken)
+        elpd, residual = passes.elpd(self.source), passes.sums.residual / self.source.n
+        near_rows = self.tried_near_rows(residual)
+        if near_rows:
+            gain = self._gain(passes, elpd, self._near_blocks(kernel, likelihood, near_rows))
+            if self.choice.near_rows or gain > 0.0:
+                elpd += gain * self.source.n
+            else:
+                near_rows = 0
+        engine = type(self)(self.source, self.candidates, self.Z, self.choice, near_rows)
         return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
 
-    def ways(self, residual: float) -> list[Near]:
-        """To be by neighbours, that are tried where inducing points leave so much."""
-        choice, blocks = self.choice, near_blocks(self.n_kept)
-        if choice.near.anybody:
-            return [choice.near]
-        if choice.near_rows == 0 or residual <= LEAST_RESIDUAL:
-            return []
-        return [blocks, *(nearest_to_points(self.n_kept) if choice.nearest is None else ())]
+    def tried_near_rows(self, residual: float) -> int:
+        """How many rows near each block are tried where inducing points leave so much; 0 where neighbours are not."""
+        if self.choice.near_rows is not None:
+            return self.choice.near_rows
+        return usual_near_rows(self.n_kept) if residual > LEAST_RESIDUAL else 0
 
-    def _gain(self, passes: Passes, elpd: float, around: Neighbourhoods) -> float:
+    def _gain(self, passes: Passes, elpd: float, near_blocks: NearBlocks) -> float:
         """What neighbours gain over points in the log density of a row, as a mean of some; `elpd` is that of all."""
-        rows, by_neighbours = around.judged(JUDGED_ROWS, self.choice.seed)
+        rows, by_neighbours = near_blocks.judged(JUDGED_ROWS, self.choice.seed)
         by_points = elpd if rows.n == self.source.n else passes.elpd(local_rows(rows, self.choice))
         gain = (by_neighbours - by_points) / rows.n
         return gain if np.isfinite(gain) else -np.inf
@@ -122,12 +112,11 @@ class BoundEngine(SparseEngine):
         """These rows. They travel with the posterior, to where each chunk of rows is visited."""
         return self.source.sample(self.n_kept, self.choice.seed + 1)
 
-    def _around(self, kernel: Kernel, likelihood: Likelihood, near: Near) -> Neighbourhoods:
-        kind, k = (NearPoints, near.point) if near.point else (NearBlocks, near.block)
-        return kind.of(kernel, _shared_noise(likelihood), self._kept_rows, k)
+    def _near_blocks(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> NearBlocks:
+        return NearBlocks.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows)
 
     def fresh(self) -> Self:
-        return type(self)(self.source, self.candidates, self.Z, self.choice, self.near)
+        return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:
         """The bound at these hyperparameters."""

@@ -24,7 +24,7 @@ from gpsift.hyper import Estimate, Problem
 from gpsift.hyper.left_behind import idle_back, shorter_where_better
 from gpsift.inference import ExactEngine
 from gpsift.likelihoods import Likelihood
-from gpsift.neighbours import NOBODY, near_blocks
+from gpsift.neighbours import usual_near_rows
 from gpsift.neighbours.vecchia import VECCHIA_ROWS, VecchiaEngine
 from gpsift.notices import notice
 from gpsift.rows import Rows
@@ -109,7 +109,7 @@ class BoundSearch(SparseSearch[BoundEngine]):
         scores = [answer.problem.engine.scored(*answer.model) for answer in answers]
         best = max(range(len(answers)), key=lambda k: scores[k][:2])
         answer, engine = answers[best], scores[best].engine
-        if len(answers) > 1 and not engine.near.anybody:
+        if len(answers) > 1 and not engine.near_rows:
             _say_if_points_are_too_few(answer, scores[best].residual, by_neighbours=answers[-1])
         objective = max(score.objective for score in scores)
         return Decision(answer, replace(answer.problem, engine=engine), objective, not_taken(answers, engine))
@@ -117,13 +117,9 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
 def not_taken(answers: Sequence[Answer[BoundEngine]], engine: BoundEngine) -> OtherWay:
     """Inducing points with the bound's hyperparameters where the posterior is by neighbours, neighbours otherwise."""
-    if engine.near.anybody:
-        other, near = answers[0], NOBODY
-    else:
-        other, near = answers[-1], near_blocks(engine.n_kept)
+    other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], usual_near_rows(engine.n_kept))
     points, estimate = to_numpy(other.problem.engine.Z), other.estimate
-    found = estimate.log_params, points, near.block, estimate.n_rows
-    return OtherWay(*found, engine.choice, estimate.by_neighbours, near.point)
+    return OtherWay(estimate.log_params, points, near_rows, estimate.n_rows, engine.choice, estimate.by_neighbours)
 
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_neighbours: Answer[BoundEngine]) -> None:

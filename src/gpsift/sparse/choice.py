@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from numbers import Integral
 
-from gpsift.neighbours import Near
-
 
 @dataclass(frozen=True)
 class Sparse:
@@ -29,10 +27,6 @@ class Sparse:
         The posterior is by neighbours instead of inducing points: in each block of rows that of exact inference on
         this many that are nearest to it; 0 is never, for inducing points. By default 1500, from 20,000 rows on 1000
         and from 100,000 on 600, where that predicts best by leave-one-out. Gaussian noise only.
-    nearest : int, optional
-        Instead of `near_rows`, the posterior is by neighbours point by point: at each that of exact inference on this
-        many rows that are nearest to it; 0 is never. By default 50 or 100, below 20,000 rows and where that predicts
-        best. Gaussian noise only.
 
     Examples
     --------
@@ -50,9 +44,6 @@ class Sparse:
 
     Hensman, Matthews and Ghahramani (2015), "Scalable variational Gaussian process classification", AISTATS.
 
-    Gramacy and Apley (2015), "Local Gaussian process approximation for large computer experiments", Journal of
-    Computational and Graphical Statistics 24.
-
     Stein, Chi and Welty (2004), "Approximating likelihoods for large spatial data sets", Journal of the Royal
     Statistical Society B 66.
     """
@@ -61,22 +52,11 @@ class Sparse:
     seed: int = 0
     chunk_bytes: int | None = None
     near_rows: int | None = None
-    nearest: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("m", 1), ("chunk_bytes", 1), ("near_rows", 0), ("nearest", 0)):
+        for name, least in (("m", 1), ("chunk_bytes", 1), ("near_rows", 0)):
             value = getattr(self, name)
             if value is None and name != "m":
                 continue
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
-        if self.near_rows and self.nearest:
-            raise ValueError(
-                f"`near_rows` are near each block of rows, `nearest` are near each point: give one of them, got "
-                f"{self.near_rows} and {self.nearest}."
-            )
-
-    @property
-    def near(self) -> Near:
-        """The neighbours that are asked for, whatever predicts best."""
-        return Near(self.near_rows or 0, self.nearest or 0)

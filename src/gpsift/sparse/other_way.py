@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpsift.arrays import like
-from gpsift.neighbours import Near
 from gpsift.rows import Rows
 from gpsift.sparse.bound_engine import BoundEngine
 from gpsift.sparse.choice import Sparse
@@ -16,7 +15,7 @@ from gpsift.sparse.engine import local_rows
 
 @dataclass(frozen=True, eq=False)
 class OtherWay:
-    """Hyperparameters and inducing points, or how many rows are near a block or a point where it is by neighbours."""
+    """Hyperparameters and inducing points, and how many rows are near each block where it is by neighbours."""
 
     log_params: np.ndarray
     points: np.ndarray  # (m, p), in the units of the model
@@ -24,10 +23,8 @@ class OtherWay:
     n_rows: int  # on which the hyperparameters were found, 0 for all
     choice: Sparse
     by_neighbours: bool = False  # whether the hyperparameters are those of Vecchia's evidence
-    nearest: int = 0
 
     def engine(self, rows: Rows) -> BoundEngine:
         """Inference by this way."""
         points = like(rows.X, self.points)
-        near = Near(self.near_rows, self.nearest)
-        return BoundEngine(local_rows(rows, self.choice), self.points, points, self.choice, near)
+        return BoundEngine(local_rows(rows, self.choice), self.points, points, self.choice, self.near_rows)

@@ -21,7 +21,7 @@ from gpsift.inputs import Inputs
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
-from gpsift.neighbours import BlockPosterior, NearestPosterior
+from gpsift.neighbours import BlockPosterior
 from gpsift.neighbours.blocks import Blocks
 from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
 from gpsift.recipe import Recipe
@@ -61,7 +61,6 @@ CLASSES: Mapping[str, type] = {
     "Posterior": Posterior,
     "CoupledPosterior": CoupledPosterior,
     "BlockPosterior": BlockPosterior,
-    "NearestPosterior": NearestPosterior,
     "Blocks": Blocks,
     "OtherWay": OtherWay,
     "TriangularFactor": TriangularFactor,
@@ -122,5 +121,10 @@ CLASSES: Mapping[str, type] = {
     "family.Pool": Pool,
 }
 # Fields that a class had and has no more, each with the value at which nothing is lost without it.
-GONE: Mapping[str, Mapping[str, Any]] = {"inference.Sparse": {"power": 0.0}}
+GONE: Mapping[str, Mapping[str, Any]] = {
+    "inference.Sparse": {"power": 0.0, "nearest": None},
+    "Inferred": {"n_nearest": 0},
+    "FitReport": {"n_nearest": 0},
+    "OtherWay": {"nearest": 0},
+}
 NAMES: Mapping[type, str] = {cls: name for name, cls in CLASSES.items()}
