@@ -264,6 +264,23 @@ def test_neighbours_follow_what_too_few_points_leave():
     assert few.report.n_inducing == 0
 
 
+def test_neighbours_rank_as_exact_inference_does_where_a_feature_set_otherwise_leaves_the_data():
+    """Ten features of two causes: a row with one of them redrawn lies where no rows are."""
+    rng, n, p = np.random.default_rng(4), 700, 10
+    causes = rng.normal(size=(n, 2))
+    inputs = causes @ rng.normal(size=(2, p)) + 0.2 * rng.normal(size=(n, p))
+    is_high = causes[:, 1] > 0.0
+    y = np.sin(3.0 * causes[:, 0]) * np.where(is_high, 1.0, 0.2) + 3.0 * is_high + 0.02 * rng.normal(size=n)
+    hyper = gs.Fixed(lengthscale=[0.4, 0.4, *[1.5] * (p - 2)], signal_var=0.5, noise_var=0.003, constant_var=2.0)
+    exact = gs.GP(hyper=hyper, inference="exact").fit(inputs, y)
+    near = gs.GP(hyper=hyper, inference=gs.Sparse(m=30, near_rows=400)).fit(inputs, y)
+    assert near.report.n_blocks > 3
+    for measure, share in ((gs.KL(), 0.05), (gs.VAR(), 0.02), (gs.VAR(conditional="normal"), 0.02)):
+        looked = [measure.relevance(gp, gp.inputs.points(inputs[:200])).values for gp in (near, exact)]
+        scores, expected = (np.mean(values, axis=0) for values in looked)
+        assert np.abs(scores - expected).max() < share * expected.max()
+
+
 def test_neighbours_are_left_out_where_points_suffice_and_where_nobody_wants_them():
     assert gs.GP(inference=gs.Sparse(m=250), hyper=FIXED).fit(X, Y).report.n_blocks == 0
     inputs, y = waves()
