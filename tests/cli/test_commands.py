@@ -57,8 +57,10 @@ def run(folder, *words, code=0):
     return result
 
 
-def answer(folder, *words, code=0):
-    return json.loads(run(folder, *words, "--json", "--quiet", code=code).stdout)
+def answer(folder, *words, code=0, is_whole=False):
+    """The answer as JSON; unless whole without curves and a test, which take most of the time of rank and select."""
+    bare = ["--no-test", "--no-effects"] if words[0] in ("rank", "select") and not is_whole else []
+    return json.loads(run(folder, *words, *bare, "--json", "--quiet", code=code).stdout)
 
 
 def test_rank_prints_columns_in_their_order(folder):
@@ -81,7 +83,7 @@ def test_columns_are_switched_on_one_by_one(folder):
 
 
 def test_rank_as_json(folder):
-    found = answer(folder, "rank", "measurements.csv", "-t", "yield")
+    found = answer(folder, "rank", "measurements.csv", "-t", "yield", is_whole=True)
     assert found["schema"] == "gpsift-answer/1"
     assert (found["target"], found["task"], found["n_rows"]) == ("yield", "regression", 60)
     assert set(found["rankings"]) == {"KL", "VAR", "ARD"}
@@ -108,7 +110,7 @@ def test_var_takes_a_conditional_and_says_shares(folder):
 
 
 def test_select_names_what_is_enough(folder):
-    found = answer(folder, "select", "measurements.csv", "-t", "yield")
+    found = answer(folder, "select", "measurements.csv", "-t", "yield", is_whole=True)
     assert set(found["selected"]) == {"temperature", "colour"}
     assert found["path"]["suggestion"]["size"] == 2
     assert [row["size"] for row in found["path"]["sizes"]] == [0, 1, 2, 3, 4]
@@ -119,11 +121,11 @@ def test_select_names_what_is_enough(folder):
 
 def test_select_in_folds_with_samples_and_another_rule(folder):
     found = answer(
-        folder, "select", "measurements.csv", "-t", "yield", "--folds", "3", "--samples", "3", "--rule", "explained"
+        folder, "select", "measurements.csv", "-t", "yield", "--folds", "3", "--samples", "2", "--rule", "explained"
     )
     assert found["path"]["scheme"] == "3-fold cross-validation"
     assert found["path"]["suggestion"]["rule"] == "explained"
-    assert found["stability"]["samples"] == 3
+    assert found["stability"]["samples"] == 2
 
 
 def test_classes_with_a_decimal_comma(folder):
@@ -423,7 +425,7 @@ def names_in(answer):
 def test_every_name_of_the_json_is_documented(folder, words):
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"`(\w+)`", page))
-    found = answer(folder, *words)
+    found = answer(folder, *words, is_whole=True)
     del found["versions"]
     assert names_in(found) - documented == set()
 
@@ -446,7 +448,7 @@ def test_scores_have_intervals_if_asked_for(folder, words):
 
 @pytest.mark.parametrize("command", ["rank", "select"])
 def test_scores_have_intervals_unless_they_would_take_long(command, folder, monkeypatch):
-    call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q"]
+    call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q", "--no-test", "--no-effects"]
     columns = json.loads(runner.invoke(app, call).stdout)["rankings"]["KL"]["columns"]
     assert columns[0]["lower"] < columns[0]["score"] < columns[0]["upper"]
     monkeypatch.setitem(MOST_ROWS, "exact", 59)

@@ -1,6 +1,5 @@
 """Search over submodels: every number against a loop written out here."""
 
-import itertools
 import os
 import signal
 import subprocess
@@ -18,6 +17,8 @@ from gpsift.notices import GPSiftWarning
 from gpsift.selection.submodels import submodel
 from gpsift.work import CheckpointMismatch
 
+# After a part that is new each time: once with none to read back, once with some.
+N_KILLS = 2
 FIXED = gs.Fixed(lengthscale=[1.0, 2.0, 1.5], signal_var=1.2, noise_var=0.1, constant_var=0.7)
 
 
@@ -410,30 +411,36 @@ class TestCheckpoint:
     def test_a_killed_search_goes_on_to_the_same_path(self, tmp_path):
         script = (
             "import sys, numpy as np, gpsift as gs\n"
+            "from gpsift.work.checkpoint import Checkpoint\n"
+            "put = Checkpoint.put\n"
+            "Checkpoint.put = lambda self, key, result: (put(self, key, result), print(key, flush=True))\n"
             "rng = np.random.default_rng(1)\n"
-            "X = rng.normal(size=(80, 6)); y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=80)\n"
+            "X = rng.normal(size=(60, 5)); y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=60)\n"
             "path = gs.search(X, y, cv=4, work=gs.Work(checkpoint=sys.argv[1], progress=False))\n"
             "np.save(sys.argv[2], path.lpd)\n"
         )
 
         def start(name):
             command = [sys.executable, "-c", script, str(tmp_path / name), str(tmp_path / f"{name}.npy")]
-            return subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+            threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **threads})
 
-        assert start("whole").wait(timeout=120) == 0
-        kills = 0
-        for delay in itertools.chain([1.5, 2.0, 2.5], itertools.repeat(60.0, 3)):
-            process = start("killed")
-            try:
-                process.wait(timeout=delay)
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait(timeout=10)
-                kills += 1
-                continue
+        def finished(name):
+            """The parts that a search keeps when it is let go on to its end."""
+            process = start(name)
+            kept = process.communicate(timeout=120)[0].splitlines()
             assert process.returncode == 0
-            break
-        assert kills >= 1
+            return kept
+
+        parts, kept = finished("whole"), []
+        for _ in range(N_KILLS):
+            with start("killed") as process:
+                kept.append(process.stdout.readline().strip())
+                process.kill()
+                kept += process.stdout.read().splitlines()
+            assert process.returncode == -signal.SIGKILL
+        assert set(kept) < set(parts)
+        assert set(finished("killed")) <= set(parts) - set(kept)  # none is made twice
         whole, killed = np.load(tmp_path / "whole.npy"), np.load(tmp_path / "killed.npy")
         assert whole.tobytes() == killed.tobytes()
 
