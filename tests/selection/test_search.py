@@ -416,7 +416,7 @@ class TestCheckpoint:
             "Checkpoint.put = lambda self, key, result: (put(self, key, result), print(key, flush=True))\n"
             "rng = np.random.default_rng(1)\n"
             "X = rng.normal(size=(60, 5)); y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=60)\n"
-            "path = gs.search(X, y, cv=4, work=gs.Work(checkpoint=sys.argv[1], progress=False))\n"
+            "path = gs.search(X, y, cv=2, work=gs.Work(checkpoint=sys.argv[1], progress=False))\n"
             "np.save(sys.argv[2], path.lpd)\n"
         )
 
