@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from gpsift.reproduce.datasplits import Tables
+from gpsift.reproduce.settings import COST_MIDDLE
 from gpsift.reproduce.statistics import Interval, corrected_interval, plain_interval, relative_entropy
 from gpsift.words import listed
 
@@ -109,8 +110,8 @@ def cost_claims(cost: pd.DataFrame) -> list[Verdict]:
     """Claim 10: how the cost grows."""
     exponents = {}
     for method, table in cost.groupby("method"):
-        for name, fixed, value in (("n", "p", 8), ("p", "n", 300)):
-            part = table[table[fixed] == value]
+        for name, fixed in (("n", "p"), ("p", "n")):
+            part = table[table[fixed] == COST_MIDDLE[fixed]]
             exponents[f"{method}, {name}"] = float(np.polyfit(np.log(part[name]), np.log(part.seconds), 1)[0])
     return [
         Verdict(

@@ -13,7 +13,7 @@ from gpsift.datasets.load import RECIPES
 from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.reproduce.claims import REGRESSIONS, entropies_of
 from gpsift.reproduce.datasplits import Tables
-from gpsift.reproduce.settings import METHODS
+from gpsift.reproduce.settings import COST_MIDDLE, METHODS
 from gpsift.reproduce.statistics import plain_interval
 
 if TYPE_CHECKING:
@@ -91,18 +91,18 @@ def pointwise(points: pd.DataFrame) -> Figure:
 def cost(table: pd.DataFrame) -> Figure:
     """Seconds of a ranking by rows and by features, with the fitted exponents."""
     figure, axes = _subplots(1, 2, figsize=(7, 3))
-    for ax, (name, fixed, value) in zip(axes, (("n", "p", 8), ("p", "n", 300)), strict=True):
-        for method, part in table[table[fixed] == value].groupby("method"):
+    for ax, (name, fixed) in zip(axes, (("n", "p"), ("p", "n")), strict=True):
+        for method, part in table[table[fixed] == COST_MIDDLE[fixed]].groupby("method"):
             part = part.sort_values(name)
             slope = np.polyfit(np.log(part[name]), np.log(part.seconds), 1)[0]
             ax.loglog(
                 part[name], part.seconds, "o-", color=COLOURS[str(method)], label=f"{method}, exponent {slope:.2f}"
             )
-        sizes = sorted(table.loc[table[fixed] == value, name].unique())
+        sizes = sorted(table.loc[table[fixed] == COST_MIDDLE[fixed], name].unique())
         ax.set_xticks(sizes, [str(size) for size in sizes])
         ax.minorticks_off()
         ax.set_xlabel(name)
-        ax.set_title(f"{fixed} = {value}", fontsize="medium")
+        ax.set_title(f"{fixed} = {COST_MIDDLE[fixed]}", fontsize="medium")
         ax.legend(frameon=False, fontsize="small")
         _tidy(ax)
     axes[0].set_ylabel("seconds")

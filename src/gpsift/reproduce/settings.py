@@ -16,6 +16,9 @@ LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0
 # What a task gives: numbers, text, lists and arrays by name.
 Result = dict[str, Any]
 QUICK_LIMITS = {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
+# Rows of a toy; and rows and features of the tables whose cost is measured while the other of the two grows.
+N_TRAIN = 300
+COST_MIDDLE = {"n": N_TRAIN, "p": 8}
 METHODS = ("ARD", "KL", "VAR")
 
 

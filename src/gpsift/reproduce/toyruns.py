@@ -14,11 +14,10 @@ from gpsift.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.gp import GP, ML2, FittedGP
 from gpsift.notices import Notices
 from gpsift.relevance import ARD, KL, VAR, rank
-from gpsift.reproduce.settings import Result, Settings
+from gpsift.reproduce.settings import COST_MIDDLE, N_TRAIN, Result, Settings
 from gpsift.threads import blas_threads_for
 from gpsift.work import Task, Work
 
-N_TRAIN = 300
 LAWS: tuple[Law, ...] = ("uniform", "normal")
 MANY_FEATURES = 50
 DELTAS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -93,7 +92,8 @@ def run_pointwise(settings: Settings) -> pd.DataFrame:
 def run_cost(settings: Settings) -> pd.DataFrame:
     """Seconds of each measure after the fit, the fastest of several: method, n, p, seconds."""
     rows_, features = (COST_ROWS[:2], COST_FEATURES[:2]) if settings.quick else (COST_ROWS, COST_FEATURES)
-    sizes = [(n, 8) for n in rows_] + [(N_TRAIN, p) for p in features if p != 8]
+    sizes = [(n, COST_MIDDLE["p"]) for n in rows_]
+    sizes += [(COST_MIDDLE["n"], p) for p in features if p != COST_MIDDLE["p"]]
     found = []
     for n, p in sizes:
         rng = np.random.default_rng([settings.seed, n, p])
