@@ -12,6 +12,7 @@ import gpsift as gs
 from gpsift.analysis import analyse as module_level_analyse
 from gpsift.analysis.cautions import cautions_of
 from gpsift.analysis.explained import explain
+from gpsift.analysis.planned import planned_analysis
 from gpsift.findings import Finding, FindingKind, told
 from gpsift.tabular import prepare
 
@@ -161,12 +162,27 @@ def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monke
     assert rows_and_inference(ranked) == (50, "sparse")
     said = " ".join(caution.detail for caution in ranked.cautions)
     assert "50 of 60 rows were used, drawn with seed 0" in said
-    assert "256 inducing points stand for them" in said
+    assert f"{ranked.model.report.n_inducing} inducing points stand for them" in said
+    before = planned_analysis(frame, "y", gs.Reading(), likelihood=None, seed=0, ranks_only=True)
+    planned = " ".join(caution.detail for caution in before.cautions)
+    assert "inducing points or the rows near each block, whichever predict better, stand for them" in planned
     assert rows_and_inference(gs.analyse(frame, "y", select=False, reading=gs.Reading(most_rows=40))) == (40, "exact")
     assert rows_and_inference(gs.analyse(frame, "y")) == (30, "exact")
     assert rows_and_inference(gs.analyse(frame, "sex", hyper=gs.MAP(starts=1))) == (25, "ep")
     assert rows_and_inference(gs.analyse(frame, "sex", select=False, hyper=gs.MAP(starts=1))) == (40, "ep")
     assert rows_and_inference(gs.analyse(frame, "y", select=False, likelihood="student-t")) == (40, "laplace")
+
+
+def test_a_table_that_neighbours_predict_better_is_said_to_be_by_them(monkeypatch):
+    monkeypatch.setattr(analysis_run, "LARGEST_QUICK", 400)
+    monkeypatch.setattr(analysis_run, "Sparse", lambda: gs.Sparse(m=20))
+    rng = np.random.default_rng(5)
+    wavy = pd.DataFrame(rng.uniform(-1.0, 1.0, size=(500, 2)), columns=["a", "b"])
+    wavy["y"] = np.sin(6.0 * wavy["a"]) * np.cos(6.0 * wavy["b"]) + 0.1 * rng.normal(size=500)
+    answer = gs.analyse(wavy, "y", select=False, hyper=gs.ML2(starts=2))
+    n_blocks = answer.model.report.n_blocks
+    assert n_blocks > 0
+    assert any(f"the neighbours of {n_blocks} blocks of rows stand for them" in each.detail for each in answer.cautions)
 
 
 def test_ard_gives_a_category_the_score_of_its_best_indicator(frame):

@@ -183,7 +183,7 @@ def within_reach(
     used = len(table.y)
     if may_be_sparse and used > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
-        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used, "n_inducing": Sparse().m}))
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used}))
     return table, model
 
 

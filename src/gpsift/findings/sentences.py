@@ -22,6 +22,15 @@ def _columns(data: Mapping[str, Any]) -> str:
     return listed(data["columns"], NAMES_SHOWN)
 
 
+def _stands(data: Mapping[str, Any]) -> str:
+    """What stands for rows; before a fit, which decides it, neither number is there."""
+    if data.get("n_blocks"):
+        return f"the neighbours of {data['n_blocks']} blocks of rows"
+    if data.get("n_inducing"):
+        return f"{data['n_inducing']} inducing points"
+    return "inducing points or the rows near each block, whichever predict better,"
+
+
 def _go_together(data: Mapping[str, Any]) -> str:
     pairs = data["pairs"]
     shown = "; ".join(f"{a} and {b} ({r:+.2f})" for a, b, r in pairs[:PAIRS_SHOWN])
@@ -279,7 +288,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.LEVELS_UNKNOWN: (TABLE, _unknown_levels),
     FindingKind.INFERENCE_SPARSE: (
         TIME,
-        "Inference is sparse, because there are {n_rows} rows: {n_inducing} inducing points stand for them.",
+        lambda data: f"Inference is sparse, because there are {data['n_rows']} rows: {_stands(data)} stand for them.",
     ),
     FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse, and noise is not Gaussian."),
     FindingKind.INTERVALS_LEFT_OUT: (

@@ -7,16 +7,15 @@ that leaves it, the point's own block or the one in which the node lies has the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from gpsift.arrays import Array, namespace, numbers_like, rows_of, to_numpy
+from gpsift.kernels import Kernel
 from gpsift.neighbours.blocks import Blocks
 from gpsift.neighbours.visits import grouped, in_blocks
-
-if TYPE_CHECKING:
-    from gpsift.neighbours.block_posterior import BlockPosterior
+from gpsift.posterior import Posterior
 
 # Squared distances of one row that two blocks have in common differ by less than this share of their parts.
 SAME_DISTANCE = 1e-12
@@ -48,7 +47,23 @@ class Moved(NamedTuple):
         return found
 
 
-def mean_of_moved(posterior: BlockPosterior, moved: Moved) -> Array:
+class MeansByBlock(Protocol):
+    """A posterior with a triple for each block, and points in units of the length-scales."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+
+    @property
+    def blocks(self) -> Blocks: ...
+
+    def mean_triple(self, number: int) -> Posterior: ...
+
+    def placed(self, X: Array) -> Array: ...
+
+    def distance(self, number: int, x: Array) -> Array: ...
+
+
+def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
     """The mean at the nodes of some points, (n, q).
 
     Where a row that is near both blocks is the nearest, the block of the node has the say. Away from all rows that is
@@ -72,7 +87,7 @@ def mean_of_moved(posterior: BlockPosterior, moved: Moved) -> Array:
 
 
 def _where_others_are_nearer(
-    posterior: BlockPosterior, moved: Moved, left: np.ndarray, own: np.ndarray, now: np.ndarray
+    posterior: MeansByBlock, moved: Moved, left: np.ndarray, own: np.ndarray, now: np.ndarray
 ) -> tuple[np.ndarray, Array]:
     """Of nodes in other blocks than their points, which go by that block, and the means there of all."""
     nodes = moved.nodes(left)
@@ -91,7 +106,7 @@ def _where_others_are_nearer(
     return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
 
 
-def _mean_at_nodes(posterior: BlockPosterior, moved: Moved, number: int, numbers: np.ndarray, nodes: Array) -> Array:
+def _mean_at_nodes(posterior: MeansByBlock, moved: Moved, number: int, numbers: np.ndarray, nodes: Array) -> Array:
     """The mean by one block at nodes with these numbers: those of a point are parts of one section."""
     triple = posterior.mean_triple(number)
     if not posterior.kernel.shares_sections:
