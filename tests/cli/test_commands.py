@@ -15,6 +15,8 @@ from gpsift.cli import app
 from gpsift.notices import notice
 
 runner = CliRunner()
+# What these options leave out takes most of the time of rank and select.
+BARE = ("--no-test", "--no-effects")
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +60,9 @@ def run(folder, *words, code=0):
 
 
 def answer(folder, *words, code=0, is_whole=False):
-    """The answer as JSON; unless whole without curves and a test, which take most of the time of rank and select."""
-    bare = ["--no-test", "--no-effects"] if words[0] in ("rank", "select") and not is_whole else []
-    return json.loads(run(folder, *words, *bare, "--json", "--quiet", code=code).stdout)
+    """The answer as JSON; of rank and select without curves and a test, unless it is to be whole."""
+    options = BARE if words[0] in ("rank", "select") and not is_whole else ()
+    return json.loads(run(folder, *words, *options, "--json", "--quiet", code=code).stdout)
 
 
 def test_rank_prints_columns_in_their_order(folder):
@@ -448,7 +450,7 @@ def test_scores_have_intervals_if_asked_for(folder, words):
 
 @pytest.mark.parametrize("command", ["rank", "select"])
 def test_scores_have_intervals_unless_they_would_take_long(command, folder, monkeypatch):
-    call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q", "--no-test", "--no-effects"]
+    call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q", *BARE]
     columns = json.loads(runner.invoke(app, call).stdout)["rankings"]["KL"]["columns"]
     assert columns[0]["lower"] < columns[0]["score"] < columns[0]["upper"]
     monkeypatch.setitem(MOST_ROWS, "exact", 59)

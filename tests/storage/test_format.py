@@ -102,16 +102,19 @@ def test_classes_and_fields_of_version_3_are_still_there(name):
         assert now[field].default is not MISSING or now[field].default_factory is not MISSING
 
 
-def with_power(power):
-    fields = {"m": 20, "power": power, "seed": 0, "chunk_bytes": None, "near_rows": None}
+def with_gone(**gone):
+    fields = {"m": 20, "seed": 0, "chunk_bytes": None, "near_rows": None, **gone}
     meta = {"format": "gpsift", "version": 3, "gpsift": "0.1.0", "kind": "inference.Sparse"}
     return archive({"meta.json": json.dumps(meta | {"objects": [{"class": "inference.Sparse", "fields": fields}]})})
 
 
 def test_a_field_that_is_gone_is_read_where_nothing_hangs_on_it(tmp_path):
-    (tmp_path / "bound").write_bytes(with_power(0.0))
+    (tmp_path / "bound").write_bytes(with_gone(power=0.0, nearest=None))
     assert gs.load(tmp_path / "bound") == gs.Sparse(m=20)
-    (tmp_path / "fitc").write_bytes(with_power(1.0))
+    (tmp_path / "nearest").write_bytes(with_gone(nearest=50))
+    with pytest.raises(gs.storage.UnreadableFile, match=r"made with nearest=50, which this gpsift has no more: fit it"):
+        gs.load(tmp_path / "nearest")
+    (tmp_path / "fitc").write_bytes(with_gone(power=1.0))
     with pytest.raises(gs.storage.UnreadableFile, match=r"made with power=1.0, which this gpsift has no more: fit it"):
         gs.load(tmp_path / "fitc")
 

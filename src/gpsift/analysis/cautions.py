@@ -39,16 +39,8 @@ def cautions_of(
         *_sampler_trouble(model),
         *_correlated(model, table),
         *_few_rows(table),
-        *(_with_what_was_taken(note, model) for note in notes),
+        *notes,
     )
-
-
-def _with_what_was_taken(note: Finding, model: FittedGP | DrawnGP) -> Finding:
-    """The note that inference is sparse with what stands for the rows, as the fit has decided; others as they are."""
-    if note.kind is not FindingKind.INFERENCE_SPARSE:
-        return note
-    report = model.report
-    return Finding(note.kind, {**note.data, "n_inducing": report.n_inducing, "n_blocks": report.n_blocks})
 
 
 def _no_noise_left(model: FittedGP | DrawnGP) -> list[Finding]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from gpsift.analysis.choices import Reading
 from gpsift.analysis.run import likelihood_for, source_of, within_reach
-from gpsift.findings import Finding
+from gpsift.findings import Finding, FindingKind
 from gpsift.gp import GP
+from gpsift.sparse import Sparse
 from gpsift.tabular import Prepared
 
 
@@ -36,7 +37,9 @@ def planned_analysis(
     table = reading.read(data, target)
     notes = list(table.notes)
     model = GP(likelihood=likelihood or likelihood_for(table))
-    table, _ = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
+    table, model = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
+    if isinstance(model.inference, Sparse):  # by what, a fit decides
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": len(table.y)}))
     kinds = {name: _kind(table, name) for name in table.columns}
     return PlannedAnalysis(source_of(data), table.target, table.task, len(table.y), kinds, tuple(notes), seed)
 

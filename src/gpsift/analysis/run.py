@@ -120,6 +120,8 @@ def analyse(
     ranks_only = not (selection or samples)
     table, model = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
     fits = _Fits.of(table, model, read_order(measure), seed, work)
+    if fits.inference_is_sparse:
+        notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
         notes.insert(0, fits.many_at_once)
     with share_bar("ranking", work.progress):
@@ -172,7 +174,7 @@ def likelihood_for(table: Prepared) -> str:
 def within_reach(
     table: Prepared, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[Prepared, GP]:
-    """Rows few enough, and an inference, that the work ends while one waits; what was done about it is noted."""
+    """Rows few enough, and an inference, that the work ends while one waits; that rows were drawn is noted."""
     is_gaussian = model.likelihood == "gaussian"
     may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
     if not ranks_only:
@@ -180,10 +182,8 @@ def within_reach(
     else:
         limit = MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK
     table = reading.limited(table, limit, seed, notes)
-    used = len(table.y)
-    if may_be_sparse and used > LARGEST_QUICK:
+    if may_be_sparse and len(table.y) > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
-        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": used}))
     return table, model
 
 
@@ -219,6 +219,15 @@ class _Fits:
         if n_columns <= MANY_COLUMNS or self.model.hyper.switches:
             return None
         return Finding(FindingKind.MANY_COLUMNS, {"n_columns": n_columns})
+
+    @property
+    def inference_is_sparse(self) -> Finding | None:
+        """That it is, where it is, and what stands for the rows, as the fit has decided it."""
+        if isinstance(self.fitted, DrawnGP) or self.fitted.inference != "sparse":
+            return None
+        report = self.fitted.report
+        sizes = {"n_rows": len(self.table.y), "n_inducing": report.n_inducing, "n_blocks": report.n_blocks}
+        return Finding(FindingKind.INFERENCE_SPARSE, sizes)
 
     @property
     def too_many_columns(self) -> Finding | None:

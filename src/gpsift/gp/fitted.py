@@ -163,13 +163,13 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
                 "fewer rows, or see `stability`."
             )
         rows, posterior = self._placed_rows, self.posterior
-        by_neighbours = isinstance(posterior, neighbours.BlockPosterior)
+        near_rows = posterior.near_rows if isinstance(posterior, neighbours.BlockPosterior) else 0
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
         taken = replace(
             self.other,
             # Those of the bound, by which the hyperparameters of either may have been found.
-            points=to_numpy(self.other.points if by_neighbours else posterior.Z)[:, columns],
-            near_rows=posterior.near_rows if by_neighbours else 0,  # type: ignore[attr-defined]
+            points=to_numpy(self.other.points if near_rows else posterior.Z)[:, columns],
+            near_rows=near_rows,
         )
         fitted = taken.engine(replace(rows, X=X))
         engine = sparse.AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
