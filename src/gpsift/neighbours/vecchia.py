@@ -82,7 +82,7 @@ class VecchiaEngine(Engine):
         return mapped(of_block, self.blocks, self.rows.X)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        raise NotImplementedError("Vecchia's evidence finds hyperparameters; the posterior is that of neighbourhoods.")
+        raise NotImplementedError("Vecchia's evidence finds hyperparameters; the posterior is that of blocks.")
 
     def fresh(self) -> Self:
         return type(self)(self.rows, self.blocks)
