@@ -9,7 +9,8 @@ import pytest
 
 def need(module: str):
     """Import an optional library: a skip at a desk, a failure where GPSIFT_REQUIRE_PEERS says that it must be there."""
-    __tracebackhide__ = True  # a skip is that of the file which asks
+    # A skip is that of the file which asks: pytest-xdist reports two files as one if both are skipped at the same line.
+    __tracebackhide__ = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what libraries warn of while they are imported is their own affair
         if os.environ.get("GPSIFT_REQUIRE_PEERS"):
