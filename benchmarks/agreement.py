@@ -26,8 +26,8 @@ from scipy.sparse.csgraph import connected_components
 from timing import one_thread, seconds
 
 import gpsift as gs
-from gpsift.hyper import Hyper
-from gpsift.sparse.bound_search import BoundSearch
+from gpsift.gp.hyperparameters import Hyper
+from gpsift.gp.sparse.bound_search import BoundSearch
 
 # Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 import gpsift as gs
-from gpsift.arrays import like, on_device
-from gpsift.inference.exact import exact_evidence
+from gpsift._utils.arrays import like, on_device
+from gpsift._utils.rows import LocalRows, Rows
+from gpsift.gp.inference.exact import exact_evidence
+from gpsift.gp.sparse.bound import bound_evidence, bound_model
+from gpsift.gp.sparse.engine import local_rows
+from gpsift.gp.sparse.variational_engine import VariationalEngine
 from gpsift.likelihoods import Probit
-from gpsift.rows import LocalRows, Rows
-from gpsift.sparse import local_rows
-from gpsift.sparse.bound import bound_evidence, bound_model
-from gpsift.sparse.variational_engine import VariationalEngine
 
 SECTIONS = ("agreement", "exact", "measures", "default", "sparse", "classes")
 # Rows and features of one value with gradient of the exact log evidence.

@@ -130,7 +130,7 @@ def explained_by_samples(n: int, p: int, seed: int) -> Answer:
 
 def counted_calls() -> Counter[str]:
     """How often an engine is asked for the evidence from now on."""
-    from gpsift import inference
+    from gpsift.gp import inference
 
     calls: Counter[str] = Counter()
     for engine in (inference.ExactEngine, inference.EPEngine, inference.LaplaceEngine, inference.MulticlassEngine):

@@ -24,8 +24,8 @@ from effect_shares import friedman
 from timing import one_thread
 
 import gpsift as gs
-from gpsift.datasets import load, paper_toy
-from gpsift.hyper.around import default_prior
+from gpsift.gp.hyperparameters.around import default_prior
+from gpsift.paper.datasets import load, paper_toy
 
 LEVEL = 0.9
 MEASURES = {"KL": gs.KL(), "VAR": gs.VAR(conditional="normal")}

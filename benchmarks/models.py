@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 import gpsift as gs
-from gpsift.hyper.problem import Problem
+from gpsift.gp.hyperparameters.problem import Problem
 
 GPY_JITTER = 1e-8  # GPy adds this to every noise variance
 

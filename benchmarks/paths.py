@@ -11,7 +11,7 @@ from table import AtLeast, Below, Row, duration
 from timing import seconds
 
 import gpsift as gs
-from gpsift.datasets import friedman
+from gpsift.paper.datasets import friedman
 
 N_ROWS, N_FEATURES, N_FOLDS, JOBS = 300, 13, 10, 2
 ALONE, SIDE_BY_SIDE = gs.Work(progress=False), gs.Work(jobs=JOBS, progress=False)

@@ -27,9 +27,9 @@ from timing import interleaved, median_ratio, one_thread, seconds
 from toys import NORMAL, toy
 
 import gpsift as gs
-from gpsift.rows import LocalRows, Rows
-from gpsift.sparse.bound import bound_evidence, bound_model
-from gpsift.threads import one_blas_thread
+from gpsift._utils.rows import LocalRows, Rows
+from gpsift._utils.threads import one_blas_thread
+from gpsift.gp.sparse.bound import bound_evidence, bound_model
 
 # One of them varies, the others stay at the values in the middle.
 ROWS, POINTS, FEATURES = (8000, 16000, 32000, 64000), (64, 128, 256, 512), (8, 16, 32, 64)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gpsift._utils.rows import LocalRows, Rows
+from gpsift.gp.sparse.bound import bound_evidence, bound_model
 from gpsift.kernels import Constant, SquaredExponential
-from gpsift.rows import LocalRows, Rows
-from gpsift.sparse.bound import bound_evidence, bound_model
 
 
 class SparseLibrary(ABC):

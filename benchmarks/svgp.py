@@ -24,12 +24,12 @@ import torch
 from scale import data_set
 
 import gpsift as gs
-from gpsift.families.gaussian import gaussian_log_density
-from gpsift.inference.exact import Evidence
+from gpsift.gp.inference.exact import Evidence
+from gpsift.gp.sparse.bound import Passes, bound_model
+from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian
-from gpsift.sparse import BoundEngine
-from gpsift.sparse.bound import Passes, bound_model
+from gpsift.likelihoods.distributions.gaussian import gaussian_log_density
 
 BATCH = 1024
 RATES = (0.01, 0.1)

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Load the command line and run it."""
     try:
-        from gpsift.cli import main as run
+        from gpsift.app.cli import main as run
     except KeyboardInterrupt:
         sys.stderr.write("gpsift: interrupted.\n")
         sys.exit(130)

@@ -16,9 +16,8 @@ MOST_MEMBERS_OF_A_REFERENCE = 10
 MOST_PARAMETERS = 10
 # A record draws itself and writes itself: the only imports upwards, made inside the methods.
 UPWARDS = (
-    ("gpsift.results.", "gpsift.plotting."),
-    ("gpsift.savable", "gpsift.storage.save"),
-    ("gpsift.analysis.record.", "gpsift.page.notebook."),
+    ("gpsift.io.savable", "gpsift.io.save"),
+    ("gpsift.app.analysis.record.", "gpsift.app.html.notebook."),
 )
 
 
@@ -121,7 +120,7 @@ def public_members(node):
 
 def members_of_reference():
     """Public members of the contract, those of its bases among them."""
-    found = definition("gpsift.reference", "Reference")
+    found = definition("gpsift.reference.base", "Reference")
     assert found is not None
     return sorted({name for _, node in bases(*found) for _, name in public_members(node)})
 

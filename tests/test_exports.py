@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from optional import need
 
 import gpsift as gs
-from gpsift.results import Ranking
+from gpsift.relevance.ranking import Ranking
 
 
 def ranking(*, draws=None, pointwise=True):

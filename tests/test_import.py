@@ -24,37 +24,35 @@ HEAVY = [
 ]
 # Rooms of ours that a fit and a ranking do without, and files of others.
 ON_DEMAND = [
-    "gpsift.analysis",
-    "gpsift.cluster.rows",
+    "gpsift.app.analysis",
+    "gpsift.reference.dask.rows",
     "gpsift.decomposition",
-    "gpsift.discovery",
-    "gpsift.estimators",
-    "gpsift.findings",
-    "gpsift.hyper.around",
-    "gpsift.hyper.nuts",
-    "gpsift.inference.coupled",
-    "gpsift.inference.iterated_engine",
-    "gpsift.numeric",
-    "gpsift.page",
-    "gpsift.planning",
-    "gpsift.plotting",
-    "gpsift.results.path",
+    "gpsift.selection.conditional_test",
+    "gpsift.sklearn.estimators",
+    "gpsift.app.findings",
+    "gpsift.gp.hyperparameters.around",
+    "gpsift.gp.hyperparameters.nuts",
+    "gpsift.gp.inference.coupled",
+    "gpsift.gp.inference.iterated_engine",
+    "gpsift.reference.finite_differences",
+    "gpsift.app.html",
+    "gpsift.selection.power",
+    "gpsift.selection.record_path",
     "gpsift.selection",
-    "gpsift.sparse.bound",
-    "gpsift.sparse.engine",
-    "gpsift.storage",
-    "gpsift.tabular",
-    "gpsift.tidy",
-    "gpsift.work",
+    "gpsift.gp.sparse.bound",
+    "gpsift.gp.sparse.engine",
+    "gpsift.io",
+    "gpsift.app.tables.tabular",
+    "gpsift.app.tables.tidy",
+    "gpsift._utils.parallel",
 ]
 LAZY_ROOMS = [
     "gpsift",
-    "gpsift.cluster",
+    "gpsift.reference.dask",
     "gpsift.gp",
-    "gpsift.hyper",
-    "gpsift.inference",
-    "gpsift.results",
-    "gpsift.sparse",
+    "gpsift.gp.hyperparameters",
+    "gpsift.gp.inference",
+    "gpsift.gp.sparse",
 ]
 # What NumPy and SciPy do when they are imported is theirs; what is compared is before and after `import gpsift`.
 SCRIPT = """
@@ -107,8 +105,8 @@ def test_import_and_a_ranking_load_no_more_than_they_need(fresh, module):
 
 
 def test_import_loads_no_sift_before_a_fit(fresh):
-    assert "gpsift.hyper.sifting" not in fresh["modules"]
-    assert "gpsift.hyper.sifting" in fresh["modules of a ranking"]
+    assert "gpsift.gp.hyperparameters.sifting" not in fresh["modules"]
+    assert "gpsift.gp.hyperparameters.sifting" in fresh["modules of a ranking"]
 
 
 @pytest.mark.parametrize("room", LAZY_ROOMS)
@@ -121,15 +119,15 @@ def test_names_that_come_on_demand_are_there(room):
 
 
 def test_rooms_are_found_without_being_imported():
-    script = "import gpsift; gpsift.storage.UnreadableFile, gpsift.selection, gpsift.work.Runner"
+    script = "import gpsift; gpsift.adapters.as_reference, gpsift.kernels.Sum, gpsift.likelihoods.Poisson"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_name_that_is_not_there_is_refused():
-    import gpsift.results
+    import gpsift
 
-    with pytest.raises(AttributeError, match=r"module 'gpsift.results' has no attribute 'Pathh'"):
-        _ = gpsift.results.Pathh
+    with pytest.raises(AttributeError, match=r"No gpsift attribute Pathh"):
+        _ = gpsift.Pathh
 
 
 def test_import_changes_nothing(fresh):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.hyper import MAP, Sift
-from gpsift.hyper.problem import Problem
-from gpsift.hyper.sift import default_prior
+from gpsift.gp.hyperparameters import MAP, Sift
+from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.hyperparameters.sift import default_prior
 from gpsift.kernels import Constant, SquaredExponential
 from tests.optional import need
 

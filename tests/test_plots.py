@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gpsift.results import Ranking
+from gpsift.relevance.ranking import Ranking
 
 
 @pytest.fixture(autouse=True)

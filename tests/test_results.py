@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from gpsift import Prediction, Quality, Ranking
-from gpsift.families import Gaussian
+from gpsift.likelihoods.distributions import Gaussian
 
 POINTWISE = np.array([[1.0, 0.0, 4.0, 3.0], [3.0, 0.0, 6.0, 1.0]])
 NAMES = ("age", "<script>alert(1)</script>", "bmi", "bp & co")

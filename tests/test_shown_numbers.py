@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.cli import shown
-from gpsift.page import words
+from gpsift.app.cli import shown
+from gpsift.app.html import words
 
 SOURCE = Path(gs.__file__).parent
 # Where answers are shown.
@@ -64,7 +64,7 @@ def test_a_number_that_rounds_to_zero_has_no_sign_on_the_page():
 def test_per_cents_have_a_space_before_their_sign(room):
     for file in sorted((SOURCE / room).rglob("*.py")):
         found = PER_CENT.findall(file.read_text())
-        assert not found, f"{file}: {found}, which reads '10%'; take `percent` of gpsift.words"
+        assert not found, f"{file}: {found}, which reads '10%'; take `percent` of gpsift._utils.words"
 
 
 def test_a_rate_keeps_its_digits():

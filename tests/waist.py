@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gpsift.families import Gaussian
-from gpsift.reference import Response
+from gpsift.likelihoods.distributions import Gaussian
+from gpsift.reference.base import Response
 
 
 def at(reference, X, rows=None):

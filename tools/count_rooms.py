@@ -34,7 +34,9 @@ class Repository:
                 base = root / "src" if folder == "src" else root
                 parts = path.relative_to(base).with_suffix("").parts
                 name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-                self.trees[name] = (path, ast.parse(path.read_text()))
+                stub = path.with_suffix(".pyi")  # lists the names of a package that load on demand
+                source = path.read_text() + (stub.read_text() if stub.exists() else "")
+                self.trees[name] = (path, ast.parse(source))
 
     def room(self, module: str) -> str:
         """``gpsift.gp.model`` -> ``gp``; ``benchmarks.peers`` -> ``benchmarks``; ``gpsift`` -> ``__init__``."""

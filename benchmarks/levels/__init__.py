@@ -2,8 +2,9 @@
 
 The package tests one data set in seconds; the table of its documentation needs some thirty thousand of them. Here all
 data sets of a size are one batch of tensors, on a GPU: `designs.py` draws them, `search.py` and `sift.py` fit models to
-all of them, by the rules of `gpsift.hyper`, `statistic.py` asks the models, with the conditionals
-of `gpsift.discovery`, `summary.py` counts. `check.py` runs the package itself on some of the data sets beside it.
+all of them, by the rules of `gpsift.gp.hyperparameters`, `statistic.py` asks the models, with the conditionals
+of `gpsift.selection.conditional_test`, `summary.py` counts. `check.py` runs the package itself on some of the data
+sets beside it.
 
 python -m benchmarks.levels run --out FOLDER --device cuda
 python -m benchmarks.levels check

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 import gpsift as gs
 from benchmarks.levels.designs import FIVE, friedman_of, independent
 from benchmarks.levels.summary import RATES
-from gpsift.discovery.conditionals import quick_hyper
+from gpsift.selection.conditional_test.conditionals import quick_hyper
 
 FILE = "own.jsonl"
 # Mean and standard deviation of Friedman's function of independent inputs, nearly.

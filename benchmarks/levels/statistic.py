@@ -12,14 +12,14 @@ from torch import Tensor
 
 from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
-from gpsift.discovery.axes import N_NODES, Axis, Continuous, Levels, axis_of, quantiles
-from gpsift.discovery.conditionals import TOLL, ScoreRegression, left_out_by_few, quick_hyper
-from gpsift.discovery.division import growing
-from gpsift.discovery.division import left_out as not_within
-from gpsift.discovery.multiplicity import q_values
-from gpsift.hyper import MAP
-from gpsift.hyper.screening import normal_scores
+from gpsift.gp.hyperparameters import MAP
+from gpsift.gp.hyperparameters.screening import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
+from gpsift.selection.conditional_test.axes import N_NODES, Axis, Continuous, Levels, axis_of, quantiles
+from gpsift.selection.conditional_test.conditionals import TOLL, ScoreRegression, left_out_by_few, quick_hyper
+from gpsift.selection.conditional_test.division import growing
+from gpsift.selection.conditional_test.division import left_out as not_within
+from gpsift.selection.conditional_test.multiplicity import q_values
 
 N_FOLDS = 5
 LARGEST_RATE = 0.2  # of interest
@@ -48,7 +48,7 @@ def without_search(X: Tensor, y: Tensor) -> Models:
 
 
 def all_at_once(n_rows: int, n_columns: int) -> bool:
-    """The rule of `gpsift.discovery`: a sift where columns are many."""
+    """The rule of `gpsift.selection.conditional_test`: a sift where columns are many."""
     return isinstance(quick_hyper(n_rows, n_columns), MAP)
 
 

@@ -23,11 +23,11 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 import gpsift as gs
-from gpsift.hyper.problem import Problem
-from gpsift.inference import ExactEngine
+from gpsift._utils.parallel import Task, Work
+from gpsift._utils.threads import blas_threads_for
+from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.inference import ExactEngine
 from gpsift.likelihoods import Gaussian
-from gpsift.threads import blas_threads_for
-from gpsift.work import Task, Work
 
 N_ROWS = 20
 LABELS = ("lengthscale[x1]", "lengthscale[x2]", "signal_var", "constant_var", "noise_var")

@@ -27,9 +27,9 @@ import pandas as pd
 from scipy.optimize import minimize
 
 import gpsift as gs
-from gpsift.hyper.nuts import log_posterior
-from gpsift.hyper.problem import Problem
-from gpsift.threads import blas_threads_for
+from gpsift._utils.threads import blas_threads_for
+from gpsift.gp.hyperparameters.nuts import log_posterior
+from gpsift.gp.hyperparameters.problem import Problem
 
 FILES = {"housing": "boston_housing.csv", "concrete": "scale/concrete.csv.gz"}
 N_ROWS = 300

@@ -5,7 +5,7 @@ python experiments/paper/figure_5_variability.py [options of gpsift reproduce]
 
 import sys
 
-from gpsift.cli import app
+from gpsift.app.cli import app
 
 if __name__ == "__main__":
     for experiment in ["variability"]:

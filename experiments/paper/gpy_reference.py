@@ -16,10 +16,10 @@ from pathlib import Path
 import GPy
 import numpy as np
 
-from gpsift.datasets import load
 from gpsift.gp import GP
-from gpsift.reproduce.datasplits import random_split
-from gpsift.reproduce.settings import Settings
+from gpsift.paper.datasets import load
+from gpsift.paper.reproduce.datasplits import random_split
+from gpsift.paper.reproduce.settings import Settings
 
 SPLITS = (0, 1)
 DELTA = 1e-4

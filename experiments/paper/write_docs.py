@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift.reproduce.figures import TITLES
-from gpsift.reproduce.run import in_words, summarise
+from gpsift.paper.reproduce.figures import TITLES
+from gpsift.paper.reproduce.run import in_words, summarise
 
 DOCS = Path(__file__).parents[2] / "docs" / "paper"
 PICTURES = {

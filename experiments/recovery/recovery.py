@@ -31,12 +31,12 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score, roc_auc_score
 
 import gpsift as gs
-from gpsift.datasets import friedman, paper_toy
-from gpsift.datasets.toys import Toy
-from gpsift.estimators import GPRegressor
-from gpsift.notices import Notices
+from gpsift._utils.notices import Notices
+from gpsift._utils.parallel import Task
+from gpsift.paper.datasets import friedman, paper_toy
+from gpsift.paper.datasets.toys import Toy
 from gpsift.selection.sizes import RULES
-from gpsift.work import Task
+from gpsift.sklearn.estimators import GPRegressor
 
 SEED = 2019
 N_TRAIN = N_FRESH = 100

@@ -1,6 +1,6 @@
 """``python -m gpsift``."""
 
-from gpsift.cli import main
+from gpsift.app.cli import main
 
 if __name__ == "__main__":
     main()

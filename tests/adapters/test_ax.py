@@ -10,7 +10,7 @@ from optional import need
 from waist import at
 
 from gpsift import KL, VAR, as_reference, rank
-from gpsift.adapters.outputs import Outputs
+from gpsift.reference.wrappers.outputs import Outputs
 
 need("ax.api.client")
 

@@ -7,9 +7,9 @@ from optional import need
 from waist import at, moments
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
-from gpsift.adapters.outputs import Outputs
 from gpsift.adapters.sklearn.kernels import NoClosedForm
-from gpsift.drawn import Drawn
+from gpsift.reference.ensemble import Drawn
+from gpsift.reference.wrappers.outputs import Outputs
 
 torch = need("torch")
 need("botorch")

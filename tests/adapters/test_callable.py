@@ -9,7 +9,7 @@ from waist import at
 
 from gpsift import KL, VAR, Derivative, rank
 from gpsift.adapters import as_reference
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
 
 X = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 5.0, 0.2]
 

@@ -12,9 +12,9 @@ from waist import at, joint  # noqa: E402
 from gpsift import KL, VAR, rank  # noqa: E402
 from gpsift.adapters import torch_autograd  # noqa: E402
 from gpsift.adapters.torch_autograd import Differentiated  # noqa: E402
-from gpsift.families import Categorical, Gaussian  # noqa: E402
-from gpsift.inputs import Inputs  # noqa: E402
-from gpsift.reference import MissingCapability  # noqa: E402
+from gpsift.likelihoods.distributions import Categorical, Gaussian  # noqa: E402
+from gpsift.reference.base import MissingCapability  # noqa: E402
+from gpsift.reference.inputs import Inputs  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 

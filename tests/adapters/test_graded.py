@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from waist import at
 
-from gpsift.adapters.graded import SHORT, Graded
 from gpsift.adapters.observed import NormalNoise
-from gpsift.inputs import Inputs
-from gpsift.numeric import NumericResponse, latent_var_of
+from gpsift.reference.finite_differences import NumericResponse, latent_var_of
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.wrappers.graded import SHORT, Graded
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 X = X / X.std(axis=0)

@@ -5,7 +5,7 @@ import toylib
 from contract import Case, Contract
 
 import gpsift as gs
-from gpsift.adapters import lookup
+from gpsift.reference import lookup
 
 
 @pytest.fixture(autouse=True)

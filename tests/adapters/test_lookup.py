@@ -9,7 +9,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import gpsift as gs
-from gpsift.adapters import as_reference, lookup
+from gpsift.adapters import as_reference
+from gpsift.reference import lookup
 
 
 class Strange:

@@ -15,8 +15,8 @@ from waist import at
 import gpsift as gs
 from gpsift import RATE, rank
 from gpsift.adapters import as_reference
-from gpsift.adapters.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
-from gpsift.drawn import Drawn
+from gpsift.reference.ensemble import Drawn
+from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model does not predict better")
 

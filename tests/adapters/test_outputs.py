@@ -7,9 +7,9 @@ from waist import at, moments
 
 from gpsift import GP, KL, VAR, Derivative, Fixed, rank
 from gpsift.adapters.functions import reference_of
-from gpsift.adapters.outputs import Outputs, chosen_output
-from gpsift.drawn import Drawn
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.ensemble import Drawn
+from gpsift.reference.wrappers.outputs import Outputs, chosen_output
 
 
 def fitted(X, y, lengthscale):

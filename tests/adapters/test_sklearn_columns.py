@@ -21,7 +21,7 @@ from waist import at
 import gpsift as gs
 from gpsift import ARD, KL, VAR, rank
 from gpsift.adapters import as_reference
-from gpsift.posterior import LatentAtSupport
+from gpsift.reference.posterior import LatentAtSupport
 
 
 def is_recognised(reference, points):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpsift.results.course import course_of
+from gpsift.decomposition.course import course_of
 
 X = np.linspace(-2.0, 2.0, 41)
 SURE = 1e-8 * np.eye(41)

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 import gpsift as gs
-from gpsift.drawn import AskedDraws
 from gpsift.gp import DrawnGP
+from gpsift.reference.ensemble import AskedDraws
 
 FIXED = gs.Fixed(lengthscale=np.array([1.0, 1.5, 2.0]), signal_var=1.0, noise_var=0.05)
 

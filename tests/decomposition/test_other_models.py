@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from optional import need
 
 import gpsift as gs
-from gpsift.adapters.outputs import Outputs
+from gpsift.reference.wrappers.outputs import Outputs
 
 LENGTHSCALE = np.array([0.9, 1.4, 2.5])
 SIGNAL_VAR, NOISE_VAR = 1.7, 0.15

@@ -8,8 +8,8 @@ from toys import toy
 from waist import at
 
 import gpsift as gs
-from gpsift import arrays
-from gpsift.inference import memory
+from gpsift._utils import arrays
+from gpsift.gp.inference import memory
 
 torch = need("torch")
 N = 120
@@ -99,7 +99,7 @@ LIKELIHOODS = {
 @pytest.mark.parametrize("name", LIKELIHOODS)
 @pytest.mark.parametrize("measure", [gs.KL(), gs.KL(delta=1e-4), gs.KL(latent=True), gs.VAR()], ids=lambda m: m.label)
 def test_sparse_models_of_classes_and_counts_are_those_of_numpy(name, measure, monkeypatch):
-    monkeypatch.setattr("gpsift.sparse.variational.AVERAGED_BYTES", 8 * 17)
+    monkeypatch.setattr("gpsift.gp.sparse.variational.AVERAGED_BYTES", 8 * 17)
     likelihood, y, sizes, params = LIKELIHOODS[name]
     hyper = gs.Fixed(lengthscale=1.0, signal_var=1.3, constant_var=0.2, **params)
     here, there = (

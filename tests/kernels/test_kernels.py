@@ -9,7 +9,7 @@ from cases import KERNELS, LENGTHSCALE, N_FEATURES, each, points, unit_vectors
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
-from gpsift.arrays import to_numpy
+from gpsift._utils.arrays import to_numpy
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential, Sum
 from gpsift.kernels.profiles import MAX_TERMS, chebyshev_terms, exponential_excess
 

@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose
 from scipy import integrate, special, stats
 from scipy.special import expit, logsumexp, ndtr
 
-from gpsift import families
-from gpsift.families import ProbitBernoulli
+from gpsift._utils.threads import blas_threads_for
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT
+from gpsift.likelihoods import distributions as families
+from gpsift.likelihoods.distributions import ProbitBernoulli
 from gpsift.likelihoods.mixture import LatentMixture
-from gpsift.threads import blas_threads_for
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import special, stats
 
-from gpsift import families
 from gpsift.likelihoods import StudentT
+from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.mixture import LatentMixture
 
 # Latent standard deviations, in noise scales.

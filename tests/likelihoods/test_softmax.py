@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import expit, softmax
 
-from gpsift.families import Categorical
 from gpsift.likelihoods import Logit, Softmax, cubature
 from gpsift.likelihoods import softmax as softmax_module
 from gpsift.likelihoods.cubature import LARGEST_LATTICE, lattice, nodes_for, sobol
+from gpsift.likelihoods.distributions import Categorical
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture, log_softmax_change
 

@@ -10,15 +10,17 @@ from unittest.mock import patch
 import numpy as np
 
 import gpsift as gs
-from gpsift.cluster import read_collections
+from gpsift._utils.rows import Rows
+from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import last_pass
 from gpsift.gp.choosing import choose_inference, dense_engine
 from gpsift.gp.cluster_data import standardised
+from gpsift.gp.sparse import Sparse, bound_search
+from gpsift.gp.sparse import search as sparse_search
+from gpsift.gp.sparse.bound_search import search_for
+from gpsift.gp.sparse.engine import local_rows
+from gpsift.reference.dask.collections import read_collections
 from gpsift.relevance import points
-from gpsift.rows import Rows
-from gpsift.sparse import Sparse, bound_search, local_rows, search_for
-from gpsift.sparse import search as sparse_search
-from gpsift.threads import blas_threads_for
 
 SMALL = (
     (bound_search, {"FIRST_ROWS": 60, "EXACT_ROWS": 90}),

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.kernels import Linear, Matern32, SquaredExponential
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
 
 
 def test_ard_is_the_inverse_lengthscale(regression):

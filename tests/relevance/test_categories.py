@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from waist import at
 
 import gpsift as gs
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
 from gpsift.relevance.categories import read_categories
 from gpsift.relevance.training_levels import training_levels
 

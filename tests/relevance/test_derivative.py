@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from waist import PartialResponse
 
 import gpsift as gs
-from gpsift.families import Categorical
-from gpsift.reference import MissingCapability
+from gpsift.likelihoods.distributions import Categorical
+from gpsift.reference.base import MissingCapability
 
 KINDS = {"squared": np.square, "absolute": np.abs}
 each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from waist import PartialResponse, at
 
 import gpsift as gs
-from gpsift.families import MultivariateNormal
-from gpsift.grouping import read_groups
-from gpsift.reference import MissingCapability
+from gpsift._utils.grouping import read_groups
+from gpsift.likelihoods.distributions import MultivariateNormal
+from gpsift.reference.base import MissingCapability
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.drawn import AskedDraws
-from gpsift.hyper.around import Around
-from gpsift.reference import MissingCapability
+from gpsift.gp.hyperparameters.around import Around
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.ensemble import AskedDraws
 from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED
 
 
@@ -150,7 +150,7 @@ def test_beyond_twenty_features_only_the_closest_are_open():
 
 
 def test_draws_that_are_not_to_be_trusted_are_reported(fitted, table, monkeypatch):
-    monkeypatch.setattr("gpsift.hyper.pareto.pareto_shape", lambda log_ratios: 0.93)
+    monkeypatch.setattr("gpsift._utils.pareto.pareto_shape", lambda log_ratios: 0.93)
     with pytest.warns(gs.GPSiftWarning, match=r"may be off \(k-hat 0\.93, above 0\.7\).*NUTS"):
         found = gs.rank(fitted, table[0], intervals=True)
     assert found.k_hat == 0.93

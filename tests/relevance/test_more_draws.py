@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.drawn import AskedDraws
+from gpsift.reference.ensemble import AskedDraws
 from gpsift.relevance.more_draws import are_lines, with_others
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from waist import at, joint
 
 import gpsift as gs
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
 from gpsift.relevance.rate import centrality
 
 

@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
+from gpsift._utils.parallel import CheckpointMismatch
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
 from gpsift.selection.forward import forward_projection, project_candidate
 from gpsift.selection.projection import project, read_start
 from gpsift.selection.projector import Projector
-from gpsift.work import CheckpointMismatch
 
 KERNELS = [
     SquaredExponential() + Constant(),

@@ -13,9 +13,9 @@ from sklearn import metrics
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 import gpsift as gs
-from gpsift.notices import GPSiftWarning
+from gpsift._utils.notices import GPSiftWarning
+from gpsift._utils.parallel import CheckpointMismatch
 from gpsift.selection.submodels import submodel
-from gpsift.work import CheckpointMismatch
 
 # After a part that is new each time: once with none to read back, once with some.
 N_KILLS = 2
@@ -411,7 +411,7 @@ class TestCheckpoint:
     def test_a_killed_search_goes_on_to_the_same_path(self, tmp_path):
         script = (
             "import sys, numpy as np, gpsift as gs\n"
-            "from gpsift.work.checkpoint import Checkpoint\n"
+            "from gpsift._utils.parallel.checkpoint import Checkpoint\n"
             "put = Checkpoint.put\n"
             "Checkpoint.put = lambda self, key, result: (put(self, key, result), print(key, flush=True))\n"
             "rng = np.random.default_rng(1)\n"

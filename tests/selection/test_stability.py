@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.results import Stability
+from gpsift.selection.record_stability import Stability
 from gpsift.selection.stability import random_samples
 
 

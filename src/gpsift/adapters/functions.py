@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gpsift import families
+from gpsift._utils.user_arrays import read_features
 from gpsift.adapters.known_inputs import known_inputs
-from gpsift.families import Family
-from gpsift.inputs import Inputs
-from gpsift.numeric import Numeric
-from gpsift.reference import Several
-from gpsift.user_arrays import read_features
+from gpsift.likelihoods import distributions as families
+from gpsift.likelihoods.distributions import Family
+from gpsift.reference.base import Several
+from gpsift.reference.finite_differences import Numeric
+from gpsift.reference.inputs import Inputs
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
 ROUNDING = 1e-6

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.inputs import Inputs, same_rows
-from gpsift.user_arrays import default_names, read_features
+from gpsift._utils.user_arrays import default_names, read_features
+from gpsift.reference.inputs import Inputs, same_rows
 
 
 def known_inputs(

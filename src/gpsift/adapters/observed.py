@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpsift import families
-from gpsift.families import Family
-from gpsift.inputs import Inputs
 from gpsift.likelihoods import Likelihood
-from gpsift.response import Predictive
+from gpsift.likelihoods import distributions as families
+from gpsift.likelihoods.distributions import Family
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.response import Predictive
 
 
 @dataclass(frozen=True)

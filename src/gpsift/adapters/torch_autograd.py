@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpsift import families
-from gpsift.adapters.graded import Graded
-from gpsift.families import Family
-from gpsift.inputs import Inputs, Points
-from gpsift.numeric import STEP, NumericResponse, fourth_order
-from gpsift.user_arrays import column_sd
+from gpsift._utils.user_arrays import column_sd
+from gpsift.likelihoods import distributions as families
+from gpsift.likelihoods.distributions import Family
+from gpsift.reference.finite_differences import STEP, NumericResponse, fourth_order
+from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.wrappers.graded import Graded
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
 BLOCK = 512

@@ -18,7 +18,7 @@ from gpsift.decomposition.asked import closed_posterior
 from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import Margin
 from gpsift.decomposition.triple import ProductTriple
-from gpsift.reference import MissingCapability, PlacedPosterior, Reference, Response
+from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference, Response
 
 
 @dataclass(frozen=True, eq=False)

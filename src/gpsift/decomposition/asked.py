@@ -9,19 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.adapters import as_reference
+from gpsift._utils.grouping import number_of
+from gpsift._utils.progress import counted
+from gpsift._utils.user_arrays import read_features
+from gpsift._utils.words import listed
 from gpsift.decomposition.sampled import HOW
 from gpsift.decomposition.triple import ProductTriple
-from gpsift.drawn import Drawn, Uncertain
-from gpsift.families import Gaussian
-from gpsift.grouping import number_of
-from gpsift.inputs import Points
-from gpsift.progress import counted
-from gpsift.reference import MissingCapability, PlacedPosterior, Reference, Several
+from gpsift.likelihoods.distributions import Gaussian
+from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference, Several
+from gpsift.reference.ensemble import Drawn, Uncertain
+from gpsift.reference.inputs import Points
+from gpsift.reference.lookup import as_reference
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import units_on_columns, used_columns
-from gpsift.user_arrays import read_features
-from gpsift.words import listed
 
 # Of more features than this, those that are off are not told of.
 MOST_UNITS = 300

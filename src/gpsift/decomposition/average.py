@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.grouping import number_of
+from gpsift._utils.threads import blas_threads_for
+from gpsift._utils.words import listed
 from gpsift.decomposition.along import Along, Member, Way, pooled
 from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.averaged_rows import AveragedRows
 from gpsift.decomposition.axes import N_VALUES, Axis, axis_of
 from gpsift.decomposition.margins import read_margins
-from gpsift.drawn import AskedDraws
-from gpsift.grouping import number_of
-from gpsift.reference import Reference
+from gpsift.decomposition.record_effects import Curve, Effects
+from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import AskedDraws
 from gpsift.relevance import KL
 from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used, used_columns
-from gpsift.results import Curve, Effects
-from gpsift.threads import blas_threads_for
-from gpsift.words import listed
 
 # Rows in the rug.
 N_RUG = 200

@@ -10,8 +10,8 @@ import numpy as np
 
 from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.axes import Axis
-from gpsift.families import Gaussian
-from gpsift.input_moments import InputMoments
+from gpsift.likelihoods.distributions import Gaussian
+from gpsift.reference.input_moments import InputMoments
 from gpsift.relevance.conditionals import fit_conditionals
 from gpsift.relevance.switched import used_columns
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift.inputs import Inputs
+from gpsift.reference.inputs import Inputs
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.scored import ScoredUnits
 

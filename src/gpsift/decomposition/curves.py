@@ -21,7 +21,7 @@ import numpy as np
 
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.kernels.products import ProductTerm
-from gpsift.reference import Coupled
+from gpsift.reference.base import Coupled
 
 
 class RowsOfCurves:

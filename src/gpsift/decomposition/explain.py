@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.threads import blas_threads_for
 from gpsift.decomposition.asked import Asked, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.products import Products
+from gpsift.decomposition.record_attribution import Attribution
 from gpsift.decomposition.sampled import sampled_shapley_values
 from gpsift.decomposition.shapley import shapley_values
-from gpsift.reference import Reference
+from gpsift.reference.base import Reference
 from gpsift.relevance.groups import group_coordinates
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import among_all
-from gpsift.results import Attribution
-from gpsift.threads import blas_threads_for
 
 
 def explain(

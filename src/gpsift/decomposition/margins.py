@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from gpsift._utils.words import listed
 from gpsift.relevance.nodes import gauss_hermite
 from gpsift.relevance.scored import ScoredUnits
-from gpsift.words import listed
 
 # Values that a column has at most to be taken as they are, and nodes in their place otherwise.
 N_NODES = 32

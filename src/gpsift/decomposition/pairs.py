@@ -16,20 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.grouping import number_of
+from gpsift._utils.threads import blas_threads_for
+from gpsift._utils.words import listed
 from gpsift.decomposition.asked import Asked, closed_posterior
 from gpsift.decomposition.axes import axis_of
 from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import Margins, read_margins
+from gpsift.decomposition.record_interactions import Interactions, Surface
 from gpsift.decomposition.sampled import mixed_differences, sampled_surface
 from gpsift.decomposition.shares import variances_of
 from gpsift.decomposition.triple import ProductTriple
-from gpsift.grouping import number_of
-from gpsift.inputs import Points
-from gpsift.reference import MissingCapability, Reference, Response, Switched
+from gpsift.reference.base import MissingCapability, Reference, Response, Switched
+from gpsift.reference.inputs import Points
 from gpsift.relevance.rank import versions
-from gpsift.results import Interactions, Surface
-from gpsift.threads import blas_threads_for
-from gpsift.words import listed
 
 # Of a pair with less evidence nothing is said: in docs/mathematics/effects.md 2 of 500 sets have a false one with more.
 LEAST_EVIDENCE = 5.0

@@ -21,7 +21,7 @@ import numpy as np
 from gpsift.decomposition.margins import Margin
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.kernels.products import ProductTerm
-from gpsift.reference import PlacedPosterior
+from gpsift.reference.base import PlacedPosterior
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,11 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.chunks import row_chunks
+from gpsift._utils.chunks import row_chunks
 from gpsift.decomposition.margins import Margin
 from gpsift.decomposition.variances import Variances
-from gpsift.inputs import Points
-from gpsift.reference import MissingCapability, Reference
+from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.inputs import Points
 
 # What is said of numbers that were made here.
 HOW = "the model's own predictions at points drawn from the margins"

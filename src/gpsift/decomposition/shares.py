@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.threads import blas_threads_for
 from gpsift.decomposition.asked import Asked, closed_posterior, noise_var
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.products import Products
+from gpsift.decomposition.record_variance_shares import VarianceShares
 from gpsift.decomposition.sampled import sampled_variances
 from gpsift.decomposition.variances import Variances, variances
-from gpsift.drawn import AskedDraws
-from gpsift.reference import Reference
+from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import AskedDraws
 from gpsift.relevance.intervals import tell_if_unsure, uncertain
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import used_columns
-from gpsift.results import VarianceShares
-from gpsift.threads import blas_threads_for
 
 # They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
 N_DRAWS = 128

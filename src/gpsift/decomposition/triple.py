@@ -10,10 +10,10 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.arrays import like, to_numpy
+from gpsift._utils.arrays import like, to_numpy
 from gpsift.kernels.products import ProductTerm
-from gpsift.posterior import Posterior
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)

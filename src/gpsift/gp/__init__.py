@@ -7,32 +7,7 @@ the inference (by `speed.py`), `scaling.py` the units. `quality.py` is the leave
 went. How hyperparameters are found is in the room `hyper`, the mathematics of posteriors in `inference` and `sparse`.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from gpsift.gp.drawn import DrawnGP, one_of
-from gpsift.gp.fitted import FittedGP
-from gpsift.gp.model import GP
-from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.hyper import MAP, ML2, Fixed, GammaPrior, HalfT, InverseGamma
-from gpsift.on_demand import on_demand
-
-if TYPE_CHECKING:
-    from gpsift.hyper import NUTS
-
-__all__ = [
-    "GP",
-    "MAP",
-    "ML2",
-    "NUTS",
-    "DrawnGP",
-    "FittedGP",
-    "FittedMulticlass",
-    "Fixed",
-    "GammaPrior",
-    "HalfT",
-    "InverseGamma",
-    "one_of",
-]
-
-if not TYPE_CHECKING:  # the sampler when it is chosen
-    __getattr__, __dir__ = on_demand(__name__, {"NUTS": "gpsift.hyper.nuts"})
+# The names are listed in `__init__.pyi`; each loads its file when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.drawn import AskedDraws, OverDraws, T
-from gpsift.hyper.problem import Problem
-from gpsift.inference import Inferred
+from gpsift._utils.linalg import NotPositiveDefinite
+from gpsift._utils.progress import counted
+from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.inference import Inferred
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import NotPositiveDefinite
-from gpsift.progress import counted
+from gpsift.reference.ensemble import AskedDraws, OverDraws, T
 
 
 def values_around(
@@ -23,8 +23,8 @@ def values_around(
     Draws without a posterior, where no covariance matrix can be factorised, are passed over.
     """
     # Intervals are asked for by few.
-    from gpsift.hyper.around import Around
-    from gpsift.hyper.pareto import pareto_shape
+    from gpsift._utils.pareto import pareto_shape
+    from gpsift.gp.hyperparameters.around import Around
 
     around = Around.found(problem, problem.log_params, n_starts=n_starts)
     drawn = around.places(asked.n + asked.n_others, asked.seed)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpsift._utils.notices import notice
+from gpsift._utils.user_arrays import refuse_extreme
+from gpsift._utils.words import listed
 from gpsift.likelihoods import Likelihood
-from gpsift.notices import notice
-from gpsift.user_arrays import refuse_extreme
-from gpsift.words import listed
 
 
 def check_data(

@@ -6,15 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from gpsift import inference as inference_room
-from gpsift.arrays import Array
+from gpsift._utils.arrays import Array
+from gpsift._utils.notices import notice
+from gpsift._utils.rows import Rows
+from gpsift.gp import inference as inference_room
+from gpsift.gp.inference import Engine, ExactEngine
+from gpsift.gp.inference.memory import refuse_too_large
+from gpsift.gp.sparse import Sparse
 from gpsift.gp.speed import fit_seconds, in_words, largest_exact
-from gpsift.inference import Engine, ExactEngine
-from gpsift.inference.memory import refuse_too_large
 from gpsift.likelihoods import Likelihood
-from gpsift.notices import notice
-from gpsift.rows import Rows
-from gpsift.sparse import Sparse
 
 Dense = Literal["exact", "ep", "laplace"]
 Inference = Literal["auto", "sparse"] | Dense | Sparse

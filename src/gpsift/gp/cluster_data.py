@@ -7,22 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift import cluster
-from gpsift.chunks import CHUNK_BYTES
+from gpsift._utils.chunks import CHUNK_BYTES
+from gpsift._utils.notices import notice
+from gpsift._utils.rows import Rows
+from gpsift._utils.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData
 from gpsift.gp.fitreport import FEW_VALUES
+from gpsift.gp.hyperparameters import Estimate, Problem
+from gpsift.gp.inference import Inferred
 from gpsift.gp.last_pass import LastPass, without_inputs
 from gpsift.gp.scaling import Scaling
-from gpsift.hyper import Estimate, Problem
-from gpsift.inference import Inferred
-from gpsift.inputs import Inputs
+from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, given_size
-from gpsift.notices import notice
-from gpsift.rows import Rows
-from gpsift.sparse import Sparse
-from gpsift.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift.reference import dask as cluster
+from gpsift.reference.inputs import Inputs
 
 # Inputs of this many rows stay with the model: quantiles of what the other features leave of each are good to a percent
 # or two of its standard deviation.

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gpsift import sparse
-from gpsift.arrays import Array, like, lives_on_device, on_device
+from gpsift._utils.arrays import Array, like, lives_on_device, on_device
+from gpsift._utils.rows import LocalRows, Rows, RowSource
+from gpsift._utils.threads import blas_threads_for, one_blas_thread
+from gpsift._utils.user_arrays import constant_columns, default_names, read_features, read_target
+from gpsift.gp import sparse
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, choose_inference
+from gpsift.gp.hyperparameters import Estimate, Problem
+from gpsift.gp.inference import Inferred
+from gpsift.gp.record_quality import SampledQuality
 from gpsift.gp.scaling import Scaling
-from gpsift.hyper import Estimate, Problem
-from gpsift.inference import Inferred
-from gpsift.inputs import Inputs
+from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.results import SampledQuality
-from gpsift.rows import LocalRows, Rows, RowSource
-from gpsift.sparse import Sparse
-from gpsift.threads import blas_threads_for, one_blas_thread
-from gpsift.user_arrays import constant_columns, default_names, read_features, read_target
+from gpsift.reference.inputs import Inputs
 
 
 class StandardRows(NamedTuple):

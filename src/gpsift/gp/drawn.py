@@ -9,17 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.drawn import Drawn, without_caches
-from gpsift.families.pool import Pool
+from gpsift._utils.notebook import AsText
+from gpsift._utils.notices import notice
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
-from gpsift.hyper import Draws, Problem
-from gpsift.inference import Inferred
+from gpsift.gp.hyperparameters import Draws, Problem
+from gpsift.gp.inference import Inferred
+from gpsift.gp.record_prediction import Prediction
+from gpsift.gp.record_quality import Quality
+from gpsift.io.savable import Savable
+from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
-from gpsift.notices import notice
-from gpsift.results import Prediction, Quality
-from gpsift.results.notebook import AsText
-from gpsift.savable import Savable
+from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.reference.ensemble import Drawn, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,9 +79,22 @@ class DrawnGP(AsText, Savable, Drawn):
         """The draws as ArviZ's InferenceData."""
         return self.trace
 
+    def to_stored(self) -> Self:
+        """Return this model with its trace as plain arrays."""
+        return self if self.trace is None else replace(self, trace=Trace.of(self.trace))
+
+    def from_stored(self) -> Self:
+        """Return this model with its trace as ArviZ's InferenceData, or without it where ArviZ is missing."""
+        if not isinstance(self.trace, Trace):
+            return self
+        trace = self.trace.to_arviz()
+        if trace is None:
+            notice("ArviZ is not installed: the model is loaded without its trace. All else is there.")
+        return replace(self, trace=trace)
+
     def warn(self) -> None:
         """Say aloud what is wrong with the chains, and what to do."""
-        from gpsift.hyper.nuts import advice  # with the sampler, not with the package
+        from gpsift.gp.hyperparameters.nuts import advice  # with the sampler, not with the package
 
         for message in advice(dict(self.diagnostics)):
             notice(f"The sampler is in trouble: {message}.")

@@ -8,11 +8,11 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.hyper.optimise import Estimate, SiftReport
-from gpsift.inference import Inferred
+from gpsift._utils.notebook import words_and_table
+from gpsift._utils.notices import notice
+from gpsift.gp.hyperparameters.optimise import Estimate, SiftReport
+from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel
-from gpsift.notices import notice
-from gpsift.results.notebook import words_and_table
 
 # A feature of few values has at most this many.
 FEW_VALUES = 10

@@ -11,29 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from gpsift import neighbours, sparse
-from gpsift.arrays import Array, like, to_numpy
-from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
+from gpsift._utils.arrays import Array, like, to_numpy
+from gpsift._utils.notebook import AsText
+from gpsift._utils.rows import Rows
+from gpsift._utils.threads import blas_threads_for, one_blas_thread
+from gpsift._utils.user_arrays import read_features
+from gpsift.gp import sparse
 from gpsift.gp.around import values_around
 from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
+from gpsift.gp.hyperparameters.choices import PER_FEATURE
+from gpsift.gp.hyperparameters.problem import Problem, parameter_names
+from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
+from gpsift.gp.record_prediction import Prediction
+from gpsift.gp.record_quality import Quality, SampledQuality
 from gpsift.gp.scaling import Scaling
-from gpsift.hyper.choices import PER_FEATURE
-from gpsift.hyper.problem import Problem, parameter_names
-from gpsift.inference import Inferred
-from gpsift.inputs import Inputs, Points
+from gpsift.gp.sparse import vecchia as neighbours
+from gpsift.io.savable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.posterior import Posterior
-from gpsift.reference import Coupled, MissingCapability, Reference, Switched, TwoWays
-from gpsift.response import GPResponse
-from gpsift.results import Prediction, Quality, SampledQuality
-from gpsift.results.notebook import AsText
-from gpsift.rows import Rows
-from gpsift.savable import Savable
-from gpsift.threads import blas_threads_for, one_blas_thread
-from gpsift.user_arrays import read_features
+from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched, TwoWays
+from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.posterior import Posterior
+from gpsift.reference.response import GPResponse
 
 # Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
 MOST_OPEN = 20

@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from gpsift import cluster
+from gpsift._utils.rows import Rows, Totals
 from gpsift.gp.quality import LevelSums, WithoutInputs, best_level, level_sums, quality_sheet
+from gpsift.gp.record_quality import Quality, SampledQuality
 from gpsift.gp.scaling import Scaling
-from gpsift.input_moments import InputMoments
 from gpsift.likelihoods import Likelihood
-from gpsift.results import Quality, SampledQuality
-from gpsift.rows import Rows, Totals
+from gpsift.reference import dask as cluster
+from gpsift.reference.input_moments import InputMoments
 
 # Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
 KEPT_ROWS = 10_000

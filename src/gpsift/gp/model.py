@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
-from gpsift import sparse
+from gpsift._utils.user_arrays import is_dask
+from gpsift.gp import sparse
 from gpsift.gp.choosing import INFERENCES, Inference, dense_engine
 from gpsift.gp.cluster_data import ClusterData
 from gpsift.gp.data import LocalData, StandardRows, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
+from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, informed
 from gpsift.gp.multiclass import FittedMulticlass
-from gpsift.hyper import MAP, Hyper, Problem, Sift, informed
+from gpsift.gp.sparse import Sparse
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
-from gpsift.sparse import Sparse
-from gpsift.user_arrays import is_dask
 
 
 def default_kernel() -> Kernel:

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import helmert
 
-from gpsift.drawn import AskedDraws, OverDraws, T, Uncertain
-from gpsift.families import Family, Gaussian, MultivariateNormal
+from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.fitted import FittedGP
+from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.scaling import Scaling
-from gpsift.inputs import Inputs, Points
 from gpsift.likelihoods import Softmax, read_size
+from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
-from gpsift.posterior import Posterior
-from gpsift.reference import PlacedPosterior, Reference, Response, Several, Switched
-from gpsift.response import GPResponse, OneClassResponse
-from gpsift.results import Prediction
-from gpsift.threads import blas_threads_for
+from gpsift.reference.base import PlacedPosterior, Reference, Response, Several, Switched
+from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.posterior import Posterior
+from gpsift.reference.response import GPResponse, OneClassResponse
 
 if TYPE_CHECKING:
-    from gpsift.inference import CoupledAt, CoupledPosterior
+    from gpsift.gp.inference.coupled import CoupledAt, CoupledPosterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from gpsift._utils.rows import Totals
+from gpsift.gp.record_quality import Quality
 from gpsift.likelihoods import Likelihood
-from gpsift.results import Quality
-from gpsift.rows import Totals
 
 # The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
 WithoutInputs = tuple[Likelihood, float | np.ndarray]

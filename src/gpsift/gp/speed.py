@@ -16,11 +16,11 @@ import time
 import array_api_compat
 import numpy as np
 
-from gpsift.arrays import Array, eye_like, to_numpy
-from gpsift.chunks import DOUBLE
-from gpsift.inference.memory import MATRICES, available_bytes, device_bytes
-from gpsift.linalg import jittered_cholesky
-from gpsift.threads import one_blas_thread
+from gpsift._utils.arrays import Array, eye_like, to_numpy
+from gpsift._utils.chunks import DOUBLE
+from gpsift._utils.linalg import jittered_cholesky
+from gpsift._utils.threads import one_blas_thread
+from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes
 
 # Rows of the matrix that is timed, and how often. A device is slow with small ones, and with the first one.
 TIMED_ROWS = 1000

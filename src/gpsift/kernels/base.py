@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift.arrays import Array, namespace
+from gpsift._utils.arrays import Array, namespace
 from gpsift.kernels.products import ProductTerm
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpsift.arrays import Array, namespace
+from gpsift._utils.arrays import Array, namespace
 from gpsift.kernels.base import Pairs, Stationary
 from gpsift.kernels.products import ProductTerm
 

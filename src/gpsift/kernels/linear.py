@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace, to_numpy
+from gpsift._utils.arrays import Array, like, namespace, to_numpy
 from gpsift.kernels.base import Pairs, Term
 from gpsift.kernels.products import ProductTerm
 

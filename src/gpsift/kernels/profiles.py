@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpsift.arrays import Array, like, namespace
+from gpsift._utils.arrays import Array, like, namespace
 from gpsift.kernels.products import ProductTerm, matern_mixture, mixed_terms, rational_quadratic_mixture
 from gpsift.kernels.radial import Radial, RadialPairs
 

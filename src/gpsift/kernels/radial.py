@@ -17,10 +17,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.arrays import Array, columns_of, eye_like, like, namespace, to_numpy
+from gpsift._utils.arrays import Array, columns_of, eye_like, like, namespace, to_numpy
+from gpsift._utils.linalg import total_product, zero_diagonal
 from gpsift.kernels.base import Pairs, Stationary
 from gpsift.kernels.switched_off import SwitchedOffPairs
-from gpsift.linalg import total_product, zero_diagonal
 
 # Points that are the same are looked for one by one where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1

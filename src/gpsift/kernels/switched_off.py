@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpsift.arrays import Array, like
+from gpsift._utils.arrays import Array, like
 from gpsift.kernels.base import Pairs
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from gpsift.families import Family
+from gpsift.likelihoods.distributions import Family
 from gpsift.likelihoods.expectations import SMALL_SD, Expected, latent_nodes
 from gpsift.likelihoods.mixture import LatentMixture, adapted_nodes
 

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import betainc, expit, gammaln, log_ndtr, ndtr
 
-from gpsift.families import ProbitBernoulli
 from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, no_count
+from gpsift.likelihoods.distributions import ProbitBernoulli
 
 LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
 # The logistic function has poles at a distance of pi: the trapezoidal rule with this step errs by exp(-2 pi^2 / 0.5).

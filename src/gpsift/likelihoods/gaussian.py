@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from gpsift import families
+from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, ParamDerivatives
 from gpsift.likelihoods.expectations import Expected
 

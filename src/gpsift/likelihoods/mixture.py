@@ -28,8 +28,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
 
-from gpsift.families import Family, log1p_excess
-from gpsift.families.quantiles import quantiles
+from gpsift.likelihoods.distributions import Family, log1p_excess
+from gpsift.likelihoods.distributions.quantiles import quantiles
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations, which converges exponentially.
 REACH = 8.5

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.user_arrays import read_target
 from gpsift.likelihoods.base import Likelihood
-from gpsift.user_arrays import read_target
 
 
 def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
-from gpsift.families import log1p_excess
-from gpsift.families.categorical import SeveralClasses
+from gpsift._utils.words import listed
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.cubature import nodes_for
-from gpsift.words import listed
+from gpsift.likelihoods.distributions import log1p_excess
+from gpsift.likelihoods.distributions.categorical import SeveralClasses
 
 # A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpsift.inputs import Points
-from gpsift.reference import MissingCapability, Reference
+from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.inputs import Points
 from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.words import listed
+from gpsift._utils.words import listed
 
 MOST_LEVELS = 200
 

@@ -13,8 +13,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from gpsift.inputs import Points
-from gpsift.reference import MissingCapability, Reference
+from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.inputs import Points
 from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
 from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift import cluster
-from gpsift.reference import Reference
+from gpsift._utils.rows import Rows, Totals
+from gpsift.reference import dask as cluster
+from gpsift.reference.base import Reference
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.scored import ScoredUnits, relevance_of
-from gpsift.rows import Rows, Totals
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpsift.input_moments import standard_units
-from gpsift.inputs import Points
+from gpsift.reference.input_moments import standard_units
+from gpsift.reference.inputs import Points
 from gpsift.relevance.measure import Groups, Units, feature_scale
 
 

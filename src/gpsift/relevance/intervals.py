@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpsift.drawn import AskedDraws, Uncertain
-from gpsift.hyper.pareto import LARGEST_K_HAT
-from gpsift.inputs import Points
-from gpsift.notices import notice
-from gpsift.reference import MissingCapability, Reference
+from gpsift._utils.notices import notice
+from gpsift._utils.pareto import LARGEST_K_HAT
+from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.ensemble import AskedDraws, Uncertain
+from gpsift.reference.inputs import Points
 from gpsift.relevance.measure import Measure
 from gpsift.relevance.more_draws import are_lines, with_others
 from gpsift.relevance.scored import ScoredUnits, relevance_of

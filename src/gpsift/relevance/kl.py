@@ -16,9 +16,9 @@ from numbers import Real
 
 import numpy as np
 
-from gpsift.arrays import like, namespace, to_numpy
-from gpsift.inputs import Points
-from gpsift.reference import Reference, Response
+from gpsift._utils.arrays import like, namespace, to_numpy
+from gpsift.reference.base import Reference, Response
+from gpsift.reference.inputs import Points
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
 from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gpsift.inputs import Points
-from gpsift.reference import MissingCapability, Reference
+from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.inputs import Points
 from gpsift.relevance.categories import Levels
 
 Units = Literal["sd", "raw"]

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpsift.inputs import Points
-from gpsift.reference import TwoWays
+from gpsift.reference.base import TwoWays
+from gpsift.reference.inputs import Points
 from gpsift.relevance.measure import Measure
+from gpsift.relevance.record_other_way import OtherScores
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used
-from gpsift.results.other_way import OtherScores
 
 
 def scores_by_other_way(

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift import cluster
-from gpsift.inputs import Inputs, Points, same_rows
+from gpsift._utils.user_arrays import is_dask, read_features, refuse_not_finite
+from gpsift.reference import dask as cluster
+from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
-from gpsift.user_arrays import is_dask, read_features, refuse_not_finite
 
 # Of rows that are elsewhere, at most this many are scored point by point.
 KEPT_ROWS = 10_000

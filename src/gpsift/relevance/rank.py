@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gpsift.adapters import as_reference
-from gpsift.inputs import Inputs
-from gpsift.notices import notice
-from gpsift.progress import counted
-from gpsift.reference import Reference, TwoWays
+from gpsift._utils.notices import notice
+from gpsift._utils.progress import counted
+from gpsift._utils.threads import blas_threads_for
+from gpsift.reference.base import Reference, TwoWays
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.lookup import as_reference
 from gpsift.relevance.everywhere import scores_everywhere
 from gpsift.relevance.groups import group_coordinates
 from gpsift.relevance.intervals import ScoresAround, scores_around
@@ -24,11 +25,10 @@ from gpsift.relevance.measure import Measure, Relevance
 from gpsift.relevance.named import read_measure
 from gpsift.relevance.other_way import scores_by_other_way
 from gpsift.relevance.points import RankedPoints
+from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.record_other_way import OtherScores
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used, used_units
-from gpsift.results import Ranking
-from gpsift.results.other_way import OtherScores
-from gpsift.threads import blas_threads_for
 from gpsift.version import __version__
 
 NOTHING_EXPLAINED = (

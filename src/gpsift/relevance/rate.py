@@ -28,12 +28,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from gpsift.families import log1p_excess
-from gpsift.inputs import Points
-from gpsift.linalg import solve_lower
-from gpsift.reference import Reference
+from gpsift._utils.linalg import solve_lower
+from gpsift._utils.user_arrays import constant_columns
+from gpsift.likelihoods.distributions import log1p_excess
+from gpsift.reference.base import Reference
+from gpsift.reference.inputs import Points
 from gpsift.relevance.measure import Groups, Measure, Relevance, feature_scale
-from gpsift.user_arrays import constant_columns
 
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
 # matrix with a condition number of 1e12 has no inverse worth the name.

@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.grouping import read_groups
-from gpsift.inputs import Inputs, Points
-from gpsift.reference import Reference
+from gpsift._utils.grouping import read_groups
+from gpsift.reference.base import Reference
+from gpsift.reference.inputs import Inputs, Points
 from gpsift.relevance.categories import Levels, own_categories, read_categories
 from gpsift.relevance.measure import Groups, Measure, Relevance
 from gpsift.relevance.training_levels import training_levels

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpsift.inputs import Points
-from gpsift.reference import Reference, Switched
+from gpsift.reference.base import Reference, Switched
+from gpsift.reference.inputs import Points
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.measure import Measure, Relevance
 from gpsift.relevance.scored import ScoredUnits, relevance_of

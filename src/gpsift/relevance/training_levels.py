@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.inputs import Inputs
+from gpsift._utils.rows import Rows, Totals
+from gpsift.reference.inputs import Inputs
 from gpsift.relevance.categories import MOST_LEVELS, Levels
-from gpsift.rows import Rows, Totals
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,14 +19,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from gpsift.inputs import Inputs, Points
-from gpsift.progress import counted
-from gpsift.reference import Reference
+from gpsift._utils.progress import counted
+from gpsift._utils.threads import threaded_map
+from gpsift.reference.base import Reference
+from gpsift.reference.inputs import Inputs, Points
 from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Covariance, fit_conditionals
 from gpsift.relevance.measure import Groups, Measure, Relevance
 from gpsift.relevance.nodes import Nodes, NormalNodes, ResidualNodes
-from gpsift.threads import threaded_map
 
 Conditional = Literal["residuals", "normal"]
 CONDITIONALS: tuple[str, ...] = get_args(Conditional)

@@ -29,13 +29,13 @@ from typing import Protocol
 
 import numpy as np
 
-from gpsift.families.gaussian import gaussian_kl
+from gpsift._utils.linalg import add_diagonal, cholesky, cholesky_solve, inverse_from_cholesky
 from gpsift.gp import FittedGP
 from gpsift.kernels.profiles import exponential_excess
 from gpsift.likelihoods import Likelihood
-from gpsift.linalg import add_diagonal, cholesky, cholesky_solve, inverse_from_cholesky
-from gpsift.posterior import Posterior, TriangularFactor
-from gpsift.reference import MissingCapability
+from gpsift.likelihoods.distributions.gaussian import gaussian_kl
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.posterior import Posterior, TriangularFactor
 
 # A site that says next to nothing gets this many times the prior's variance and no more, which changes a millionth of a
 # variance, so that 1 / Q_ii - D_i keeps its digits.

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.parallel import Runner, Task, Work, fingerprint
+from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import FittedGP
-from gpsift.results.projection import ProjectionPath
 from gpsift.selection.projection import check_reference
 from gpsift.selection.projector import INDISTINGUISHABLE, Projector, Submodel
+from gpsift.selection.record_projection import ProjectionPath
 from gpsift.selection.units import Features, Units
-from gpsift.threads import blas_threads_for
 from gpsift.version import __version__
-from gpsift.work import Runner, Task, Work, fingerprint
 
 # Candidates whose divergences differ by less than this share of that without features are equally good, and the first
 # of them is taken: rounding does not decide.

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.reference import MissingCapability, Reference
+from gpsift.reference.base import MissingCapability, Reference
 from gpsift.relevance import KL, Measure, rank, read_measure
-from gpsift.results import Ranking
+from gpsift.relevance.ranking import Ranking
 from gpsift.selection.units import Units
 
 PROJECTION = "projection"

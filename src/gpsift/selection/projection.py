@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.threads import blas_threads_for
+from gpsift._utils.words import listed
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.inference import Inferred
-from gpsift.inference.exact import exact_posterior, log_evidence_of
-from gpsift.reference import MissingCapability, Reference
-from gpsift.results.projection import Projection, ProjectionPath
+from gpsift.gp.inference import Inferred
+from gpsift.gp.inference.exact import log_evidence_of
+from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.posterior import exact_posterior
 from gpsift.selection.projector import Projector, Submodel
-from gpsift.threads import blas_threads_for
-from gpsift.words import listed
+from gpsift.selection.record_projection import Projection, ProjectionPath
 
 
 def project(

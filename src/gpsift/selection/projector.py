@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import minimize
 
+from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift.gp import FittedGP
-from gpsift.hyper.optimise import limits
-from gpsift.hyper.problem import Problem, parameter_names
-from gpsift.inference import ExactEngine
+from gpsift.gp.hyperparameters.optimise import limits
+from gpsift.gp.hyperparameters.problem import Problem, parameter_names
+from gpsift.gp.inference import ExactEngine
 from gpsift.kernels import Constant, Kernel, Linear, Sum
 from gpsift.kernels.radial import Radial
-from gpsift.linalg import NotPositiveDefinite
-from gpsift.reference import MissingCapability
+from gpsift.reference.base import MissingCapability
 from gpsift.selection.divergence import Predictive, Sites, divergence_from
 
 # The parameters by which a kernel lets a feature in, and the power of each that is 0 where the feature is absent.

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gpsift.results.path import Path
-from gpsift.results.suggestion import Baseline, Suggestion, Verdict
+from gpsift.selection.record_path import Path
+from gpsift.selection.record_suggestion import Baseline, Suggestion, Verdict
 
 Rule = Literal["one-se", "negligible", "explained"]
 RULES: tuple[str, ...] = get_args(Rule)

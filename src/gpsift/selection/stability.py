@@ -8,17 +8,17 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from gpsift._utils.notices import Notices, messages
+from gpsift._utils.parallel import Task, Work
 from gpsift.gp import GP
-from gpsift.notices import Notices, messages
 from gpsift.relevance import Measure, read_measure
 from gpsift.relevance.rank import versions
-from gpsift.results.stability import Stability
 from gpsift.selection.data import Data, Observed
 from gpsift.selection.orders import unit_scores
+from gpsift.selection.record_stability import Stability
 from gpsift.selection.submodels import choices, fit_submodel
 from gpsift.selection.units import Features, Units
 from gpsift.version import __version__
-from gpsift.work import Task, Work
 
 
 def stability(

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
-from gpsift.hyper.choices import PER_FEATURE, Hyper
+from gpsift.gp.hyperparameters.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
 from gpsift.selection.data import Data
 

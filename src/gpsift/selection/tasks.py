@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpsift._utils.notices import Notices, messages
 from gpsift.gp import GP, DrawnGP, FittedGP
-from gpsift.notices import Notices, messages
 from gpsift.selection.held_out import Fold
 from gpsift.selection.orders import Order, Ordered, unit_scores
 from gpsift.selection.submodels import Parent, SubmodelFit, as_parent, fit_submodel

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpsift.grouping import read_groups
+from gpsift._utils.grouping import read_groups
+from gpsift._utils.words import listed
 from gpsift.relevance.categories import read_categories
-from gpsift.words import listed
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ import toylib
 from scipy.linalg import cho_solve
 
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm, added_up, radial
-from gpsift.inputs import Inputs
 from gpsift.kernels import SquaredExponential
-from gpsift.numeric import Numeric
-from gpsift.posterior import Posterior, TriangularFactor
+from gpsift.reference.finite_differences import Numeric
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.posterior import Posterior, TriangularFactor
+from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "numeric"]
 

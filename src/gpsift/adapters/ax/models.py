@@ -34,12 +34,12 @@ from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 
 from gpsift.adapters import botorch
-from gpsift.adapters.coordinatewise import CoordinateMap, Coordinatewise
-from gpsift.adapters.mapped import ColumnMap, ColumnMapped, OtherTarget, Wrapped
-from gpsift.adapters.outputs import Outputs, chosen_output
-from gpsift.families import Family, Gaussian
-from gpsift.inputs import Inputs, Points
-from gpsift.reference import Reference, Response
+from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.reference.base import Reference, Response
+from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.wrappers.coordinatewise import CoordinateMap, Coordinatewise
+from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Wrapped
+from gpsift.reference.wrappers.outputs import Outputs, chosen_output
 
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
 SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)

@@ -20,25 +20,25 @@ from botorch.models.model import ModelList
 from botorch.models.multitask import MultiTaskGP
 from botorch.models.transforms.input import Round
 
+from gpsift._utils.user_arrays import default_names
 from gpsift.adapters.botorch.parts import ExactPart, Part, TaskPart, VariationalPart
-from gpsift.adapters.coordinatewise import Coordinatewise
 from gpsift.adapters.gpytorch import models as gpytorch_models
 from gpsift.adapters.gpytorch.kernels import converted
 from gpsift.adapters.gpytorch.models import Derivatives
 from gpsift.adapters.gpytorch.posterior import MeanGP, exact_parts
 from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, private_copy
 from gpsift.adapters.known_inputs import known_inputs
-from gpsift.adapters.latent import LatentGP
-from gpsift.adapters.mapped import ColumnMapped, OtherTarget
 from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import Options, closed_form_or_none
-from gpsift.adapters.outputs import Outputs, chosen_output
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array
-from gpsift.drawn import Drawn
-from gpsift.inputs import Inputs
-from gpsift.reference import Reference
-from gpsift.user_arrays import default_names
+from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Drawn
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.wrappers.coordinatewise import Coordinatewise
+from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget
+from gpsift.reference.wrappers.outputs import Outputs, chosen_output
 
 
 def reference_of(

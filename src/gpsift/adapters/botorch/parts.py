@@ -25,7 +25,7 @@ from gpsift.adapters.gpytorch.prior import exact_computations
 from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import as_array
-from gpsift.response import Predictive
+from gpsift.reference.response import Predictive
 
 
 class Part(ABC):

@@ -1,7 +1,7 @@
 r"""Models of GPflow: exact, sparse and variational Gaussian processes.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
-With a kernel that we have, the posterior becomes the triple of `gpsift.posterior`. Variational models keep
+With a kernel that we have, the posterior becomes the triple of `gpsift.reference.posterior`. Variational models keep
 q(u) = N(m, S) at support points with covariance K = L L^T, jitter included, whitened (v = L^-1 u) or not:
 
 .. math::
@@ -30,18 +30,18 @@ from scipy.linalg import cholesky, solve_triangular
 
 from gpsift import likelihoods
 from gpsift.adapters.gpflow.kernels import converted, number, white_of
-from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.observed import Noise, Observed
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
-from gpsift.numeric import Numeric, latent_var_of
-from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
-from gpsift.reference import Reference
-from gpsift.response import Predictive
+from gpsift.reference.base import Reference
+from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor
+from gpsift.reference.response import Predictive
+from gpsift.reference.wrappers.graded import Graded
+from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff", "numeric"]
 

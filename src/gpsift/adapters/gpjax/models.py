@@ -18,18 +18,17 @@ from gpjax.conditioning import CollapsedPosterior, ExactPosterior, LatentPosteri
 from gpjax.parameters import val
 
 from gpsift import likelihoods
+from gpsift._utils.linalg import solve_lower
 from gpsift.adapters.gpjax.kernels import converted, number
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.observed import NormalNoise, Observed
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.inference.exact import exact_posterior
-from gpsift.linalg import solve_lower
-from gpsift.posterior import DenseFactor, Posterior, TriangularFactor
-from gpsift.reference import Reference
-from gpsift.response import Predictive
+from gpsift.reference.base import Reference
+from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.response import Predictive
+from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 

@@ -2,7 +2,7 @@
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
 GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points, which
-is the triple of `gpsift.posterior`. Where we do not have the kernel, GPy has its derivatives.
+is the triple of `gpsift.reference.posterior`. Where we do not have the kernel, GPy has its derivatives.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from GPy.util.normalizer import Standardize
 
 from gpsift import likelihoods
 from gpsift.adapters.gpy.kernels import converted, white_of
-from gpsift.adapters.graded import Graded
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.observed import Noise, Observed
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
-from gpsift.numeric import Numeric, latent_var_of
-from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
-from gpsift.reference import Reference
-from gpsift.response import Predictive
+from gpsift.reference.base import Reference
+from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor
+from gpsift.reference.response import Predictive
+from gpsift.reference.wrappers.graded import Graded
+from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "library", "numeric"]
 

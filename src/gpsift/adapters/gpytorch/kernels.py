@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from gpytorch import kernels as gpt
 
+from gpsift._utils.arrays import to_numpy
 from gpsift.adapters.terms import NoClosedForm, Term, added_up, linear, product, radial, reader_of, scaled
-from gpsift.arrays import to_numpy
 from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
 

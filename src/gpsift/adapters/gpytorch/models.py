@@ -2,7 +2,7 @@
 
 Everything is read from a private copy of the model in double precision (`gpytorch_prior.py`), so that no mode, cache or
 gradient of the user's own changes. If the prior is made of a kernel that we have, the posterior is the triple of
-`gpsift.posterior` (`gpytorch_posterior.py`); anything else is differentiated by torch (`torch_autograd.py`).
+`gpsift.reference.posterior` (`gpytorch_posterior.py`); anything else is differentiated by torch (`torch_autograd.py`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gpsift.adapters.observed import NormalNoise, Observed
 from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
-from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
-from gpsift.reference import Reference
-from gpsift.response import Predictive
+from gpsift.reference.base import Reference
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.response import Predictive
 
 Derivatives = Literal["auto", "closed", "autograd"]
 

@@ -9,16 +9,15 @@ import gpytorch
 import numpy as np
 from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
+from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift.adapters.gpytorch.kernels import value_of
 from gpsift.adapters.gpytorch.prior import Mean
-from gpsift.adapters.graded import GradedResponse
-from gpsift.adapters.latent import LatentGP, LatentGPResponse
-from gpsift.inference.exact import exact_posterior
-from gpsift.inputs import Points
 from gpsift.kernels import Kernel
-from gpsift.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift.posterior import DenseFactor, Factor, Posterior, TriangularFactor
-from gpsift.reference import MissingCapability, PlacedPosterior
+from gpsift.reference.base import MissingCapability, PlacedPosterior
+from gpsift.reference.inputs import Points
+from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.wrappers.graded import GradedResponse
+from gpsift.reference.wrappers.latent import LatentGP, LatentGPResponse
 
 # Strategies with a closed form, and whether their inducing values are whitened.
 WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}

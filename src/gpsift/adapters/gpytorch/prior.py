@@ -14,13 +14,13 @@ import torch
 from gpytorch.lazy import LazyEvaluatedKernelTensor
 from linear_operator.operators import SumLinearOperator
 
-from gpsift import families
 from gpsift.adapters.gpytorch.kernels import converted
-from gpsift.adapters.graded import GradedResponse
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
-from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel, Sum
+from gpsift.likelihoods import distributions as families
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.wrappers.graded import GradedResponse
 
 # A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
 ANY_SIZE = 2**31

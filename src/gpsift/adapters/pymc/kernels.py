@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pymc.gp import cov as pc
 
+from gpsift._utils.arrays import Array
 from gpsift.adapters.terms import NoClosedForm, Term, White, added_up, linear, product, radial
-from gpsift.arrays import Array
 from gpsift.kernels import (
     Constant,
     Kernel,

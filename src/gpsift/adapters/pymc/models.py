@@ -22,19 +22,19 @@ from pytensor.compile import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from gpsift.adapters.graded import Graded
+from gpsift._utils.user_arrays import read_features, read_target
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.pymc.kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm
-from gpsift.drawn import Drawn
-from gpsift.inference.exact import exact_posterior
-from gpsift.inputs import Inputs
-from gpsift.numeric import latent_var_of
-from gpsift.reference import Reference
-from gpsift.user_arrays import read_features, read_target
+from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Drawn
+from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.posterior import exact_posterior
+from gpsift.reference.wrappers.graded import Graded
+from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 Point = Mapping[str, np.ndarray]

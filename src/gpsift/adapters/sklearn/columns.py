@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from gpsift.adapters.mapped import ColumnMap
+from gpsift.reference.wrappers.mapped import ColumnMap
 
 
 def active_steps(pipeline: Pipeline) -> list[Any]:

@@ -19,20 +19,19 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
-from gpsift.adapters.mapped import ColumnMapped, OtherTarget, Transformed
 from gpsift.adapters.observed import NormalNoise, Observed
-from gpsift.adapters.onevsrest import OneVsRest
 from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
 from gpsift.adapters.sklearn.kernels import converted, white_of
-from gpsift.inference.iterated_engine import LEAST_PRECISION
-from gpsift.inputs import Inputs
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Logit
-from gpsift.numeric import Numeric, latent_var_of
-from gpsift.posterior import Posterior, TriangularFactor
-from gpsift.reference import Reference
+from gpsift.reference.base import Reference
+from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
+from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget, Transformed
+from gpsift.reference.wrappers.onevsrest import OneVsRest
 
 Derivatives = Literal["auto", "closed", "numeric"]
 

@@ -15,16 +15,16 @@ from tinygp import means as tm
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
+from gpsift._utils.user_arrays import read_target
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.latent import LatentGP
 from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.tinygp.kernels import converted
-from gpsift.posterior import Posterior, TriangularFactor
-from gpsift.reference import Reference
-from gpsift.user_arrays import read_target
+from gpsift.reference.base import Reference
+from gpsift.reference.posterior import Posterior, TriangularFactor
+from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 # Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.

@@ -1,0 +1,12 @@
+from .drawn import DrawnGP as DrawnGP
+from .drawn import one_of as one_of
+from .fitted import FittedGP as FittedGP
+from .hyperparameters.choices import MAP as MAP
+from .hyperparameters.choices import ML2 as ML2
+from .hyperparameters.choices import Fixed as Fixed
+from .hyperparameters.nuts import NUTS as NUTS
+from .hyperparameters.priors import GammaPrior as GammaPrior
+from .hyperparameters.priors import HalfT as HalfT
+from .hyperparameters.priors import InverseGamma as InverseGamma
+from .model import GP as GP
+from .multiclass import FittedMulticlass as FittedMulticlass

@@ -1,0 +1,16 @@
+from .choices import MAP as MAP
+from .choices import ML2 as ML2
+from .choices import Fixed as Fixed
+from .choices import Hyper as Hyper
+from .nuts import NUTS as NUTS
+from .optimise import Draws as Draws
+from .optimise import Estimate as Estimate
+from .optimise import Start as Start
+from .priors import GammaPrior as GammaPrior
+from .priors import HalfT as HalfT
+from .priors import InverseGamma as InverseGamma
+from .priors import OnLogScale as OnLogScale
+from .problem import Problem as Problem
+from .related import informed as informed
+from .saas import SAAS as SAAS
+from .sift import Sift as Sift

@@ -1,0 +1,408 @@
+"""Drawing hyperparameters from their posterior by the No-U-Turn sampler (nutpie), instead of maximising it."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from multiprocessing import Pipe
+from queue import SimpleQueue
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from gpsift._utils.linalg import NotPositiveDefinite
+from gpsift._utils.notices import notice
+from gpsift.gp.hyperparameters.choices import MAP, Hyper
+from gpsift.gp.hyperparameters.coordinates import ByPrior, Coordinates, Density, Round
+from gpsift.gp.hyperparameters.joined import Joined
+from gpsift.gp.hyperparameters.optimise import Draws, Estimate, LogPrior, limits
+from gpsift.gp.hyperparameters.other_modes import joined_modes
+from gpsift.gp.hyperparameters.problem import Problem, parameter_names
+
+# Advice is given beyond these. As many draws as become models should be worth as many independent ones.
+LARGEST_R_HAT = 1.02
+SMALLEST_ESS = 100.0
+# A chain may start at any mode that is at most this many nats below the highest one found, at a random distance with
+# this standard deviation from it, in coordinates in which the posterior has about 1.
+MODE_DEPTH = 10.0
+START_SD = 0.5
+# The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
+# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
+# hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
+# nats of one another, or far below, have found one mode; where they find several, these are laid over one another.
+UNTIL_IT_TURNS = (10, 0.8)
+THREE_STEPS = (2, 0.6)
+ROUND_ROWS = 100
+ROUND_ROWS_EACH = 5
+SAME_MODE = 0.1
+# Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
+# many evaluations of the density make a draw.
+WORTH_PROCESSES = 10.0
+EVALUATIONS_PER_DRAW = 6
+
+
+@dataclass(frozen=True)
+class NUTS(Hyper):
+    """Draws from the posterior of the hyperparameters, under the priors of a `MAP`.
+
+    Predictions average over the draws, and scores come with intervals and rank probabilities. Needs nutpie and arviz:
+    ``pip install 'gpsift[nuts]'``. Interrupting the sampler keeps the draws made so far.
+
+    Parameters
+    ----------
+    draws, tune : int
+        Draws kept and spent on tuning, in each chain.
+    chains : int
+    seed : int
+    keep : int
+        How many of all draws, evenly spaced, become models; each has its own n x n matrices.
+    prior : MAP
+        Its priors; the sampler itself works on the logarithms of the parameters, with the Jacobian. Chains start at the
+        modes that its `starts` find.
+    target_accept : float, optional
+        Larger values take smaller steps, against divergences. By default 0.8, or 0.6 for draws of three steps.
+    progress : bool
+        Show a progress bar.
+    cores : int, optional
+        How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
+    max_depth : int, optional
+        A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
+        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
+        `target_accept` given.
+    """
+
+    draws: int = 1000
+    tune: int = 150
+    chains: int = 4
+    seed: int = 0
+    keep: int = 100
+    prior: MAP = field(default_factory=MAP)
+    target_accept: float | None = None
+    progress: bool = True
+    cores: int | None = None
+    max_depth: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("draws", "tune", "chains", "keep", "cores", "max_depth"):
+            value = getattr(self, name)
+            if name in ("cores", "max_depth") and value is None:
+                continue
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
+        if self.target_accept is not None and not 0.0 < self.target_accept < 1.0:
+            raise ValueError(f"`target_accept` must lie between 0 and 1, got {self.target_accept!r}.")
+        if not isinstance(self.prior, MAP):
+            raise TypeError(f"`prior` must be a MAP(...) with the priors to use, got {self.prior!r}.")
+
+    @property
+    def samples(self) -> bool:
+        return True
+
+    def estimate(self, problem: Problem) -> Estimate:
+        _import_sampler()
+        # The mode of what is sampled, the density of the logarithms: that of `MAP` can lie at the end of a tail, a
+        # vanishing level for one, from which a chain is long on its way.
+        modes = self.prior.maximised(problem, prior_of_logarithms(self.prior))
+        trace = self._sample(problem, modes)
+        log_params = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
+        chosen = np.unique(np.linspace(0, len(log_params) - 1, min(self.keep, len(log_params))).round().astype(int))
+        return replace(modes, draws=Draws(log_params[chosen], trace, diagnose(trace)))
+
+    def _sample(self, problem: Problem, modes: Estimate) -> Any:
+        """The trace: log parameters and parameters, in chains of equal length."""
+        nutpie, _ = _import_sampler()
+        below = max(start.objective for start in modes.starts) - np.array([start.objective for start in modes.starts])
+        starts = np.array([start.log_params for start in modes.starts])[below < MODE_DEPTH]
+        cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
+        several = starts if has_several_modes(below) else None
+        coordinates = coordinates_for(problem, self.prior, modes.log_params, several)
+        is_one_hill = several is None or isinstance(coordinates, Joined)
+        max_depth, target_accept = self._steps(is_one_hill and is_nearly_round(problem))
+        with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
+            sampler = nutpie.sample(
+                _compiled_model(problem, make_density, starts, coordinates),
+                draws=self.draws,
+                tune=self.tune,
+                chains=self.chains,
+                cores=cores,
+                seed=self.seed,
+                progress_bar=self.progress,
+                save_warmup=False,
+                low_rank_modified_mass_matrix=True,  # length-scales and signal variance go together
+                target_accept=target_accept,
+                maxdepth=max_depth,
+                blocking=False,
+            )
+            try:
+                return sampler.wait()
+            except BaseException as ending:
+                # A request to end the program is an interrupt of another type, and no wish to see the draws.
+                if type(ending) is not KeyboardInterrupt:
+                    sampler.cancel()
+                    raise
+                trace = equal_chains(sampler.abort())
+        n_chains, n_draws = trace.posterior.sizes["chain"], trace.posterior.sizes["draw"]
+        if n_draws == 0:
+            raise KeyboardInterrupt("the sampler was interrupted before its first draw after tuning")
+        notice(
+            f"The sampler was interrupted: {n_draws} draws of {n_chains} chain(s) are kept, where {self.draws} of "
+            f"{self.chains} were asked for."
+        )
+        return trace
+
+    def _steps(self, is_round: bool) -> tuple[int, float]:
+        """The largest depth and the share of accepted steps, as given or as suits the density."""
+        if self.max_depth is None and self.target_accept is None and is_round:
+            return THREE_STEPS
+        depth, accept = UNTIL_IT_TURNS
+        return (
+            depth if self.max_depth is None else self.max_depth,
+            accept if self.target_accept is None else self.target_accept,
+        )
+
+    @contextmanager
+    def _densities(self, problem: Problem, at: np.ndarray, cores: int) -> Iterator[Callable[[], Density]]:
+        """What makes the density for a chain: one of its own, or one that other processes share, if that saves time."""
+
+        def here() -> Density:
+            return log_posterior(problem.fresh(), self.prior)
+
+        if cores == 1 or self._expected_seconds(here(), at) < WORTH_PROCESSES or not _travels(problem, self.prior):
+            yield here
+            return
+        with in_processes(problem, self.prior, cores) as elsewhere:
+            yield lambda: elsewhere
+
+    def _expected_seconds(self, density: Density, at: np.ndarray) -> float:
+        density(at)  # the first evaluation makes workspaces
+        began = perf_counter()
+        density(at)
+        return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
+
+
+def is_nearly_round(problem: Problem) -> bool:
+    """Whether the posterior may be taken for normal around a mode, in its coordinates: by its rows."""
+    enough = max(ROUND_ROWS, ROUND_ROWS_EACH * len(problem.kinds))
+    return problem.engine.name == "exact" and len(problem.y) >= enough
+
+
+def has_several_modes(below: np.ndarray) -> bool:
+    """Whether starts ended at several modes that matter, this many nats below the highest."""
+    return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
+
+
+def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None) -> Coordinates:
+    """Coordinates in which the posterior is round around a mode, or around all of those that `several` lead to."""
+    by_prior = ByPrior.of(prior_of_logarithms(prior), problem.kinds, problem.log_units)
+    density = log_posterior(problem.fresh(), prior)
+    if several is not None and is_nearly_round(problem):
+        joined = joined_modes(by_prior, by_prior.density(density), several, problem.kinds)
+        if len(joined.modes) > 1:
+            return joined
+    return Round.around(by_prior, density, mode)
+
+
+def _compiled_model(
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Coordinates
+) -> Any:
+    """The density in the form that nutpie takes; chains start near a random one of `starts`."""
+    nutpie, _ = _import_sampler()
+    labels = list(parameter_names(problem.labels))
+    names = ["log_params", "hyperparameters"]
+
+    def initial_point(seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        return coordinates.start(starts, rng) + START_SD * rng.standard_normal(len(labels))
+
+    def make_expand(*seeds: int) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        drawn = coordinates.drawn(make_density(), np.random.default_rng(seeds))
+
+        def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
+            log_params = drawn(w)
+            return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
+
+        return expanded
+
+    return nutpie.compiled_pyfunc.from_pyfunc(
+        ndim=len(labels),
+        make_logp_fn=lambda: coordinates.density(make_density()),
+        make_expand_fn=make_expand,
+        expanded_dtypes=[np.dtype("float64") for _ in names],
+        expanded_shapes=[(len(labels),) for _ in names],
+        expanded_names=names,
+        coords={"parameter": labels},
+        dims=dict.fromkeys(names, ("parameter",)),
+        make_initial_point_fn=initial_point,
+    )
+
+
+def prior_of_logarithms(prior: MAP) -> LogPrior:
+    """Log prior density of the logarithms of the parameters, and its gradient: `prior.log_prior` with the Jacobian."""
+
+    def log_prior(kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = prior.log_prior(kinds, log_params)
+        jacobian = prior.log_jacobian(kinds)
+        return value + float(jacobian @ log_params), gradient + jacobian
+
+    return log_prior
+
+
+def log_posterior(problem: Problem, prior: MAP) -> Density:
+    """Log density of log hyperparameters and its gradient, as the sampler wants them."""
+    lower, upper = limits(problem)
+    log_prior = prior.of_logarithms(problem.kinds)
+    log_units = problem.log_units
+    evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
+
+    def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        # Beyond the limits the evidence stays as it is there, but the prior goes on: without its tails the density
+        # could not be normalised, and a chain that came there would not come back.
+        inside = np.minimum(np.maximum(log_params, lower), upper)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, gradient = log_prior(log_params - log_units)
+        try:
+            evidence = evidence_at(inside)
+        except NotPositiveDefinite:
+            return -np.inf, np.zeros_like(log_params)
+        gradient += evidence.gradient * (inside == log_params)
+        return evidence.value + value, gradient
+
+    return density
+
+
+@contextmanager
+def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Density]:
+    """`log_posterior`, evaluated by other processes; it may be called from that many threads at a time.
+
+    Chains are threads, and SciPy's LAPACK and BLAS keep other threads out while they run: two chains in one process
+    take as long as one after the other. A round trip takes a tenth of a millisecond.
+    """
+    from joblib.externals.loky.backend import get_context
+
+    context = get_context("loky")  # unlike "spawn", asks for no `if __name__ == "__main__":` in the user's script
+    connections, workers = [], []
+    idle: SimpleQueue[Any] = SimpleQueue()
+    for _ in range(n_processes):
+        ours, theirs = Pipe()
+        workers.append(context.Process(target=_serve, args=(theirs, problem.fresh(), prior), daemon=True))
+        workers[-1].start()
+        theirs.close()
+        connections.append(ours)
+        idle.put(ours)
+
+    def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        connection = idle.get()
+        try:
+            connection.send(log_params)
+            answer = connection.recv()
+        except (EOFError, OSError) as error:
+            raise RuntimeError("A process of the sampler died; was it out of memory? Try `cores=1`.") from error
+        finally:
+            idle.put(connection)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    try:
+        yield density
+    finally:
+        for connection in connections:
+            connection.close()  # at the other end an end of file, and of the process
+        for worker in workers:
+            worker.join()
+
+
+def _serve(connection: Any, problem: Problem, prior: MAP) -> None:
+    """Answer log hyperparameters with their log density and its gradient, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too; the sampler decides when to stop
+    warnings.simplefilter("ignore")
+    density = log_posterior(problem, prior)
+    # The errors are how a closed connection ends, and one whose other end was killed.
+    with threadpool_limits(1, user_api="blas"), suppress(EOFError, OSError):
+        while True:
+            log_params = connection.recv()
+            try:
+                answer: Any = density(log_params)
+            except Exception as error:
+                answer = error
+            connection.send(answer)
+
+
+def _travels(*things: Any) -> bool:
+    """Whether things can be sent to another process; classes of a notebook sometimes cannot."""
+    from joblib.externals.loky.backend.reduction import dumps
+
+    try:
+        dumps(things)
+    except Exception:
+        return False
+    return True
+
+
+def _available_cores() -> int:
+    from joblib import effective_n_jobs
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # inside a worker of a pool, where processes may not start others: it is 1
+        return int(effective_n_jobs(-1))
+
+
+def equal_chains(trace: Any) -> Any:
+    """Of the chains of an interrupted run, as many, cut to one length, as keep the most draws."""
+    made = trace.posterior["log_params"].notnull().all("parameter").sum("draw").values  # the rest is not a number
+    longest_first = np.argsort(-made, kind="stable")
+    n_chains = 1 + int(np.argmax(made[longest_first] * np.arange(1, made.size + 1)))
+    chosen = longest_first[:n_chains]
+    return trace.isel(chain=np.sort(chosen), draw=slice(0, made[chosen].min()))
+
+
+def diagnose(trace: Any) -> dict[str, Any]:
+    """Largest r-hat and whose it is, smallest effective sample size and the number of divergences."""
+    _, arviz = _import_sampler()
+    log_params = trace.posterior["log_params"]
+    n_chains, n_draws = log_params.sizes["chain"], log_params.sizes["draw"]
+    r_hat, ess = np.full(log_params.sizes["parameter"], np.nan), np.nan
+    if n_draws > 3:  # what ArviZ needs
+        ess = min(float(arviz.ess(log_params, method=method)["log_params"].min()) for method in ("bulk", "tail"))
+        if n_chains > 1:
+            r_hat = arviz.rhat(log_params)["log_params"].values
+    return {
+        "r_hat": float(r_hat.max()),
+        "ess": ess,
+        "divergences": int(trace.sample_stats["diverging"].sum()),
+        "worst": str(log_params["parameter"].values[r_hat.argmax()]),
+    }
+
+
+def advice(diagnostics: Mapping[str, Any]) -> list[str]:
+    """What a reader of the draws should know and do."""
+    found = []
+    if diagnostics["r_hat"] > LARGEST_R_HAT:
+        found.append(
+            f"r-hat is {diagnostics['r_hat']:.3f} for {diagnostics['worst']}: the chains disagree; raise `draws`. If "
+            "its trace (`arviz.plot_trace(gp.to_arviz())`) moves between levels, the posterior has several modes, and "
+            "the chains do not know yet how much each of them weighs"
+        )
+    if diagnostics["ess"] < SMALLEST_ESS:
+        found.append(f"the effective sample size is {diagnostics['ess']:.0f}: raise `draws`")
+    if diagnostics["divergences"] > 0:
+        found.append(f"{diagnostics['divergences']:.0f} divergences: raise `target_accept`, or narrow the priors")
+    return found
+
+
+def _import_sampler() -> tuple[Any, Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import arviz
+            import nutpie
+            import nutpie.compiled_pyfunc
+    except ImportError as error:
+        raise ImportError("NUTS needs nutpie and arviz: python3 -m pip install 'gpsift[nuts]'") from error
+    return nutpie, arviz

@@ -1,0 +1,157 @@
+"""What is optimised: the log evidence of a data set as a function of log hyperparameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+
+from gpsift._utils.linalg import NotPositiveDefinite
+from gpsift.gp.inference import DenseEngine, Engine, Evidence, ExactEngine
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Gaussian, Likelihood
+
+E = TypeVar("E", bound=Engine, covariant=True)
+F = TypeVar("F", bound=Engine)
+Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
+
+# By which power of the target's scale a kind of hyperparameter grows; variances by the second.
+TARGET_POWER = {
+    "lengthscale": 0.0,
+    "shape": 0.0,
+    "df": 0.0,
+    "noise_scale": 1.0,
+    "concentration": 0.0,
+    "gamma_shape": 0.0,
+}
+VARIANCE_POWER = 2.0
+# A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
+TOLERANCE = 1e-7
+
+
+def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
+    """Labels as text, such as "lengthscale[age]"; the second of equal ones, as sums of kernels have, gets a number.
+
+    >>> parameter_names([("lengthscale", "age"), ("lengthscale", "age"), ("noise_var", None)])
+    ('lengthscale[age]', 'lengthscale[age] 2', 'noise_var')
+    """
+    seen: Counter[str] = Counter()
+    names = []
+    for kind, feature in labels:
+        name = kind if feature is None else f"{kind}[{feature}]"
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} {seen[name]}")
+    return tuple(names)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Generic[E]):
+    """A model and data. Parameters are the kernel's, then the likelihood's.
+
+    Their values are where the search starts, for inputs and target of unit scale.
+    """
+
+    kernel: Kernel
+    likelihood: Likelihood
+    X: np.ndarray
+    y: np.ndarray
+    engine: E  # inference on X and y
+    names: tuple[str, ...]  # of the features, for messages
+    start: np.ndarray | None = None  # log parameters to start from first, such as those of a larger model
+    curvature: np.ndarray | None = None  # about that of the objective there, of the finite parameters
+    ceiling: float = np.inf  # a log evidence that no parameters exceed, where one is known
+    tolerance: float = TOLERANCE  # a gain of less than this share of the objective in one iteration ends the search
+
+    @staticmethod
+    def exact(
+        kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
+    ) -> Problem[ExactEngine]:
+        """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
+        likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
+        return Problem(kernel, likelihood, X, y, ExactEngine(X, y), names)
+
+    def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
+        """The same problem by other inference, with these fields changed, too."""
+        return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
+
+    def on_columns(self, columns: Sequence[int]) -> Problem[DenseEngine]:
+        """The same problem for some of the features, by dense inference."""
+        assert isinstance(self.engine, DenseEngine)
+        return self.with_engine(
+            self.engine.on_columns(columns),
+            kernel=self.kernel.for_columns(columns),
+            X=self.X[:, list(columns)],
+            names=tuple(self.names[j] for j in columns),
+            start=None,
+            curvature=None,
+        )
+
+    def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
+        """The same problem for some of the rows, by dense inference."""
+        assert isinstance(self.engine, DenseEngine)
+        likelihood = self.likelihood
+        if likelihood.knows_noise:
+            likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
+        return self.with_engine(self.engine.on_rows(rows), X=self.X[rows], y=self.y[rows], likelihood=likelihood)
+
+    def log_evidence(self, log_params: np.ndarray) -> float:
+        """Without its gradient, where that costs more; minus infinity where the covariance has no factor."""
+        try:
+            return self.engine.log_evidence(*self.split(log_params))
+        except NotPositiveDefinite:
+            return -np.inf
+
+    @cached_property
+    def labels(self) -> list[Label]:
+        """(kind, feature) of each parameter."""
+        return [*self.kernel.param_labels(self.names), *((name, None) for name in self.likelihood.params)]
+
+    @cached_property
+    def kinds(self) -> np.ndarray:
+        """The kind of each parameter."""
+        return np.array([kind for kind, _ in self.labels])
+
+    @cached_property
+    def log_params(self) -> np.ndarray:
+        """The values that the model came with."""
+        return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
+
+    @cached_property
+    def log_units(self) -> np.ndarray:
+        """Logarithm of each parameter's natural size: 0 on standardised data."""
+        column_sd = np.log(np.where(np.ptp(self.X, axis=0) > 0, self.X.std(axis=0), 1.0))
+        # A latent function behind a link has its own scale, whatever that of the observations.
+        spread = np.log(self.y.std()) if self.likelihood.standardises_target else 0.0
+        units = np.array([TARGET_POWER.get(kind, VARIANCE_POWER) * spread for kind in self.kinds])
+        if self.likelihood.standardises_target:  # the level has the size of y itself, not of its differences
+            units[self.kinds == "constant_var"] = np.log(np.mean(self.y**2))
+        for kind, power in (("lengthscale", 1.0), ("linear_var", -2.0)):
+            where = np.flatnonzero(self.kinds == kind)
+            sd = column_sd.mean() if where.size < self.X.shape[1] else np.resize(column_sd, where.size)
+            units[where] += power * sd
+        return units
+
+    def split(self, log_params: np.ndarray) -> tuple[Kernel, Likelihood]:
+        """Kernel and likelihood with these parameters."""
+        n_kernel = self._n_kernel
+        return (
+            self.kernel.with_log_params(log_params[:n_kernel]),
+            self.likelihood.with_log_params(log_params[n_kernel:]),
+        )
+
+    @cached_property
+    def _n_kernel(self) -> int:
+        """How many parameters are the kernel's."""
+        return int(self.kernel.log_params.size)
+
+    def fresh(self) -> Self:
+        """The same problem with an engine of its own that remembers nothing between evaluations."""
+        return replace(self, engine=self.engine.fresh())
+
+    def evidence(self, log_params: np.ndarray) -> Evidence:
+        """Log evidence with its gradient."""
+        return self.engine.evidence(*self.split(log_params))

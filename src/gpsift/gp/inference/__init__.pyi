@@ -1,0 +1,11 @@
+from .coupled import CoupledAt as CoupledAt
+from .coupled import CoupledPosterior as CoupledPosterior
+from .engine import DenseEngine as DenseEngine
+from .engine import Engine as Engine
+from .engine import Inferred as Inferred
+from .engine import Slope as Slope
+from .exact import Evidence as Evidence
+from .exact_engine import ExactEngine as ExactEngine
+from .iterated_engine import EPEngine as EPEngine
+from .iterated_engine import LaplaceEngine as LaplaceEngine
+from .iterated_engine import MulticlassEngine as MulticlassEngine

@@ -1,0 +1,251 @@
+r"""Expectation propagation: each likelihood term replaced by a normal site, all sites updated in parallel.
+
+Site i has precision tau_i and natural mean nu_i. With D = diag(1 / tau) and targets t = nu / tau the approximate
+posterior is that of exact inference: weights (K + D)^-1 t and M = (K + D)^-1, kept as S B^-1 S with S = sqrt(tau) and
+B = I + S K S, which stands vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from gpsift._utils.linalg import NotPositiveDefinite, cholesky, cholesky_solve, invert_lower, one_plus_scaled
+from gpsift.gp.inference.laplace import times
+from gpsift.gp.inference.marginals import marginal_variances
+from gpsift.gp.inference.settled import CavityTerms, settled_cavities
+from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods.base import Moments
+
+# Of one answer.
+MAX_SWEEPS = 500
+# Far from the end sites move by this share of the way to where they would like to be; halved, near and far, when the
+# sweeps stop settling.
+DAMPING = 0.9
+SMALLEST_DAMPING = 0.02
+PATIENCE = 4
+# After as many sweeps that have not come nearer, the means come to rest in each, to within this share of the height.
+PATIENCE_WITH_MEANS = 3
+RESTED = 1e-8
+# Steps before the last that it is extrapolated from, and the smallest singular value of theirs that counts.
+MEMORY = 5
+LEAST_SINGULAR = 1e-8
+# They are while sites move by less than this, in widths of their cavities: farther away nothing is linear.
+NEAR = 0.3
+# A site that would need a negative precision gets this share of its cavity's instead.
+SMALLEST_SHARE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Natural parameters of the sites, (n,) each."""
+
+    tau: np.ndarray
+    nu: np.ndarray
+
+    def toward(self, other: Self, share: float) -> Self:
+        """A share of the way to other sites."""
+        tau, nu = (1.0 - share) * self.tau + share * other.tau, (1.0 - share) * self.nu + share * other.nu
+        return type(self)(tau, nu)
+
+
+@dataclass(frozen=True, eq=False)
+class EPResult:
+    """A fixed point of expectation propagation; cavities are what all other observations say about a point."""
+
+    sites: Sites
+    log_evidence: float
+    L: np.ndarray  # Cholesky factor of B = I + S K S
+    inverse: np.ndarray  # L^-1
+    weights: np.ndarray  # (K + D)^-1 t
+    cavity_mean: np.ndarray
+    cavity_var: np.ndarray
+    converged: bool
+    n_sweeps: int
+
+
+def expectation_propagation(
+    K: np.ndarray,
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: Likelihood,
+    *,
+    start: Sites | None = None,
+    tolerance: float = 1e-9,
+) -> EPResult:
+    """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width.
+
+    Sweeps that go astray let the means come to rest before the variances move (`gpsift.gp.inference.settled`).
+    """
+    terms = Terms(K, y, size, likelihood)
+    sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
+    damping, smallest_move, stalled, n_stalled, sweep = 1.0, np.inf, 0, 0, 0
+    trail: list[Step] = []
+    settles = True  # as long as the means come to rest where they are asked to
+    while True:
+        sweep += 1
+        try:
+            state = _State.of(terms, sites)
+        except NotPositiveDefinite:
+            if len(trail) < 2:
+                raise
+            # Extrapolated to where a site takes more than there is: one step of the last sites instead.
+            sites, trail = trail[-1].sites.toward(trail[-1].moved, DAMPING * damping), []
+            state = _State.of(terms, sites)
+        moved, move = state.updated()
+        if move < tolerance or sweep == MAX_SWEEPS:
+            break
+        # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
+        stalled = 0 if move < smallest_move else stalled + 1
+        n_stalled += bool(stalled)
+        smallest_move = min(move, smallest_move)
+        if stalled or move > NEAR:
+            trail = []
+        if stalled >= PATIENCE:
+            damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
+        settled = state.settled() if settles and n_stalled >= PATIENCE_WITH_MEANS else None
+        if settled is not None:
+            trail = [*trail[-MEMORY:], Step(sites, settled)]
+            sites = _extrapolated(trail, state.cavity_var, damping)
+            continue
+        settles = n_stalled < PATIENCE_WITH_MEANS
+        if move > NEAR:
+            sites = sites.toward(moved, DAMPING * damping)
+        else:
+            trail = [*trail[-MEMORY:], Step(sites, state.followed(moved))]
+            sites = _extrapolated(trail, state.cavity_var, damping)
+    return state.result(converged=move < tolerance, n_sweeps=sweep)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The prior covariance and the likelihood terms."""
+
+    K: np.ndarray
+    y: np.ndarray
+    size: np.ndarray
+    likelihood: Likelihood
+
+    def tilted(self, cavity_mean: np.ndarray, cavity_var: np.ndarray) -> Moments:
+        """Moments of the cavities times the terms."""
+        return self.likelihood.tilted_moments(self.y, cavity_mean, cavity_var, self.size)
+
+
+class Step(NamedTuple):
+    """Sites, and where they would like to be."""
+
+    sites: Sites
+    moved: Sites
+
+
+def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Sites:
+    """The next sites: where the last steps together would come to rest if they were linear (Anderson 1965).
+
+    With one step only, a damped one.
+    """
+    width = np.sqrt(cavity_var)  # brings precisions and natural means to one scale
+
+    def scaled(sites: Sites) -> np.ndarray:
+        return np.concatenate([sites.tau * cavity_var, sites.nu * width])
+
+    here = np.stack([scaled(step.sites) for step in trail])
+    moves = np.stack([scaled(step.moved) for step in trail]) - here
+    there = here[-1] + damping * moves[-1]
+    if len(trail) > 1:
+        by_step = np.diff(moves, axis=0).T
+        shares = np.linalg.lstsq(by_step, moves[-1], rcond=LEAST_SINGULAR)[0]
+        there = there - (np.diff(here, axis=0).T + damping * by_step) @ shares
+    tau, nu = np.split(there, 2)
+    if np.any(tau <= 0):  # no place for a site: one step only
+        return trail[-1].sites.toward(trail[-1].moved, damping)
+    return Sites(tau / cavity_var, nu / width)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Given the sites: the marginals, these without their own site, and with the observation in its place."""
+
+    terms: Terms
+    sites: Sites
+    L: np.ndarray
+    inverse: np.ndarray
+    mean: np.ndarray
+    var: np.ndarray
+    cavity_mean: np.ndarray
+    cavity_var: np.ndarray
+    tilted: Moments
+
+    @classmethod
+    def of(cls, terms: Terms, sites: Sites) -> Self:
+        K, root = terms.K, np.sqrt(sites.tau)
+        L = cholesky(one_plus_scaled(K, root), overwrite=True)
+        inverse = invert_lower(L)
+        mean = times(K, sites.nu - root * cholesky_solve(L, root * times(K, sites.nu)))
+        var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
+        precision = 1.0 / var - sites.tau
+        if not np.all(precision > 0):
+            raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
+        cavity_mean, cavity_var = (mean / var - sites.nu) / precision, 1.0 / precision
+        return cls(terms, sites, L, inverse, mean, var, cavity_mean, cavity_var, terms.tilted(cavity_mean, cavity_var))
+
+    def updated(self) -> tuple[Sites, float]:
+        """Where the sites would like to be, and how far that is."""
+        tilted, width = self.tilted, np.sqrt(self.cavity_var)
+        move = max(
+            float(np.max(np.abs(tilted.mean - self.mean) / width)),
+            float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
+        )
+        return matched(self.cavity_mean, self.cavity_var, tilted), move
+
+    def followed(self, moved: Sites) -> Sites:
+        """Where sites that have moved would like to be next, when the means have followed and the variances have not.
+
+        The means cost no new factor, and the variances of cavities hardly move: what is left to do then is a sixth of
+        what a sweep without this leaves.
+        """
+        weights = self.refined(moved, self.sites.nu - self.sites.tau * self.mean)
+        mean = times(self.terms.K, weights)
+        cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
+        return matched(cavity_mean, self.cavity_var, self.terms.tilted(cavity_mean, self.cavity_var))
+
+    def settled(self) -> Sites | None:
+        """Where sites would like to be next, when the means have come to rest and the variances have not moved.
+
+        None where rounding keeps the means from that.
+        """
+        terms, weights = self.terms, self.refined(self.sites, self.sites.nu - self.sites.tau * self.mean)
+        cavities = CavityTerms(terms.likelihood, self.cavity_mean, self.cavity_var)
+        found = settled_cavities(terms.K, terms.y, terms.size, cavities, weights=weights, tolerance=RESTED)
+        return None if found is None else matched(found[0], self.cavity_var, found[1])
+
+    def refined(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
+        """Weights (K + D)^-1 t of sites, from some that are near, by one step with the factor of this state."""
+        residual = sites.nu - sites.tau * times(self.terms.K, weights) - weights
+        root = np.sqrt(self.sites.tau)
+        return weights + residual - root * cholesky_solve(self.L, root * times(self.terms.K, residual))
+
+    def result(self, *, converged: bool, n_sweeps: int) -> EPResult:
+        # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before adding.
+        tau, nu, cavity_mean, cavity_var = self.sites.tau, self.sites.nu, self.cavity_mean, self.cavity_var
+        shrink = 1.0 + tau * cavity_var
+        log_evidence = (
+            self.tilted.log_normaliser.sum()
+            + 0.5 * np.log1p(tau * cavity_var).sum()
+            - np.log(np.diagonal(self.L)).sum()
+            + 0.5 * nu @ self.mean
+            - 0.5 * np.sum(nu**2 * cavity_var / shrink)
+            + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
+        )
+        # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant would magnify its rounding error.
+        weights = self.refined(self.sites, nu - tau * self.mean)
+        return EPResult(
+            self.sites, float(log_evidence), self.L, self.inverse, weights, cavity_mean, cavity_var, converged, n_sweeps
+        )
+
+
+def matched(cavity_mean: np.ndarray, cavity_var: np.ndarray, tilted: Moments) -> Sites:
+    """The sites with which cavities have the moments of the tilted distributions."""
+    share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
+    return Sites(share / cavity_var, (tilted.mean * (1.0 + share) - cavity_mean) / cavity_var)

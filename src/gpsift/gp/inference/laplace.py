@@ -1,0 +1,313 @@
+r"""Laplace's method: a normal approximation at the mode of the latent posterior.
+
+At the mode f = K a with a = d log p(y | f) / df. With W = -d2 log p(y | f) / df2 and M = (K + W^-1)^-1,
+
+.. math::
+    \log q(y) &= \log p(y \mid f) - \tfrac12 a^T f - \tfrac12 \log |I + K W| \\
+    \partial \log q(y) / \partial K &= \tfrac12 (a a^T - M + u a^T + a u^T), \qquad u = (I - M K) s,
+
+s being the derivative of the determinant's term with respect to the mode (Rasmussen & Williams 2006, Algorithms 3.1 and
+5.1). Where W >= 0, M = S B^-1 S with S = sqrt(W) and B = I + S K S. Where W can be negative (Student-t), the factor of
+C = I + L^T W L with K = L L^T takes the place of that of B, and M = W - W L C^-1 L^T W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import blas
+
+from gpsift._utils.linalg import (
+    NotPositiveDefinite,
+    add_diagonal,
+    cholesky,
+    inverse_from_cholesky,
+    jittered_cholesky,
+    solve_lower,
+)
+from gpsift.gp.inference.conjugate import conjugate_gradients
+from gpsift.gp.inference.marginals import marginal_variances
+from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods.base import Derivatives
+from gpsift.reference.posterior import DenseFactor, Factor, TriangularFactor
+
+# Steps of Newton's method, and how often one is halved that does not lead up.
+MAX_ITERATIONS = 500
+MAX_HALVINGS = 30
+# What is left to gain at the end, as a share of the height.
+TOLERANCE = 1e-10
+# How accurate the first step is that is found by products, as a share of it; the others are by what is left. With 1e-2
+# what is wrong with a step grows by the largest eigenvalues of K, and counts took 70 steps in place of 7.
+ROUGHEST = 1e-4
+# A gain that no step can realise is rounding error below this share of the height.
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """K and W at a point of the latent space, factorised: M = (K + W^-1)^-1 and log |I + K W|."""
+
+    K: np.ndarray
+    W: np.ndarray
+
+    @cached_property
+    def is_positive(self) -> bool:
+        return bool(np.all(self.W >= 0))
+
+    @cached_property
+    def _S(self) -> np.ndarray:
+        return np.sqrt(self.W)
+
+    @cached_property
+    def _K_factor(self) -> np.ndarray:
+        return jittered_cholesky(self.K)[0]
+
+    @cached_property
+    def L(self) -> np.ndarray:
+        """Cholesky factor of B, or of C where W has negative entries; raises where the point is no maximum."""
+        if self.is_positive:
+            return cholesky(add_diagonal(self._S[:, None] * self.K * self._S, 1.0), overwrite=True)
+        L = self._K_factor
+        return cholesky(add_diagonal((L.T * self.W) @ L, 1.0), overwrite=True)
+
+    @cached_property
+    def log_det(self) -> float:
+        return 2.0 * float(np.log(np.diagonal(self.L)).sum())
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """M for the posterior triple."""
+        if self.is_positive:
+            return (TriangularFactor(self.L, self._S),)
+        root = solve_lower(self.L, self._K_factor.T * self.W)
+        up, down = np.sqrt(np.maximum(self.W, 0.0)), np.sqrt(np.maximum(-self.W, 0.0))
+        return (DenseFactor(np.diag(up)), DenseFactor(np.diag(down), -1.0), DenseFactor(root, -1.0))
+
+    @cached_property
+    def _B_inverse(self) -> np.ndarray:
+        return inverse_from_cholesky(self.L)
+
+    @property
+    def M(self) -> np.ndarray:
+        if self.is_positive:
+            return self._S[:, None] * self._B_inverse * self._S
+        root = solve_lower(self.L, self._K_factor.T * self.W)
+        return np.diag(self.W) - root.T @ root
+
+    @cached_property
+    def var(self) -> np.ndarray:
+        """Diagonal of K - K M K, the marginal variances."""
+        if self.is_positive:
+            return marginal_variances(self.K, self.L, self._S, np.diagonal(self._B_inverse))
+        V = solve_lower(self.L, self._K_factor.T)  # (K^-1 + W)^-1 = L_K C^-1 L_K^T
+        return np.einsum("ij,ij->j", V, V)
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b."""
+        return sum(factor.apply_transposed(factor.root(b[:, None])) for factor in self.factors)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceResult:
+    """The mode and what belongs to it."""
+
+    mode: np.ndarray
+    weights: np.ndarray  # K^-1 mode, which is the gradient of log p(y | f) up to rounding
+    curvature: Curvature
+    height: float  # log p(y | mode) - weights^T mode / 2, which the mode maximises
+    log_evidence: float
+    converged: bool
+    n_iterations: int
+
+
+class LogTerms(Protocol):
+    """What the latent posterior is the product of besides its prior: a likelihood, or what stands for one."""
+
+    @property
+    def is_log_concave(self) -> bool: ...
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives: ...
+
+    def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LatentDensity:
+    """Of the latent posterior, up to a constant: its prior has the covariance K, its terms are given y and sizes."""
+
+    K: np.ndarray
+    y: np.ndarray
+    size: np.ndarray
+    terms: LogTerms
+
+    def height(self, a: np.ndarray, f: np.ndarray) -> float:
+        """log p(y | f) - a^T f / 2, which the mode maximises."""
+        with np.errstate(over="ignore"):
+            return float(self.terms.log_density(self.y, f, self.size).sum() - 0.5 * (a @ f))
+
+    def derivatives(self, f: np.ndarray) -> Derivatives:
+        """Of log p(y | f)."""
+        return self.terms.derivatives(self.y, f, self.size)
+
+    def newton_direction(
+        self, a: np.ndarray, f: np.ndarray, accuracy: float | None
+    ) -> tuple[np.ndarray, float, float | None]:
+        """Step in a, the gain that a quadratic would give, and the accuracy of the step, None if it was by factors."""
+        first, second, _ = self.derivatives(f)
+        gradient = first - a  # of the height in f-space
+        K_gradient = times(self.K, gradient)
+        if accuracy is not None and self.terms.is_log_concave:
+            weights = _by_products(self.K, f, first, -second, accuracy)
+            if weights is not None and (gain := 0.5 * float((weights - a) @ K_gradient)) >= 0.0:
+                return weights - a, gain, accuracy
+        for W in (-second, self.terms.safe_weights(self.y, f, self.size)):
+            try:
+                # Nothing at the mode, whatever the factors of a K that is nearly singular have lost.
+                direction = gradient - Curvature(self.K, W).times_M(K_gradient)
+            except NotPositiveDefinite:
+                continue
+            gain = 0.5 * float(direction @ K_gradient)
+            rounding = TOLERANCE * max(1.0, abs(a @ f))  # which decides the sign of the gain at the mode
+            if np.isfinite(gain) and gain >= -rounding:
+                return direction, max(gain, 0.0), None
+        return K_gradient / np.diagonal(self.K).max(), float("inf"), None
+
+    def after_a_step(
+        self, near: np.ndarray, otherwise: tuple[np.ndarray, np.ndarray, float]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Weights, latent values and height after a step from latent values, unless it is higher otherwise."""
+        first, second, _ = self.derivatives(near)
+        a = _by_products(self.K, near, first, -second, ROUGHEST)
+        if a is None:
+            return otherwise
+        f = times(self.K, a)
+        height = self.height(a, f)
+        return (a, f, height) if height > otherwise[2] else otherwise
+
+
+class Mode(NamedTuple):
+    """Where a search for the mode ended: weights a, latent values f = K a, and how it went."""
+
+    a: np.ndarray
+    f: np.ndarray
+    converged: bool
+    n_iterations: int
+
+
+def laplace(
+    K: np.ndarray,
+    y: np.ndarray,
+    size: np.ndarray,
+    likelihood: Likelihood,
+    *,
+    start: np.ndarray | None = None,
+    near: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+) -> LaplaceResult:
+    """The normal approximation at the mode, which is searched from `start`, or from `near`, as by `latent_mode`."""
+    density = LatentDensity(K, y, size, likelihood)
+    mode = latent_mode(density, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
+    height = density.height(mode.a, mode.f)
+    curvature = Curvature(K, -density.derivatives(mode.f).second)
+    log_evidence = float(height - 0.5 * curvature.log_det)
+    return LaplaceResult(mode.f, mode.a, curvature, height, log_evidence, mode.converged, mode.n_iterations)
+
+
+def latent_mode(
+    density: LatentDensity,
+    *,
+    start: np.ndarray | None = None,
+    near: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int,
+    by_products: bool = True,
+) -> Mode:
+    """Newton's method on weights a with f = K a, from `start` or from zero.
+
+    `near` are latent values instead, such as those of other hyperparameters at their mode: a step from there comes
+    first. They change less with the kernel than the weights do. Steps are found `by_products` with K as long as these
+    lead up, and by factors otherwise.
+    """
+    K, none = density.K, np.zeros(density.y.size)
+    a = none if start is None else start
+    f = K @ a
+    height = density.height(a, f)
+    if not np.isfinite(height):  # the weights of smoother functions can mean rates of e^800
+        a, f, height = none, none, density.height(none, none)
+    accuracy: float | None = ROUGHEST if by_products else None  # None where steps are found by factors
+    if near is not None:
+        a, f, height = density.after_a_step(near, (a, f, height))
+        accuracy = 0.1 * ROUGHEST  # the next step may be the last
+    converged, iteration = False, 0
+    while not converged and iteration < max_iterations:
+        iteration += 1
+        direction, gain, accuracy = density.newton_direction(a, f, accuracy)
+        left = gain / max(1.0, abs(height))
+        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
+        converged = left < tolerance and (accuracy is None or accuracy < ROUGHEST)
+        if converged:
+            a, f = a + direction, f + times(K, direction)
+        else:
+            a, f, new_height = uphill(density.height, a, f, direction, times(K, direction), height)
+            if new_height <= height:  # rounding hides what little is left to gain
+                converged = left < ROUNDING
+                if converged or accuracy is None:
+                    break
+                accuracy = None
+            height = new_height
+            if accuracy is not None:
+                accuracy = min(0.1 * ROUGHEST, max(left**2, tolerance))
+    return Mode(a, f, converged, iteration)
+
+
+def _by_products(K: np.ndarray, f: np.ndarray, first: np.ndarray, W: np.ndarray, accuracy: float) -> np.ndarray | None:
+    """Weights b - M K b at the maximum of the quadratic around f, with b = W f + first; None where that takes long."""
+    S = np.sqrt(W)
+    # From S f on, which is the solution at the mode.
+    step = conjugate_gradients(lambda z: z + S * times(K, S * z), S * (times(K, first) - f), accuracy)
+    return None if step is None else first - S * step
+
+
+def times(K: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """K b, for which one triangle of the symmetric K is read."""
+    return blas.dsymv(1.0, K.T, b)
+
+
+def laplace_gradient(
+    result: LaplaceResult, y: np.ndarray, size: np.ndarray, likelihood: Likelihood
+) -> tuple[np.ndarray, np.ndarray]:
+    """G with d log q = sum(G o dK) for a change of K, and the gradient for the log parameters of the likelihood."""
+    curvature, a, f = result.curvature, result.weights, result.mode
+    s = 0.5 * curvature.var * likelihood.derivatives(y, f, size).third
+    u = s - curvature.times_M(times(curvature.K, s))
+    # a a^T + u a^T + a u^T is one product of two columns with two rows.
+    G = 0.5 * (np.column_stack([a + u, a]) @ np.stack([a, u]) - curvature.M)
+    K_u = times(curvature.K, u)
+    by_param = [
+        float(np.sum(d.log_density) + 0.5 * np.sum(curvature.var * d.second) + K_u @ d.first)
+        for d in likelihood.log_param_derivatives(y, f, size)
+    ]
+    return G, np.array(by_param)
+
+
+def uphill(
+    height_of: Callable[[np.ndarray, np.ndarray], float],
+    a: np.ndarray,
+    f: np.ndarray,
+    direction: np.ndarray,
+    K_direction: np.ndarray,
+    height: float,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Weights, latent values and height after the first of the steps 1, 1/2, 1/4, ... that leads up."""
+    for halving in range(MAX_HALVINGS):
+        new_a, new_f = a + 0.5**halving * direction, f + 0.5**halving * K_direction
+        new_height = height_of(new_a, new_f)
+        if new_height >= height:
+            return new_a, new_f, new_height
+    return a, f, height

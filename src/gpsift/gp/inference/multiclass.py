@@ -1,0 +1,329 @@
+r"""Laplace's method for several classes: C latent functions that a softmax couples.
+
+All functions have the same kernel. At the mode f_c = K a_c with a_c = y_c - pi_c, y_c being the indicators of class c.
+With W, M, D_c, L, P_c and Q as in `coupled.py` and B_c = I + D_c^1/2 K D_c^1/2,
+
+.. math::
+    \log q(y) = \log p(y \mid f) - \tfrac12 \sum_c a_c^T f_c - \tfrac12 \log |I + K W|, \qquad
+    \log |I + K W| = \sum_c \log |B_c| + \log |Q| - \log |I + K|
+
+(Rasmussen & Williams 2006, equation 3.44 and Algorithm 3.3, whose R^T E R is L^-T Q L^-1 here). As for one function
+(`laplace.py`),
+
+.. math::
+    \partial \log q(y) / \partial K = \tfrac12 \sum_c (a_c a_c^T - M_{cc} + u_c a_c^T + a_c u_c^T), \qquad
+    u = (I - M K) s,
+
+s being the derivative of the determinant's term with respect to the mode, -d tr(S W) / 2 with S the posterior
+covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the one
+with S pi = 0 that differs from it along there. With T = D^1/2 S D^1/2 of that, in which no probability is divided by,
+
+.. math::
+    s_c = -\tfrac12 \bigl(T_{cc} - \pi_c \textstyle\sum_d T_{dd}\bigr), \qquad
+    T_{cc} = 1 - \pi_c - \mathrm{diag}(D_c^{-1/2} M_{cc} D_c^{-1/2}) .
+
+Newton's steps are found by conjugate gradients, which need products with K only; the factors are made once, at the
+mode. Where K has a low rank (`low_rank.py`) its factors are small, and steps are found by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas
+from scipy.special import log_softmax, softmax
+
+from gpsift._utils.linalg import (
+    add_diagonal,
+    cholesky,
+    cholesky_solve,
+    invert_lower,
+    log_det_from_cholesky,
+    solve_lower,
+    solve_triangle,
+    triangle_gram,
+)
+from gpsift.gp.inference.conjugate import conjugate_gradients
+from gpsift.gp.inference.contrasts import MOST_CLASSES, ContrastCurvature
+from gpsift.gp.inference.laplace import MAX_ITERATIONS, ROUGHEST, ROUNDING, times, uphill
+from gpsift.gp.inference.low_rank import LowRankCurvature, low_rank_factor
+
+# Steps that are found by products, at most; where they do not arrive, factors do.
+MOST_BY_PRODUCTS = 30
+# Steps by factors of low rank take less than those by products up to a rank whose square is this many times the rows.
+FEW_COLUMNS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledCurvature:
+    """The curvature of the height at a point of the latent space: K, L of I + K, and the probabilities pi, (n, C)."""
+
+    K: np.ndarray
+    L: np.ndarray
+    pi: np.ndarray
+
+    @cached_property
+    def _roots(self) -> np.ndarray:
+        """D_c^1/2 of each class, (C, n)."""
+        return np.sqrt(self.pi.T)
+
+    @cached_property
+    def _factors(self) -> list[np.ndarray]:
+        """Cholesky factor of B_c of each class."""
+        return [cholesky(add_diagonal(root[:, None] * self.K * root, 1.0), overwrite=True) for root in self._roots]
+
+    @cached_property
+    def _triangles(self) -> list[np.ndarray]:
+        """Y_c of each class, lower triangular, with P_c = Y_c^T Y_c: the factor of B_c solved for D_c^1/2 L."""
+        return [solve_triangle(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)]
+
+    @cached_property
+    def P(self) -> np.ndarray:
+        """P_c of each class, (C, n, n)."""
+        return np.stack([triangle_gram(Y) for Y in self._triangles])
+
+    @cached_property
+    def N(self) -> np.ndarray:
+        """Cholesky factor of Q."""
+        return cholesky(self.P.sum(axis=0), overwrite=True)
+
+    @cached_property
+    def log_det(self) -> float:
+        """log |I + K W|."""
+        coupling = log_det_from_cholesky(self.N) - log_det_from_cholesky(self.L)
+        return float(sum(log_det_from_cholesky(L) for L in self._factors) + coupling)
+
+    @cached_property
+    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
+        total, spread = np.zeros(self.K.shape), 1.0 - self.pi
+        for c, (L, Y, root) in enumerate(zip(self._factors, self._triangles, self._roots, strict=True)):
+            inverse = invert_lower(L)
+            spread[:, c] -= np.einsum("ij,ij->j", inverse, inverse)  # the diagonal of B_c^-1
+            coupled = solve_lower(self.N, blas.dtrmm(1.0, Y.T, inverse, lower=0))  # N^-1 L^T D_c^1/2 B_c^-1
+            spread[:, c] += np.einsum("ij,ij->j", coupled, coupled)
+            coupled *= root
+            total += triangle_gram(inverse * root)
+            total -= coupled.T @ coupled
+        return total, spread
+
+    @cached_property
+    def cov(self) -> np.ndarray:
+        """Posterior covariances of the classes at each point, the blocks of K - K M K, (n, C, C)."""
+        q = solve_lower(self.L, self.K)
+        V = [solve_lower(self.N, P) @ q for P in self.P]
+        cov = np.empty((*self.pi.shape, self.pi.shape[1]))
+        for c, P in enumerate(self.P):
+            for d in range(c + 1):
+                cov[:, c, d] = cov[:, d, c] = np.einsum("ij,ij->j", V[c], V[d])
+            cov[:, c, c] += np.diagonal(self.K) - np.einsum("ij,ij->j", q, P @ q)
+        return cov
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b, (n, C)."""
+        P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
+        coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
+        return solve_lower(self.L, P_q - coupled.T, transpose=True)
+
+
+Bend = ContrastCurvature | CoupledCurvature | LowRankCurvature
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassResult:
+    """The mode and what belongs to it; see `LaplaceResult`."""
+
+    K: np.ndarray
+    mode: np.ndarray  # (n, C)
+    weights: np.ndarray
+    bend: Bend  # what the evidence and its gradient are made of
+    log_evidence: float
+    converged: bool
+    n_iterations: int
+
+    @cached_property
+    def curvature(self) -> CoupledCurvature:
+        """What the posterior is made of."""
+        return self.bend if isinstance(self.bend, CoupledCurvature) else coupled(self.K, self.bend.pi)
+
+
+def coupled(K: np.ndarray, pi: np.ndarray) -> CoupledCurvature:
+    """The curvature at probabilities pi, (n, C), by a factor for each class."""
+    return CoupledCurvature(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
+
+
+def bend_at(K: np.ndarray, F: np.ndarray | None, f: np.ndarray) -> Bend:
+    """The curvature at latent values f, (n, C), in the form that takes least; F is the factor of low rank if K has one.
+
+    The others are for few classes, and for many.
+    """
+    pi = softmax(f, axis=1)
+    if F is not None:
+        return LowRankCurvature(F, pi)
+    return ContrastCurvature(K, pi) if f.shape[1] <= MOST_CLASSES else coupled(K, pi)
+
+
+def multiclass_laplace(
+    K: np.ndarray,
+    Y: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
+    tolerance: float = 1e-10,
+    left_out: float = 0.0,
+) -> MulticlassResult:
+    """Newton's method on weights a with f = K a; Y are the indicators, (n, C).
+
+    Parameters
+    ----------
+    K : array (n, n)
+    Y : array (n, C)
+    start : array (n, C), optional
+        Latent values near the mode, such as those of other hyperparameters; zero by default.
+    tolerance : float
+        What may be left to gain before the last step, as a share of the height.
+    left_out : float
+        Variance that a form of low rank may leave out at each point; nothing by default.
+    """
+    F = low_rank_factor(K, Y.shape[1], left_out)
+    by_factors = partial(_by_factors, K, F)
+    is_narrow = F is not None and F.shape[1] ** 2 <= FEW_COLUMNS * len(K)
+    quickest = by_factors if is_narrow else partial(_by_products, K)
+    mode = _climbed(K, Y, _first(K, Y, start, quickest), quickest, tolerance, MOST_BY_PRODUCTS)
+    if not mode.converged:
+        mode = _climbed(K, Y, mode, by_factors, tolerance, MAX_ITERATIONS)
+    bend = bend_at(K, F, mode.f)
+    log_evidence = _height(Y, mode.a, mode.f) - 0.5 * bend.log_det
+    return MulticlassResult(K, mode.f, mode.a, bend, log_evidence, mode.converged, mode.n_iterations)
+
+
+# Latent values, the slope of the log likelihood there and an accuracy -> weights where a step of Newton's method ends.
+WeightsOf = Callable[[np.ndarray, np.ndarray, float], np.ndarray | None]
+
+
+class _Climb(NamedTuple):
+    """Weights, latent values and height that Newton's method has come to."""
+
+    a: np.ndarray
+    f: np.ndarray
+    height: float
+    converged: bool = False
+    n_iterations: int = 0
+
+
+def _climbed(
+    K: np.ndarray,
+    Y: np.ndarray,
+    here: _Climb,
+    weights_of: WeightsOf,
+    tolerance: float,
+    most: int,
+) -> _Climb:
+    """Where at most as many steps lead, of which `weights_of` says where they end, if it can."""
+    a, f, height, _, _ = here
+    # After a step from values that were near, the next may be the last.
+    accuracy = ROUGHEST if not np.any(a) else 0.1 * ROUGHEST
+    for iteration in range(1, most + 1):
+        slope = Y - softmax(f, axis=1)
+        weights = weights_of(f, slope, accuracy)
+        if weights is None:
+            return _Climb(a, f, height, False, iteration)
+        direction = weights - a
+        K_direction = K @ direction
+        left = 0.5 * float(np.sum(K_direction * (slope - a))) / max(1.0, abs(height))
+        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
+        if 0.0 <= left < tolerance and accuracy < ROUGHEST:
+            return _Climb(a + direction, f + K_direction, height, True, iteration)
+        a, f, new_height = uphill(partial(_height, Y), a, f, direction, K_direction, height)
+        if new_height <= height:  # rounding hides what little is left to gain
+            return _Climb(a, f, height, abs(left) < ROUNDING, iteration)
+        height, accuracy = new_height, min(0.1 * ROUGHEST, max(left**2, tolerance))
+    return _Climb(a, f, height, False, most)
+
+
+def _first(K: np.ndarray, Y: np.ndarray, start: np.ndarray | None, weights_of: WeightsOf) -> _Climb:
+    """Where to begin: a step from the start, or zero if that is higher."""
+    zero = np.zeros(Y.shape)
+    lowest = _height(Y, zero, zero)
+    if start is not None:
+        a = weights_of(start, Y - softmax(start, axis=1), ROUGHEST)
+        if a is not None and (height := _height(Y, a, f := K @ a)) > lowest:
+            return _Climb(a, f, height)
+    return _Climb(zero, zero, lowest)
+
+
+def _by_factors(K: np.ndarray, F: np.ndarray | None, f: np.ndarray, slope: np.ndarray, _accuracy: float) -> np.ndarray:
+    """Weights b - M K b at the maximum of the quadratic around f, with b = W f + slope."""
+    bend = bend_at(K, F, f)
+    b = times_W(bend.pi, f) + slope
+    return b - bend.times_M(K @ b)
+
+
+def _by_products(K: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: float) -> np.ndarray | None:
+    """The same by conjugate gradients; None where they take long.
+
+    M = R (I + R^T K R)^-1 R^T with W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
+    """
+    pi = softmax(f.T, axis=0)
+    s = np.sqrt(pi)
+    product = np.empty_like(pi)
+
+    def gathered(z: np.ndarray) -> np.ndarray:
+        v = s * z
+        v -= pi * np.add.reduce(v, axis=0)
+        return v  # R z
+
+    def spread_K(v: np.ndarray) -> np.ndarray:
+        # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
+        for row, of_class in zip(product[:-1], v[:-1], strict=True):
+            row[:] = times(K, of_class)
+        np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
+        return spread(product)  # R^T K v
+
+    def spread(v: np.ndarray) -> np.ndarray:
+        return s * (v - np.einsum("cn,cn->n", pi, v))  # R^T v
+
+    # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
+    step = conjugate_gradients(lambda z: z + spread_K(gathered(z)), spread_K(slope.T) - spread(f.T), accuracy)
+    return None if step is None else slope - gathered(step).T
+
+
+def multiclass_gradient(result: MulticlassResult) -> np.ndarray:
+    """G with d log q = sum(G o dK) for a change of K."""
+    bend, a = result.bend, result.weights
+    M_sum, spread = bend.M_sum_and_spread
+    s = -0.5 * (spread - bend.pi * spread.sum(axis=1, keepdims=True))
+    u = s - bend.times_M(result.K @ s)
+    # a a^T + u a^T + a u^T is one product of two blocks of columns with two of rows.
+    G = np.hstack([a + u, a]) @ np.hstack([a, u]).T
+    G -= M_sum
+    G *= 0.5
+    return G
+
+
+def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent means (n, C) and covariances (n, C, C) at each point without its own observation.
+
+    The likelihood is a normal site around the mode, of precision W and natural mean W f + y - pi. Taking it out of the
+    posterior N(f, S) leaves the precision S^-1 - W, and the mean f - (S^-1 - W)^-1 (y - pi).
+    """
+    pi, cov = result.curvature.pi, result.curvature.cov
+    W = pi[:, :, None] * (np.eye(pi.shape[1]) - pi[:, None, :])
+    precisions, axes = np.linalg.eigh(np.linalg.inv(cov) - W)
+    # Without its observation a point is at most as uncertain as under the prior; rounding can say otherwise.
+    variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(result.curvature.K)[:, None])
+    cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
+    return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
+
+
+def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """W b, (n, C)."""
+    return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
+
+
+def _height(Y: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
+    """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
+    return float(np.sum(Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))

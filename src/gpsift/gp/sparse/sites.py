@@ -1,0 +1,109 @@
+r"""What a bound with inducing points makes of its rows: each has a normal site, whatever its likelihood.
+
+In whitened coordinates, K_zz = L L^T and a_i = L^-1 k(Z, x_i), the function values at the inducing points are L v with
+v ~ N(0, I), and the posterior of v is approximated by a normal distribution q(v) = N(m, S). Then f(x_i) is normal with
+
+.. math:: \mu_i = a_i^T m, \qquad \sigma_i^2 = r_i + a_i^T S a_i, \qquad r_i = k_{ii} - a_i^T a_i ,
+
+and no q takes the bound above the log evidence (Hensman, Matthews and Ghahramani 2015, equation 18):
+
+.. math:: F = \sum_i E_{N(\mu_i, \sigma_i^2)} \log p(y_i \mid f) - \mathrm{KL}(q \,\|\, N(0, I)) .
+
+Let g_i = E d log p / df and W_i = -E d2 log p / df2, which is not negative for a log-concave likelihood. By Price's and
+Bonnet's theorems dF / d mu_i = g_i and dF / d sigma_i^2 = -W_i / 2, and at the best q
+
+.. math:: S^{-1} = I + \sum_i W_i a_i a_i^T, \qquad S^{-1} m = \sum_i (W_i \mu_i + g_i) a_i :
+
+a row has a site of precision W_i on a_i^T v. There F moves with the hyperparameters as if q(v) did not:
+
+.. math::
+    \partial F / \partial a_i &= g_i m - W_i (S - I) a_i, \qquad \partial F / \partial k_{ii} = -W_i / 2 \\
+    \partial F / \partial K_{z i} &= L^{-T} \, \partial F / \partial a_i \\
+    \partial F / \partial K_{zz} &= -\tfrac12 L^{-T} H L^{-1}, \qquad
+    H = \sum_i (\partial F / \partial a_i) a_i^T = m m^T - 2 I + S + S^{-1} .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpsift._utils.arrays import Array, eye_like, namespace
+from gpsift._utils.linalg import add_diagonal, row_products, times_transposed
+from gpsift._utils.rows import Totals
+from gpsift.gp.sparse.inducing import Inducing
+from gpsift.gp.sparse.natural import Normal
+from gpsift.kernels import Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class SiteSums(Totals):
+    """The sites of rows, summed: all that q needs of them. What else is summed, a bound adds to it."""
+
+    AA: Array  # sum_i W_i a_i a_i^T
+    Ab: Array  # sum_i (W_i mu_i + g_i) a_i
+
+    @cached_property
+    def q(self) -> Normal:
+        """The best one for these sites."""
+        return Normal(add_diagonal(self.AA, 1.0), self.Ab)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """A chunk of rows in the whitened coordinates."""
+
+    inducing: Inducing
+    X: Array
+    pairs: Pairs
+    A: Array  # a_i as rows, (rows, m)
+    r: Array
+
+    @classmethod
+    def of(cls, inducing: Inducing, X: Array) -> Whitened:
+        pairs = inducing.kernel.between(X, inducing.Z)
+        A = inducing.whitened(pairs)
+        r = inducing.kernel.diag(X) - row_products(A, A)
+        return cls(inducing, X, pairs, A, namespace(A).clip(r, 0.0, None))
+
+    def explained_var(self, q: Normal) -> Array:
+        """a_i^T S a_i, the variance of a_i^T v."""
+        V = times_transposed(self.A, q.L_P_inverse)
+        return row_products(V, V)
+
+    def log_gradient(self, W: Array, g: Array, q: Normal, shrunk: Array) -> np.ndarray:
+        """By the log parameters of the kernel, as far as it goes through these rows; `shrunk` = (I - S) L^-1."""
+        G = (W[:, None] * self.A) @ shrunk
+        G += g[:, None] * (q.mean @ self.inducing.L_inverse)
+        return self.pairs.log_gradient(G) + self.inducing.kernel.diag_log_gradient(self.X, -0.5 * W)
+
+    def left_out(self, mean: Array, s: Array, W: Array, g: Array) -> tuple[Array, Array]:
+        """Latent mean and variance at these rows, each without its own site; mean and variance s of a_i^T v with all.
+
+        The sites of the other rows, the inducing points and the hyperparameters stay as they were found with the row.
+        """
+        xp = namespace(s)
+        # 1 / s - W is what is left of the precision of a_i^T v. Rounding can take the row's leverage above 1.
+        kept = xp.clip(1.0 - W * s, float(xp.finfo(s.dtype).eps), None)
+        return mean - g * s / kept, self.r + s / kept
+
+
+def shrunk(inducing: Inducing, q: Normal) -> Array:
+    """(I - S) L^-1."""
+    return inducing.L_inverse - q.covariance @ inducing.L_inverse
+
+
+def by_inducing(inducing: Inducing, q: Normal) -> np.ndarray:
+    """The gradient by the log parameters of the kernel, as far as it goes through K_zz."""
+    m, S = q.mean, q.covariance
+    H = m[:, None] * m + S + q.precision - 2.0 * eye_like(S, S.shape[0])
+    return inducing.log_gradient(inducing.unwhitened(-0.5 * H))
+
+
+def prepare(inducing: Inducing, q: Normal | None = None) -> None:
+    """What every visit uses is made once, not by every thread."""
+    _ = inducing.L_inverse
+    if q is not None:
+        _ = q.L_P_inverse, q.mean

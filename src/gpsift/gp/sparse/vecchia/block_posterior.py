@@ -1,0 +1,154 @@
+r"""A posterior by neighbours: in each block of rows that of exact inference on the rows nearest to the block.
+
+With these rows as support every block has a triple of its own (`gpsift.reference.posterior`), and whatever is asked of
+a posterior is asked of the one in whose block a point lies. That follows a rough function, whose value hangs on the
+rows around a point and on few others, at a cost that grows with the rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpsift._utils.arrays import Array, like, namespace, rows_of, to_numpy
+from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
+from gpsift._utils.rows import Rows, mapped
+from gpsift.gp.sparse.vecchia.blocks import Blocks, nearness
+from gpsift.gp.sparse.vecchia.moved import Moved, mean_of_moved
+from gpsift.gp.sparse.vecchia.visits import Visit, grouped, in_blocks
+from gpsift.kernels import Kernel
+from gpsift.reference.posterior import LatentAt, LatentInParts, PickledByFields, Posterior, exact_posterior
+
+# Rows on which the joint covariance of points in several blocks rests, at most.
+MOST_JOINT_ROWS = 4000
+# Chunks that the nodes of a section take together, at most: the more there are, the fewer times a block is visited.
+# With 16, VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
+SECTION_CHUNKS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPosterior(PickledByFields):
+    """Exact inference on the rows near each block, which answers as a `gpsift.reference.posterior.Posterior` does."""
+
+    kernel: Kernel
+    blocks: Blocks
+    X: Array  # rows in the order of blocks, (n, p)
+    y: Array  # their targets, (n,)
+    noise_var: Array  # and the variances of their noise, (n,)
+    near: np.ndarray  # numbers of the rows nearest to each block, its own last, (n_blocks, k)
+    weights: Array  # what these add to the mean there, (n_blocks, k)
+
+    def at(self, X: Array) -> LatentByBlock:
+        """The posterior at the rows of X, anywhere."""
+        return LatentByBlock(self, X)
+
+    @property
+    def Z(self) -> Array:
+        """All rows: each supports the posterior somewhere."""
+        return self.X
+
+    @property
+    def near_rows(self) -> int:
+        """How many rows are near each block."""
+        return self.near.shape[1]
+
+    def parts(self, n: int) -> list[slice]:
+        """Of n points, all at once: they are taken block by block."""
+        return [slice(0, n)]
+
+    def covariance(self, X: Array) -> np.ndarray:
+        """Latent covariance between the rows of X, (n, n), given the rows that are near any of them."""
+        near = self.near[np.unique(self.blocks.numbers(to_numpy(X)))]
+        rows = np.unique(near[:, -max(1, MOST_JOINT_ROWS // len(near)) :])
+        return to_numpy(self.given(rows).covariance(X))
+
+    def visited(self, X: Array) -> list[Visit]:
+        """The blocks in which rows of X lie, each with the numbers of these rows."""
+        return grouped(self.blocks.numbers(to_numpy(X)))
+
+    def given(self, rows: np.ndarray) -> Posterior:
+        """That of exact inference on the rows with these numbers."""
+        return exact_posterior(self.kernel, *(rows_of(a, rows) for a in (self.X, self.y, self.noise_var)))[0]
+
+    def triple(self, number: int) -> Posterior:
+        """The posterior in one block."""
+        return self.given(self.near[number])
+
+    def mean_triple(self, number: int) -> Posterior:
+        """The posterior in one block as far as its mean goes."""
+        return Posterior(self.kernel, rows_of(self.X, self.near[number]), self.weights[number, :], ())
+
+    def places(self, number: int, rows: Rows) -> np.ndarray:
+        """Which rows of a block these are, counted in the block; -1 for those that are none of it."""
+        own = self.blocks.rows(number)
+        known = {key: place for place, key in enumerate(_keys(self.X[own, :], self.y[own]))}
+        return np.array([known.get(key, -1) for key in _keys(rows.X, rows.y)])
+
+    def distance(self, number: int, x: Array) -> Array:
+        """How far placed points are from the nearest of the rows near a block, squared, (n,)."""
+        xp, Z = namespace(x), rows_of(self._places, self.near[number])
+        # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
+        factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
+        x_and_one = xp.concat([x, xp.ones_like(x[:, :1])], axis=1)
+        parts = row_chunks(x.shape[0], Z.shape[0], chunk_bytes_for(x))
+        found = [xp.min(x_and_one[part, :] @ factor, axis=1) for part in parts]
+        return xp.concat(found) + xp.sum(x * x, axis=1)
+
+    def placed(self, X: Array) -> Array:
+        """Points in units of the length-scales, around the middle of the rows."""
+        return (X - self._middle) * like(X, nearness(self.kernel, X.shape[1]))
+
+    @cached_property
+    def _middle(self) -> Array:
+        return namespace(self.X).mean(self.X, axis=0)
+
+    @cached_property
+    def _places(self) -> Array:
+        return self.placed(self.X)
+
+
+class LatentByBlock(LatentInParts):
+    """The same at points in several blocks; a step and slopes are those of the posterior in a point's own block."""
+
+    posterior: BlockPosterior  # type: ignore[assignment]
+
+    def __init__(self, posterior: BlockPosterior, X: Array):
+        self.posterior, self.X, self.xp = posterior, X, namespace(X)
+        self.visited = posterior.visited(X)
+
+    @cached_property
+    def mean(self) -> Array:
+        def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
+            return (self.posterior.mean_triple(number).at(rows_of(self.X, rows)).mean,)
+
+        (mean,) = in_blocks(of_block, self.visited, self.X)
+        return mean
+
+    def section(self, j: int, base: Array, offset: Array) -> Array:
+        n, p = self.X.shape
+        n_nodes = offset.shape[0]
+        order = np.concatenate([rows for _, rows in self.visited])
+        own = np.repeat([number for number, _ in self.visited], [len(rows) for _, rows in self.visited])
+
+        def of_chunk(chunk: slice) -> Array:
+            rows = order[chunk]
+            moved = Moved(rows_of(self.X, rows), own[chunk], j, rows_of(base, rows), offset)
+            return mean_of_moved(self.posterior, moved)
+
+        # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
+        most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
+        found = mapped(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
+        return rows_of(self.xp.concat(found), np.argsort(order))
+
+    def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
+        def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
+            return of(self.posterior.triple(number).at(rows_of(self.X, rows)))
+
+        return in_blocks(of_block, self.visited, self.X)
+
+
+def _keys(X: Array, y: Array) -> Iterator[bytes]:
+    return (row.tobytes() for row in np.column_stack([to_numpy(X), to_numpy(y)]))

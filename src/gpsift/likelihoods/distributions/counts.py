@@ -1,0 +1,228 @@
+r"""Counts: the binomial, Poisson and negative binomial distributions.
+
+Each KL is a sum of terms a E(d / a) with E(u) = u - log(1 + u), a the share or rate of one outcome and d its change:
+what is linear in d has cancelled on paper, and no term is negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
+
+from gpsift.likelihoods.distributions.base import Family, log1p_excess
+from gpsift.likelihoods.distributions.quantiles import count_quantile, quantiles
+
+# A share that was rounded to zero is taken to be this, so that a saturated prediction that does not move scores 0.
+SMALLEST_SHARE = 1e-300
+
+
+def share_excess(share: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """share * E(change / share): `change` where the share is zero, infinite where it becomes zero."""
+    share = np.maximum(np.asarray(share, dtype=float), SMALLEST_SHARE)
+    with np.errstate(divide="ignore", over="ignore"):
+        u = np.asarray(change / share)
+        return np.where(u > 1e300, change, share * log1p_excess(np.minimum(u, 1e300)))
+
+
+def share_metric(share: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """gradient^2 / share."""
+    # Divided before squaring: near a share of 1e-300 the square of a derivative of that size would underflow.
+    with np.errstate(over="ignore"):
+        return gradient / np.maximum(np.asarray(share, dtype=float), SMALLEST_SHARE) * gradient
+
+
+@dataclass(frozen=True, eq=False)
+class Binomial(Family):
+    """Successes out of `trials`, each with the given probability.
+
+    Parameters
+    ----------
+    trials : (n,) or a number
+    probability : (n,)
+        The parameter that varies.
+    failure : (n,), optional
+        1 - probability, where it is known to more digits than the subtraction leaves near 0.
+    """
+
+    VARYING: ClassVar = ("probability",)
+
+    trials: np.ndarray
+    probability: np.ndarray
+    failure: np.ndarray | None = None
+
+    @property
+    def complement(self) -> np.ndarray:
+        """P(a trial fails), (n,)."""
+        return 1.0 - self.probability if self.failure is None else self.failure
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.trials * self.probability
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.trials * self.probability * self.complement
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        possible = is_count(y) & (y <= self.trials)
+        y = np.where(possible, y, 0.0)
+        log_ways = -betaln(1.0 + self.trials - y, 1.0 + y) - np.log1p(self.trials)
+        p, q = self.probability, self.complement
+        return np.where(possible, log_ways + log_power(p, q, y) + log_power(q, p, self.trials - y), -np.inf)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        y = np.floor(y)
+        inside = np.clip(y, 0.0, np.maximum(self.trials - 1.0, 0.0))
+        # 0.5 where no trials are left: the function has no value for 0, and every y that is not negative is certain.
+        left = np.maximum(self.trials - inside, 0.5)
+        below = incomplete_beta(left, inside + 1.0, self.complement, self.probability)
+        return np.where(y >= self.trials, 1.0, np.where(y < 0, 0.0, below))
+
+    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
+        return quantiles(lambda p: count_quantile(self.cdf, p, self.mean), probability)
+
+    def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        trials = np.asarray(self.trials).astype(int)
+        return rng.binomial(trials, self.probability, size=(n_draws, self.probability.size)).astype(float)
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        (gradient,) = gradients
+        p, q, trials = column(self.probability), column(self.complement), column(self.trials)
+        return {"prediction": binomial_metric(trials, p, q, gradient)}
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        (change,) = changes
+        return {"prediction": binomial_kl_of_change(self.trials, self.probability, self.complement, change)}
+
+
+def binomial_metric(trials: np.ndarray, p: np.ndarray, q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """N (dp)^2 / (p q), for q = 1 - p, as N (dp)^2 (1 / p + 1 / q)."""
+    return trials * (share_metric(p, gradient) + share_metric(q, gradient))
+
+
+def binomial_kl_of_change(trials: np.ndarray, p: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """KL to a binomial distribution whose probability p = 1 - q has changed: N [p E(d / p) + q E(-d / q)]."""
+    return trials * (share_excess(p, change) + share_excess(q, -change))
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(Family):
+    """Counts with the given means, (n,)."""
+
+    VARYING: ClassVar = ("mean",)
+
+    mean: np.ndarray
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.mean
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        possible = is_count(y)
+        y = np.where(possible, y, 0.0)
+        return np.where(possible, xlogy(y, self.mean) - self.mean - gammaln(y + 1.0), -np.inf)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        y = np.floor(y)
+        return np.where(y < 0, 0.0, gammaincc(np.maximum(y, 0.0) + 1.0, self.mean))
+
+    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
+        return quantiles(lambda p: count_quantile(self.cdf, p, self.mean), probability)
+
+    def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.poisson(self.mean, size=(n_draws, self.mean.size)).astype(float)
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        (gradient,) = gradients
+        return {"prediction": share_metric(column(self.mean), gradient)}
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        (change,) = changes
+        # m log(m / m') + m' - m.
+        return {"prediction": share_excess(self.mean, change)}
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial(Family):
+    """Counts with the given means m and variances m + m^2 / concentration.
+
+    Parameters
+    ----------
+    mean : (n,)
+        The parameter that varies.
+    concentration : (n,) or a number
+        Poisson counts are the limit of large ones.
+    """
+
+    VARYING: ClassVar = ("mean",)
+
+    mean: np.ndarray
+    concentration: np.ndarray
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.mean + self.mean**2 / self.concentration
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        possible = is_count(y)
+        y = np.where(possible, y, 0.0)
+        m, r = self.mean, self.concentration
+        # Gamma(y + r) / (Gamma(r) y!) by the beta function: the difference of log-gammas of a large r has few digits.
+        log_ways = -betaln(r, y + 1.0) - np.log(r + y)
+        return np.where(possible, log_ways - r * np.log1p(m / r) + xlogy(y, m / (m + r)), -np.inf)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        y = np.floor(y)
+        m, r = self.mean, self.concentration
+        return np.where(y < 0, 0.0, incomplete_beta(r, np.maximum(y, 0.0) + 1.0, r / (m + r), m / (m + r)))
+
+    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
+        return quantiles(lambda p: count_quantile(self.cdf, p, self.mean), probability)
+
+    def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Draws (n_draws, n): Poisson counts whose rates are gamma distributed."""
+        r = self.concentration
+        return rng.poisson(rng.gamma(r, self.mean / r, size=(n_draws, self.mean.size))).astype(float)
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        (gradient,) = gradients
+        m, r = column(self.mean), column(self.concentration)
+        return {"prediction": r / (m + r) * share_metric(m, gradient)}
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        (change,) = changes
+        return {"prediction": negative_binomial_kl_of_change(self.mean, self.concentration, change)}
+
+
+def negative_binomial_kl_of_change(m: np.ndarray, r: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """KL to a negative binomial distribution whose mean has changed; its concentration r has not.
+
+    It is m + r times the KL of Bernoulli distributions with probabilities m / (m + r).
+    """
+    # Not m E(d / m) - (m + r) E(d / (m + r)), which is shorter but loses the digits of m / r when r is small.
+    moved = m + r + change
+    return share_excess(m, change * (r / moved)) + r * log1p_excess(np.asarray(-change / moved))
+
+
+def log_power(share: np.ndarray, rest: np.ndarray, power: np.ndarray) -> np.ndarray:
+    """log(share^power), rest = 1 - share, from the smaller of the two; 0 for a power of 0."""
+    return np.where(share < rest, xlogy(power, share), xlog1py(power, -rest))
+
+
+def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """The regularised I_x(a, b), rest = 1 - x, from whichever of the two is smaller and so has more digits."""
+    # With a = 1e12 and x = 1 - 3e-13, a cdf is off by 2e-5 otherwise.
+    return np.where(x < rest, betainc(a, b, x), betaincc(b, a, rest))
+
+
+def is_count(y: np.ndarray) -> np.ndarray:
+    """Which values are whole and not negative."""
+    return (y >= 0) & (np.floor(y) == y)
+
+
+def column(parameter: np.ndarray) -> np.ndarray:
+    """A parameter beside gradients (n, p): (n, 1), or (1, 1) for a number."""
+    return np.reshape(parameter, (-1, 1))

@@ -1,0 +1,218 @@
+"""The verb: a data set of the paper by its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpsift._utils.notices import notice
+from gpsift.paper.datasets import automobile, concrete, crime, housing, pima
+from gpsift.paper.datasets.recipe import DEFAULT, Recipe, Table
+from gpsift.paper.datasets.sources import (
+    CACHE_VARIABLE,
+    DATA_VARIABLE,
+    DataMismatch,
+    DataUnavailable,
+    DownloadFailed,
+    cache_folder,
+    data_folder,
+    keep,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECIPES = {module.RECIPE.name: module.RECIPE for module in (concrete, housing, automobile, crime, pima)}
+NAMES = tuple(RECIPES)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set of the paper.
+
+    Attributes
+    ----------
+    name, title : str
+        What `load` takes, and what the paper says.
+    X : data frame (n, p)
+        Inputs, floats in the units of the source.
+    y : series (n,)
+        The target, named; for classes 0 and 1.
+    n_train : int
+        Training rows of a random split in the paper; the others are its test rows.
+    is_classification : bool
+    coding : str
+        How categories became numbers.
+    citation : str
+        Whom to cite.
+    caveat : str
+        What to know before reading anything into a ranking of these features.
+    origin : str
+        The file or address that it was read from.
+    """
+
+    name: str
+    title: str
+    X: pd.DataFrame
+    y: pd.Series
+    n_train: int
+    is_classification: bool
+    coding: str
+    citation: str
+    caveat: str
+    origin: str
+
+    @property
+    def target(self) -> str:
+        """Name of the target."""
+        return str(self.y.name)
+
+    def __repr__(self) -> str:
+        n, p = self.X.shape
+        return f"Dataset {self.name}: {n} rows ({self.n_train} to train on), {p} features, target {self.target}"
+
+
+def load(
+    name: str,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    base: str | None = None,
+    coding: str = DEFAULT,
+    log_target: bool | None = None,
+    download: bool = True,
+    check: bool = True,
+) -> Dataset:
+    """A data set in the shape that it has in Table 1 of the paper.
+
+    It is taken from the first place that has it: `folder`, the cache, its public source. What is downloaded is kept in
+    the cache.
+
+    Parameters
+    ----------
+    name : {"concrete", "housing", "automobile", "crime", "pima"}
+    folder : path, optional
+        A folder with the prepared table (such as ``automobile.csv``) or the raw file (such as ``imports-85.data``,
+        there or in ``raw`` below). By default what the environment variable ``GPSIFT_DATA`` names.
+    cache : path, optional
+        Where downloads are kept. By default what ``GPSIFT_CACHE`` names, or ``gpsift`` in the user's cache folder.
+    base : str, optional
+        Address of a mirror to use for every service. One service can be replaced by ``GPSIFT_UCI``,
+        ``GPSIFT_OPENML`` or ``GPSIFT_STATLIB``.
+    coding : {"default", "A", "B", "C"}
+        How the categories of Automobile become numbers; the others have only the default.
+    log_target : bool, optional
+        Whether to take the logarithm of the target, by default only for Crime.
+    download : bool
+        Whether the network may be used.
+    check : bool
+        Whether the file must be the known one, by its digest. An unchecked download is not kept.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataUnavailable
+        It is in no folder and could not be downloaded. The message says where a file can be put by hand.
+    DataMismatch
+        A file is there, but is not the known one.
+
+    Examples
+    --------
+    >>> import gpsift.paper.datasets
+    >>> data = gpsift.paper.datasets.load("housing")  # doctest: +SKIP
+    >>> data.X.shape, data.n_train  # doctest: +SKIP
+    ((506, 13), 300)
+    """
+    import pandas as pd
+
+    if name not in RECIPES:
+        raise ValueError(f"`name` must be one of {', '.join(NAMES)}, got {name!r}.")
+    recipe = RECIPES[name]
+    recipe.check_coding(coding)
+    places = [place for place in (data_folder(folder), cache_folder(cache)) if place is not None]
+    path = next((path for place in places if (path := recipe.find(place, coding)) is not None), None)
+    if path is not None:
+        table, origin = _read(recipe, path, coding, check=check), str(path)
+    elif download:
+        table, origin = _download(recipe, places, coding, base, check=check)
+    else:
+        raise _unavailable(recipe, coding, places, ["nothing, since `download=False`"])
+    logged = recipe.log_target if log_target is None else log_target
+    target, target_name = _target(table, logged=logged)
+    return Dataset(
+        name=recipe.name,
+        title=recipe.title,
+        X=pd.DataFrame(table.values[:, :-1], columns=list(table.names[:-1])),
+        y=pd.Series(target.astype(int) if recipe.is_classification else target, name=target_name),
+        n_train=recipe.n_train,
+        is_classification=recipe.is_classification,
+        coding=coding,
+        citation=recipe.citation,
+        caveat=recipe.caveat,
+        origin=origin,
+    )
+
+
+def _read(recipe: Recipe, path: Path, coding: str, *, check: bool) -> Table:
+    try:
+        return recipe.read(path.name, path.read_bytes(), coding, check=check)
+    except DataMismatch as error:
+        advice = "Remove it or replace it" + (", or pass `check=False` to use it as it is." if check else ".")
+        raise DataMismatch(f"{path} is not the known file: {error}. {advice}") from error
+
+
+def _download(
+    recipe: Recipe, places: Sequence[Path], coding: str, base: str | None, *, check: bool
+) -> tuple[Table, str]:
+    """The table from the first public source that gives it, and its address. The file goes into the last place."""
+    cache, tried = places[-1], []
+    for source in recipe.sources:
+        address = source.service.address(source.path, base)
+        try:
+            content = source.fetch(base)
+            table = recipe.read(source.file.name, content, coding, check=check)
+        except (DownloadFailed, DataMismatch) as error:
+            tried.append(f"{address}: {error}")
+            continue
+        if check:  # only what is known to be right is kept
+            try:
+                keep(cache / source.file.name, content)
+            except OSError as error:
+                notice(f"{source.file.name} is used but could not be kept in {cache}: {error}")
+        return table, address
+    raise _unavailable(recipe, coding, places, tried)
+
+
+def _unavailable(recipe: Recipe, coding: str, places: Sequence[Path], tried: Sequence[str]) -> DataUnavailable:
+    raw = " or ".join(file.name for file in recipe.files)
+    by_hand = f"{raw} (as published)" + (f" or {recipe.prepared} (prepared)" if coding == DEFAULT else "")
+    mirrors = ", ".join(dict.fromkeys(source.service.variable for source in recipe.sources))
+    return DataUnavailable(
+        "\n".join(
+            [
+                f"The data set {recipe.name!r} is not on this machine and was not downloaded.",
+                *(f"  looked in: {place}" for place in places),
+                *(f"  tried: {each}" for each in tried),
+                f"By hand: put {by_hand} into a folder and pass it as `folder`, or name it in {DATA_VARIABLE}. "
+                f"The cache can be set by `cache` or {CACHE_VARIABLE}, a mirror by `base` or {mirrors}.",
+            ]
+        )
+    )
+
+
+def _target(table: Table, *, logged: bool) -> tuple[np.ndarray, str]:
+    """The last column and its name, or its logarithm."""
+    values, name = table.values[:, -1], table.names[-1]
+    if not logged:
+        return values, name
+    if np.any(values <= 0):
+        raise ValueError(f"`log_target` needs a positive target, and the smallest {name} is {values.min():g}.")
+    return np.log(values), f"log({name})"

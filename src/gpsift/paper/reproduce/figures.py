@@ -1,0 +1,206 @@
+"""Pictures that look like the paper's: blue ARD, red KL, cyan VAR, the full model dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gpsift.paper.datasets.load import RECIPES
+from gpsift.paper.datasets.toys import FREQUENCIES, Law, sine_amplitudes
+from gpsift.paper.reproduce.claims import REGRESSIONS, entropies_of
+from gpsift.paper.reproduce.datasplits import Tables
+from gpsift.paper.reproduce.settings import COST_MIDDLE, METHODS
+from gpsift.paper.reproduce.statistics import plain_interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {"ARD": "#1f4fd8", "KL": "#d62728", "VAR": "#17becf", "RATE": "#8c8c8c", "projection": "#2ca02c"}
+TITLES = {name: recipe.title for name, recipe in RECIPES.items()}
+METRIC_LABELS = {"mlpd": "MLPD", "mse": "MSE"}
+FORMATS = ("png", "svg")
+
+
+def toy_functions() -> Figure:
+    """Figure 1: the eight latent functions for both input laws."""
+    figure, axes = _subplots(2, 4, figsize=(8, 3.6), sharex=True, sharey=True)
+    x = np.linspace(-1, 1, 201)
+    laws: tuple[tuple[Law, str], ...] = (("uniform", "black"), ("normal", COLOURS["KL"]))
+    for law, colour in laws:
+        amplitudes = sine_amplitudes(law)
+        for j, ax in enumerate(axes.flat):
+            ax.plot(x, amplitudes[j] * np.sin(FREQUENCIES[j] * x), color=colour, label=f"{law} inputs")
+            ax.set_title(f"$f_{j + 1}$", fontsize="medium")
+    axes[0, 0].legend(frameon=False, fontsize="x-small")
+    return figure
+
+
+def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
+    """Figure 2, and with 50 features the supplement's last one: average scores relative to the largest."""
+    figure, axes = _subplots(2, 1, figsize=(5.2 if p == 8 else 8, 5.2), sharex=True)
+    for ax, law in zip(axes, ("uniform", "normal"), strict=True):
+        chosen = toys[(toys.law == law) & (toys.p == p)]
+        for method in METHODS:
+            wide = chosen[chosen.method == method].pivot_table(index="data_set", columns="feature", values="score")
+            _draw_means(ax, wide / wide.mean().max(), method)
+        ax.set_title(f"{law} inputs, {chosen.data_set.nunique()} data sets", fontsize="medium")
+        ax.set_ylabel("relative relevance")
+        ax.set_ylim(-0.02, 1.05)
+        _tidy(ax)
+    axes[0].legend(frameon=False)
+    many = "input; of these 50 only the eight marked ones matter, from nearly linear to a full wave"
+    axes[1].set_xlabel("input, from nearly linear to a full wave" if p == 8 else many)
+    if p != 8:
+        axes[1].set_xticks(sorted(chosen[chosen.relevant].feature.unique()))
+    return figure
+
+
+def delta_scores(deltas: pd.DataFrame) -> Figure:
+    """The supplement's figure of KL scores by the size of the step."""
+    figure, ax = _subplots(figsize=(5.2, 3.6))
+    means = deltas.groupby(["delta", "feature"])["score"].mean().unstack("feature")
+    for feature in means.columns:
+        ax.plot(means.index, means[feature] / means.to_numpy().max(), "o-", markersize=3, lw=1, label=f"{feature}")
+    ax.set_xscale("log")
+    ax.set_xlabel("step")
+    ax.set_ylabel("relative KL relevance")
+    ax.legend(frameon=False, ncols=4, fontsize="small", title="input")
+    ax.set_ylim(0, 1.05)
+    _tidy(ax)
+    return figure
+
+
+def pointwise(points: pd.DataFrame) -> Figure:
+    """Figure 6: pointwise relevance of inputs 1 and 8."""
+    figure, axes = _subplots(1, 2, figsize=(7, 3), sharey=True)
+    for ax, feature in zip(axes, (1, 8), strict=True):
+        part = points[points.feature == feature]
+        ax.scatter(part.x, part.relevance, s=8, color=COLOURS["KL"], alpha=0.6, linewidths=0)
+        ax.set_xlabel(f"$x_{feature}$")
+        _tidy(ax)
+    axes[0].set_ylabel("KL relevance at each point")
+    axes[0].set_ylim(bottom=0)
+    return figure
+
+
+def cost(table: pd.DataFrame) -> Figure:
+    """Seconds of a ranking by rows and by features, with the fitted exponents."""
+    figure, axes = _subplots(1, 2, figsize=(7, 3))
+    for ax, (name, fixed) in zip(axes, (("n", "p"), ("p", "n")), strict=True):
+        for method, part in table[table[fixed] == COST_MIDDLE[fixed]].groupby("method"):
+            part = part.sort_values(name)
+            slope = np.polyfit(np.log(part[name]), np.log(part.seconds), 1)[0]
+            ax.loglog(
+                part[name], part.seconds, "o-", color=COLOURS[str(method)], label=f"{method}, exponent {slope:.2f}"
+            )
+        sizes = sorted(table.loc[table[fixed] == COST_MIDDLE[fixed], name].unique())
+        ax.set_xticks(sizes, [str(size) for size in sizes])
+        ax.minorticks_off()
+        ax.set_xlabel(name)
+        ax.set_title(f"{fixed} = {COST_MIDDLE[fixed]}", fontsize="medium")
+        ax.legend(frameon=False, fontsize="small")
+        _tidy(ax)
+    axes[0].set_ylabel("seconds")
+    return figure
+
+
+def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False) -> Figure:
+    """Figures 3 and 4: a metric of the submodels by size with 95 % intervals, the sampled full model dashed."""
+    figure, axes = _subplots(1, len(everything), figsize=(3.9 * len(everything), 3.4), squeeze=False)
+    for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
+        shown = _same_splits(tables.curves) if extra else tables.curves[tables.curves.method.isin(METHODS)]
+        for method, table in shown.groupby("method", sort=False):
+            _draw_means(ax, table.pivot_table(index="split", columns="size", values=metric), str(method))
+        if metric in tables.reference and len(tables.reference):
+            ax.axhline(tables.reference[metric].mean(), color="black", ls="--", lw=1, label="full model, sampled")
+        ax.set_title(f"{TITLES[name]}, {shown.split.nunique()} splits", fontsize="medium")
+        ax.set_xlabel("number of inputs")
+        _tidy(ax)
+    axes[0, 0].set_ylabel(METRIC_LABELS.get(metric, metric))
+    axes[0, 0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def _draw_means(ax: Axes, wide: pd.DataFrame, method: str) -> None:
+    """The mean of each column with its 95 % interval."""
+    intervals = [plain_interval(wide[column].dropna().to_numpy()) for column in wide.columns]
+    means = [interval.mean for interval in intervals]
+    errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
+    ax.errorbar(wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[method], label=method, markersize=3, lw=1)
+
+
+def _same_splits(curves: pd.DataFrame) -> pd.DataFrame:
+    """Only the splits on which every method was tried; means over different splits do not compare."""
+    methods = curves.groupby("split").method.nunique()
+    return curves[curves.split.isin(methods.index[methods == methods.max()])]
+
+
+def entropies(everything: Mapping[str, Tables]) -> Figure:
+    """Figure 5: relative entropy of each choice."""
+    figure, axes = _subplots(1, len(everything), figsize=(3.9 * len(everything), 3.2), sharey=True, squeeze=False)
+    for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
+        shown = int(tables.curves["size"].max())
+        for method, values in entropies_of(tables).items():
+            places = np.arange(1, min(shown, len(values)) + 1)
+            ax.plot(places, values[: len(places)], "o-", color=COLOURS[method], label=method, markersize=3, lw=1)
+        ax.set_title(TITLES[name], fontsize="medium")
+        ax.set_xlabel("choice")
+        ax.set_ylim(-0.02, 1.02)
+        _tidy(ax)
+    axes[0, 0].set_ylabel("relative entropy")
+    axes[0, 0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def ranks(name: str, tables: Tables) -> Figure:
+    """The supplement's figures of ranks: a mark for each split, jittered; inputs by their mean rank under KL."""
+    order = tables.scores[tables.scores.method == "KL"].groupby("feature")["rank"].mean().sort_values().index[:30]
+    figure, ax = _subplots(figsize=(max(5.0, 0.45 * len(order)), 4))
+    rng = np.random.default_rng(0)  # of the jitter, which is decoration
+    for shift, method in zip((-0.25, 0.0, 0.25), METHODS, strict=True):
+        table = tables.scores[tables.scores.method == method].set_index("feature")
+        for place, feature in enumerate(order):
+            values = table.loc[[feature], "rank"].to_numpy()
+            x = place + shift + rng.uniform(-0.1, 0.1, values.size)
+            ax.scatter(x, values, s=5, color=COLOURS[method], alpha=0.5, linewidths=0, label=None if place else method)
+    ax.set_xticks(range(len(order)), order, rotation=90, fontsize="small")
+    ax.invert_yaxis()
+    ax.set_ylabel("rank in each split")
+    ax.set_title(TITLES[name], fontsize="medium")
+    ax.legend(frameon=False, fontsize="small", ncols=3)
+    _tidy(ax)
+    return figure
+
+
+def regressions_of(everything: Mapping[str, Tables]) -> dict[str, Tables]:
+    """The regression sets among them, in the paper's order."""
+    return {name: everything[name] for name in REGRESSIONS if name in everything}
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """As PNG and SVG."""
+    for suffix in FORMATS:
+        figure.savefig(folder / f"{name}.{suffix}", dpi=150)
+    _pyplot().close(figure)
+
+
+def _subplots(*shape: int, **options: Any) -> Any:
+    return _pyplot().subplots(*shape, layout="constrained", **options)
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def _tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)

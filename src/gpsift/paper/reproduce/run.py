@@ -1,0 +1,179 @@
+"""The verb: run an experiment, write its tables and pictures, and decide the claims that can be decided."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from gpsift.paper.datasets import NAMES as DATA_SETS
+from gpsift.paper.datasets import load
+from gpsift.paper.reproduce import claims, datasplits, figures, toyruns
+from gpsift.paper.reproduce.claims import Verdict
+from gpsift.paper.reproduce.datasplits import Tables
+from gpsift.paper.reproduce.settings import Settings
+from gpsift.paper.reproduce.store import read_splits, read_table, write_splits, write_table, write_text
+from gpsift.relevance.rank import versions
+
+TOYS = ("toy", "delta", "pointwise", "cost")
+# "variability" draws on the splits of the four regression sets and runs those that are missing.
+EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
+
+# Of `summary.json`; new names may be added under the same number.
+SCHEMA = "gpsift-reproduction/1"
+
+# Of each experiment, in its folder.
+CHECKPOINT = "checkpoint.sqlite"
+
+Say = Callable[[str], None]
+
+
+def run(experiment: str, settings: Settings, say: Say = print) -> Path:
+    """Run one experiment, or all; returns the summary's path."""
+    if experiment not in EXPERIMENTS:
+        raise ValueError(f"There is no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}.")
+    settings.out.mkdir(parents=True, exist_ok=True)
+    for name in _parts(experiment, settings):
+        began = time.perf_counter()
+        folder = settings.out / name
+        folder.mkdir(exist_ok=True)
+        if not settings.resume:
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+        (_run_data_set if name in DATA_SETS else _run_toy)(name, settings, folder)
+        say(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
+    return summarise(settings.out, say)
+
+
+def _parts(experiment: str, settings: Settings) -> Sequence[str]:
+    if experiment == "all":
+        return (*TOYS, *DATA_SETS)
+    if experiment == "variability":
+        return tuple(name for name in claims.REGRESSIONS if read_splits(settings.out / name) is None)
+    return (experiment,)
+
+
+def _run_toy(name: str, settings: Settings, folder: Path) -> None:
+    if name == "pointwise":
+        table = toyruns.run_pointwise(settings)
+        figures.save(figures.pointwise(table), folder, "pointwise")
+    elif name == "cost":
+        table = toyruns.run_cost(settings)
+        figures.save(figures.cost(table), folder, "cost")
+    else:
+        work = replace(settings.work, checkpoint=folder / CHECKPOINT)
+        if name == "toy":
+            table = toyruns.run_toys(settings, work)
+            figures.save(figures.toy_functions(), folder, "functions")
+            figures.save(figures.toy_scores(table, 8), folder, "relevance")
+            figures.save(figures.toy_scores(table, toyruns.MANY_FEATURES), folder, "relevance-50")
+        else:
+            table = toyruns.run_deltas(settings, work)
+            figures.save(figures.delta_scores(table), folder, "steps")
+    write_table(table, folder / f"{name}.csv")
+
+
+def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
+    options: dict[str, Any] = {"folder": settings.folder}
+    if name == "automobile":
+        options["coding"] = settings.coding
+    if name == "crime":
+        options["log_target"] = settings.log_crime
+    if settings.limited("nuts_splits") > 0 and importlib.util.find_spec("nutpie") is None:  # now, not after an hour
+        raise ImportError(
+            "The full model is sampled by nutpie: pip install 'gpsift[nuts]', or leave it out: --sampled 0."
+        )
+    dataset = load(name, **options)
+    began = time.perf_counter()
+    tables = datasplits.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
+    facts = {
+        "seconds of this run": round(time.perf_counter() - began, 1),
+        "prior": settings.prior,
+        "covariance": settings.covariance,
+        "jobs": settings.work.jobs,
+        "splits": int(tables.curves.split.nunique()),
+    }
+    write_splits(tables, folder, facts)
+    metrics = ("mlpd", "mse") if name != "pima" else ("mlpd", *claims.CLASS_METRICS)
+    for metric in metrics:
+        figures.save(figures.curves({name: tables}, metric), folder, metric)
+    if set(datasplits.EXTRA) & set(tables.curves.method):
+        figures.save(figures.curves({name: tables}, "mlpd", extra=True), folder, "mlpd-with-projection-and-rate")
+    figures.save(figures.entropies({name: tables}), folder, "entropy")
+    figures.save(figures.ranks(name, tables), folder, "ranks")
+
+
+def summarise(out: Path, say: Say = print) -> Path:
+    """Decide all claims for which there are tables, and write `summary.md` and `summary.json`."""
+    found = {name: tables for name in DATA_SETS if (tables := read_splits(out / name)) is not None}
+    regressions = figures.regressions_of(found)
+    if len(regressions) > 1:
+        figures.save(figures.curves(regressions, "mlpd"), out, "figure-mlpd")
+        figures.save(figures.curves(regressions, "mse"), out, "figure-mse")
+        figures.save(figures.entropies(regressions), out, "figure-entropy")
+    verdicts = _toy_verdicts(out)
+    for name, tables in found.items():
+        verdicts += claims.curve_claims(name, tables) + claims.feature_claims(name, tables)
+    verdicts += claims.variability_claims(found) if regressions else []
+    verdicts.sort(key=lambda verdict: (int(verdict.claim.split()[0]), verdict.claim))
+    facts = {name: json.loads((out / name / "facts.json").read_text(encoding="utf-8")) for name in found}
+    record = {
+        "schema": SCHEMA,
+        "claims": [asdict(verdict) for verdict in verdicts],
+        "runs": facts,
+        "versions": versions(),
+    }
+    write_text(json.dumps(record, indent=2), out / "summary.json")
+    write_text(_markdown(verdicts, found, facts), out / "summary.md")
+    held = sum(verdict.holds for verdict in verdicts)
+    say(f"{held} of {len(verdicts)} claims hold; {out / 'summary.md'}")
+    return out / "summary.md"
+
+
+def _toy_verdicts(out: Path) -> list[Verdict]:
+    rules = {
+        "toy": claims.toy_claims,
+        "delta": claims.delta_claims,
+        "pointwise": claims.pointwise_claims,
+        "cost": claims.cost_claims,
+    }
+    verdicts: list[Verdict] = []
+    for name, decide in rules.items():
+        table = read_table(out / name / f"{name}.csv")
+        if table is not None:
+            verdicts += decide(table)
+    return verdicts
+
+
+def _markdown(verdicts: Sequence[Verdict], found: Mapping[str, Tables], facts: Mapping[str, Any]) -> str:
+    lines = ["# The paper's claims, decided", ""]
+    if found:
+        lines += ["| data set | p | rows | training rows | splits | seconds |", "|---|---|---|---|---|---|"]
+        for name, tables in found.items():
+            fact = facts[name]
+            p = tables.scores.feature.nunique()
+            lines.append(
+                f"| {figures.TITLES[name]} | {p} | {tables.n_train + tables.n_test} | {tables.n_train} "
+                f"| {fact['splits']} | {fact['seconds of this run']:.0f} |"
+            )
+        lines.append("")
+    lines += ["| claim | what the paper says | rule | numbers | verdict |", "|---|---|---|---|---|"]
+    for verdict in verdicts:
+        answer = "holds" if verdict.holds else "**does not hold**"
+        answer += f"; {verdict.remark}" if verdict.remark else ""
+        lines.append(
+            f"| {verdict.claim} | {verdict.statement} | {verdict.rule} | {in_words(verdict.numbers)} | {answer} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def in_words(value: Any) -> str:
+    """Numbers as text, mappings as lists of their entries."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {in_words(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

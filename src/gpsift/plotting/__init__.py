@@ -1,1 +1,0 @@
-"""Pictures of results. Everything here reads records and computes nothing."""

@@ -1,0 +1,11 @@
+"""Rows in dask collections, visited where they are: arrays and data frames in, a source of rows out.
+
+`collections.py` reads what users have, `rows.py` is the source, `passes.py` runs one pass over all partitions on a
+cluster or in this process, `summary.py` holds the sums that a fit begins with. dask is imported when a collection comes
+in, and not before.
+"""
+
+import lazy_loader
+
+# The names are listed in `__init__.pyi`; each loads its file when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,181 @@
+"""Sums over rows with which a fit begins: extremes, means, spreads, and what must be refused.
+
+Means and squared deviations of two sets of rows are joined by the formulas of Chan, Golub and LeVeque (1983), which
+lose no digits where the mean is large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from gpsift._utils.rows import Rows, Totals
+from gpsift.likelihoods import Likelihood
+from gpsift.reference.input_moments import InputMoments, standard_units
+
+# Values that are not finite, or too large to be squared, are refused when all rows have been seen.
+UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}
+NOWHERE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Totals):
+    """Mean of n numbers, or of n rows, and the sum of the squared deviations from it."""
+
+    n: int
+    mean: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        mean = values.mean(axis=0)
+        return cls(len(values), mean, np.sum((values - mean) ** 2, axis=0))
+
+    def __add__(self, other: Self) -> Self:
+        n = self.n + other.n
+        with np.errstate(**UNCHECKED):
+            step = other.mean - self.mean
+            mean = self.mean + step * (other.n / n)
+            squares = self.squares + other.squares + step**2 * (self.n * other.n / n)
+        return type(self)(n, mean, squares)
+
+    @property
+    def sd(self) -> np.ndarray:
+        return np.sqrt(self.squares / self.n)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds(Totals):
+    """Smallest and largest value of each column, and the first rows that have them."""
+
+    n: int
+    low: np.ndarray
+    high: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Self:
+        lowest, highest = values.argmin(axis=0), values.argmax(axis=0)
+        columns = np.arange(values.shape[1])
+        return cls(len(values), values[lowest, columns], values[highest, columns], lowest, highest)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            self.n + other.n,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.where(other.low < self.low, self.n + other.lowest, self.lowest),
+            np.where(other.high > self.high, self.n + other.highest, self.highest),
+        )
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Two rows with the range of all."""
+        return np.stack([self.low, self.high])
+
+
+@dataclass(frozen=True, eq=False)
+class Marked(Totals):
+    """How many rows are marked in each column, and the first of them; that is `NOWHERE` where there is none."""
+
+    n: int
+    counts: np.ndarray
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, marks: np.ndarray) -> Self:
+        counts = marks.sum(axis=0)
+        return cls(len(marks), counts, np.where(counts > 0, marks.argmax(axis=0), NOWHERE))
+
+    def __add__(self, other: Self) -> Self:
+        later = np.where(other.counts > 0, self.n + other.first, NOWHERE)
+        first = np.where(self.counts > 0, self.first, later)
+        return type(self)(self.n + other.n, self.counts + other.counts, first)
+
+
+def missing(rows: Rows) -> Marked:
+    """Features of a chunk of rows that are not finite."""
+    return Marked.of(~np.isfinite(rows.X))
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Totals):
+    """The values of each column while they are few, None for a column with more than `most`."""
+
+    most: int
+    columns: tuple[np.ndarray | None, ...]
+
+    @classmethod
+    def of(cls, X: np.ndarray, most: int) -> Self:
+        # A look at some rows first: sorting all of them for nothing is what would take long.
+        few = (len(np.unique(column[: 10 * most])) <= most for column in X.T)
+        columns = zip(X.T, few, strict=True)
+        return cls(most, tuple(_few(np.unique(column), most) if is_few else None for column, is_few in columns))
+
+    def __add__(self, other: Self) -> Self:
+        both = zip(self.columns, other.columns, strict=True)
+        return type(self)(
+            self.most, tuple(None if a is None or b is None else _few(np.union1d(a, b), self.most) for a, b in both)
+        )
+
+    @property
+    def table(self) -> np.ndarray:
+        """A table with these values in its columns, (most + 1, p); for many values others, as many as it has rows."""
+        size = self.most + 1
+        columns = [np.arange(size, dtype=float) if c is None else np.resize(c, size) for c in self.columns]
+        return np.column_stack(columns)
+
+
+def _few(values: np.ndarray, most: int) -> np.ndarray | None:
+    return values if len(values) <= most else None
+
+
+@dataclass(frozen=True, eq=False)
+class Summary(Totals):
+    """All that a fit asks of the rows before it has a model.
+
+    Columns are those of X, then y, then any known noise or sizes. Those of `wrong` are y and its sizes, by what the
+    likelihood says.
+    """
+
+    missing: Marked
+    wrong: Marked
+    bounds: Bounds
+    spread: Spread
+    values: Values
+
+
+def summarise(most_values: int, likelihood: Likelihood, rows: Rows) -> Summary:
+    """A chunk of rows in the user's units."""
+    columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var, rows.size) if a is not None])
+    y, size = rows.observed()
+    with np.errstate(**UNCHECKED):
+        return Summary(
+            Marked.of(~np.isfinite(columns)),
+            Marked.of(np.column_stack([likelihood.wrong_targets(y, size), likelihood.wrong_sizes(size)])),
+            Bounds.of(columns),
+            Spread.of(columns),
+            Values.of(rows.X, most_values),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud(Totals):
+    """Sums of products, and of fourth powers of lengths, of rows in standard units."""
+
+    n: int
+    products: np.ndarray
+    quartic: float
+
+    def moments(self, center: np.ndarray, sd: np.ndarray) -> InputMoments:
+        """Of inputs with this centre and spread."""
+        return InputMoments(self.n, center, sd, self.products / self.n, self.quartic / self.n)
+
+
+def cloud(center: np.ndarray, sd: np.ndarray, X: np.ndarray) -> Cloud:
+    """Of rows whose columns have this centre and spread."""
+    Z = standard_units(X, center, sd)
+    return Cloud(len(Z), Z.T @ Z, float(np.sum(np.sum(Z**2, axis=1) ** 2)))

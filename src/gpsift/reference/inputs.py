@@ -1,0 +1,206 @@
+"""What a model knows of its inputs, and the points at which it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from gpsift._utils.recipe import Recipe
+from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.words import listed
+from gpsift.reference.input_moments import InputMoments
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The input columns of a model, and the rows that it was trained on.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the columns, in order.
+    names_given : bool
+        Whether the names came from the user's data rather than being made up.
+    X : array (n, p) or None
+        The training inputs in the user's units; None where they are not known, or not in this process.
+    categorical : tuple of int
+        Columns that the model itself takes as categories: it has no slope along them.
+    summary : InputMoments or None
+        Moments of training inputs that are not in this process.
+    source : row source or None
+        Where those are, to be visited there.
+    sample : array (m, p) or None
+        Some of those, drawn at random.
+    recipe : Recipe or None
+        What was done with the table that the inputs come from, where a file keeps it for new rows.
+    is_own : bool
+        Whether X are the very rows that the model was trained on, in their order. False for rows that were given
+        afterwards, which serve for units only.
+    """
+
+    names: tuple[str, ...]
+    names_given: bool = False
+    X: np.ndarray | None = None
+    categorical: tuple[int, ...] = ()
+    summary: InputMoments | None = None
+    source: Any = None
+    sample: np.ndarray | None = None
+    is_own: bool = True
+    recipe: Recipe | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of training rows, 0 where they are not known."""
+        if self.X is not None:
+            return len(self.X)
+        return 0 if self.summary is None else self.summary.n
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the training inputs are known, or at least their moments."""
+        return self.X is not None or self.summary is not None
+
+    @cached_property
+    def sd(self) -> np.ndarray:
+        """Standard deviation of each column in the training data; 0 for one that never varies."""
+        return self.moments.sd if self.X is None else column_sd(self.X)
+
+    @property
+    def center(self) -> np.ndarray:
+        """Mean of each column in the training data."""
+        return self.moments.center if self.X is None else self.X.mean(axis=0)
+
+    @cached_property
+    def moments(self) -> InputMoments:
+        """Moments of the training inputs."""
+        if self.summary is not None:
+            return self.summary
+        assert self.X is not None
+        return InputMoments.of(self.X)
+
+    @property
+    def at_hand(self) -> np.ndarray | None:
+        """The training inputs, or a sample of those that are not in this process; None where there is neither."""
+        return self.sample if self.X is None else self.X
+
+    def correlation_of(self, columns: Sequence[int]) -> np.ndarray:
+        """Correlations of some of the columns in the training data; those of all are a square of their number."""
+        chosen = list(columns)
+        if self.X is None:
+            return self.moments.correlation[np.ix_(chosen, chosen)]
+        return InputMoments.of(self.X[:, chosen]).correlation
+
+    def on_columns(self, columns: Sequence[int]) -> Inputs:
+        """Those of some of the columns, of training inputs that are in this process."""
+        chosen = list(columns)
+        assert self.X is not None
+        return Inputs(
+            names=tuple(self.names[j] for j in chosen),
+            names_given=self.names_given,
+            X=self.X[:, chosen],
+            categorical=tuple(place for place, j in enumerate(chosen) if j in self.categorical),
+            is_own=self.is_own,
+        )
+
+    def points(self, X: np.ndarray, rows: np.ndarray | None = None, size: np.ndarray | None = None) -> Points:
+        """The rows of a table as points, or those with the given numbers.
+
+        Here, and nowhere else, it is decided whether they are training points.
+        """
+        units = self if self.are_known else replace(self, X=X, is_own=False)
+        return Points(X, units, self.is_own and same_rows(X, self.X), rows, size)
+
+    @property
+    def training_points(self) -> Points:
+        """All rows that the model was trained on."""
+        if self.X is None:
+            raise ValueError("This model does not know its training inputs; pass the points to look at as `X`.")
+        return self.points(self.X)
+
+    def check(self, names: Sequence[str] | None, n_columns: int) -> None:
+        """Refuse a table whose columns are not the ones that the model knows."""
+        known = self.names
+        names = names if self.names_given else None
+        missing = [name for name in known if names is not None and name not in names]
+        if missing:
+            raise ValueError(f"`X` lacks {listed(missing)}, which the model was fitted on ({listed(known)}).")
+        if n_columns != len(known):
+            raise ValueError(
+                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({listed(known)}). "
+                "Select or reorder the columns."
+            )
+        if names is not None and tuple(names) != known:
+            raise ValueError(f"`X` has its columns in another order than the model was fitted on ({listed(known)}).")
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points at which a model is looked at; made by `Inputs.points`.
+
+    Parameters
+    ----------
+    table : array (N, p)
+        The rows that they are taken from, in the user's units.
+    inputs : Inputs
+        Those whose spread gives the units of scores and steps: the model's, or the table where it knows none.
+    is_training : bool
+        Whether the table holds the rows that the model was trained on.
+    rows : array (n,) or None
+        Which rows of the table they are, None for all.
+    size : array (n,) or None
+        Trials or exposures; None takes those of training points, and 1 elsewhere.
+    """
+
+    table: np.ndarray
+    inputs: Inputs
+    is_training: bool = False
+    rows: np.ndarray | None = None
+    size: np.ndarray | None = None
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """The points themselves, (n, p)."""
+        return self.table if self.rows is None else self.table[self.rows]
+
+    def __len__(self) -> int:
+        return len(self.table if self.rows is None else self.rows)
+
+    def take(self, which: slice) -> Self:
+        """Some of the points."""
+        rows = np.arange(len(self.table)) if self.rows is None else self.rows
+        return replace(self, rows=rows[which], size=None if self.size is None else self.size[which])
+
+    def on_columns(self, columns: Sequence[int]) -> Points:
+        """The same points with some of the columns only, for a model that uses no others."""
+        inputs = self.inputs.on_columns(columns)
+        table = inputs.X if self.table is self.inputs.X else self.table[:, list(columns)]
+        assert table is not None
+        return Points(table, inputs, self.is_training, self.rows, self.size)
+
+    def moved(self, X: np.ndarray) -> Self:
+        """Other points, which are no training points, in the same units."""
+        return replace(self, table=X, is_training=False, rows=None, size=None)
+
+    def seen_through(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
+        """The points as a model with these inputs sees them, behind a transformation of the user's columns."""
+        # Transformed again, the last digits of training points may differ from what the model was trained on.
+        is_known = self.is_training and inputs.X is not None
+        return inputs.points(inputs.X if is_known else transform(self.table), self.rows, self.size)  # type: ignore[arg-type]
+
+    def asked_of(self, inputs: Inputs) -> Points:
+        """The same points for a model of the same columns with training rows of its own."""
+        return inputs.points(self.table, self.rows, self.size)
+
+
+def same_rows(X: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Whether two tables are one, or hold the same numbers."""
+    return X is not None and other is not None and (X is other or np.array_equal(X, other))

@@ -1,0 +1,111 @@
+"""The door: any fitted model in, a reference out."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gpsift._utils.notices import notice
+from gpsift.reference.base import Reference
+
+# First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
+# inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
+LIBRARIES = {
+    "ax": "gpsift.adapters.ax",
+    "botorch": "gpsift.adapters.botorch",
+    "gpytorch": "gpsift.adapters.gpytorch",
+    "sklearn": "gpsift.adapters.sklearn",
+    "GPy": "gpsift.adapters.gpy",
+    "gpflow": "gpsift.adapters.gpflow",
+    "gpjax": "gpsift.adapters.gpjax",
+    "tinygp": "gpsift.adapters.tinygp",
+    "pymc": "gpsift.adapters.pymc",
+}
+FUNCTIONS = "gpsift.adapters.functions"
+
+
+def as_reference(model: Any, **options: Any) -> Reference:
+    """A fitted model of any library that is known here, or a function that predicts, as a model that can be ranked.
+
+    `rank` does this by itself; it is for options, and for looking at what came out.
+
+    Parameters
+    ----------
+    model : fitted model or callable
+        A `Reference` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of scikit-learn
+        (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions by
+        `gpsift.adapters.functions.reference_of`.
+    **options
+        What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
+        function; see there.
+
+    Returns
+    -------
+    Reference
+        Its ``how`` says in a few words how derivatives are made: in closed form, or by finite differences.
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> model = GaussianProcessRegressor(RBF([1.0, 1.0, 1.0]) + WhiteKernel(0.1), optimizer=None).fit(X, y)
+    >>> reference = gs.as_reference(model)
+    >>> reference.how
+    'closed form: squared exponential'
+    >>> ranking = gs.rank(reference)
+    >>> ranking.names[ranking.order[0]]
+    'x1'
+    """
+    own = model if isinstance(model, Reference) else getattr(model, "gp_", None)
+    if isinstance(own, Reference):
+        if options:
+            raise TypeError(
+                f"A {type(model).__name__} is read as it is and takes no options, got {', '.join(options)}."
+            )
+        return own
+    if isinstance(model, type):
+        raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it first.")
+    reference_of = _reader(model)
+    unknown = _unknown_options(reference_of, options)
+    if unknown:
+        raise TypeError(
+            f"`as_reference` has no option {', '.join(unknown)} for a {type(model).__name__}; it takes "
+            f"{', '.join(list(inspect.signature(reference_of).parameters)[1:])}."
+        )
+    reference = reference_of(model, **options)
+    for message in reference.notices:
+        notice(message)
+    return reference
+
+
+def _reader(model: Any) -> Callable[..., Reference]:
+    """The function that reads models of this kind, by the library that their class, or what it inherits, comes from."""
+    own = type(model).__module__
+    if own.startswith("gpsift.") and not own.startswith("gpsift.adapters."):
+        raise TypeError(
+            f"This {type(model).__name__} holds no fitted Gaussian process: call its `fit(X, y)` and pass what that "
+            "returns."
+        )
+    libraries = {cls.__module__.split(".")[0] for cls in type(model).__mro__}
+    for library, reader in LIBRARIES.items():
+        if library in libraries:
+            return importlib.import_module(reader).reference_of
+    if callable(model):
+        return importlib.import_module(FUNCTIONS).reference_of
+    raise TypeError(
+        f"Models of type {type(model).__module__}.{type(model).__qualname__} are not known here; known are those of "
+        f"gpsift and {', '.join(LIBRARIES)}. Pass a function of X instead, such as `as_reference(lambda X: (mean, "
+        'var), family="gaussian", X_train=X)`, or write a subclass of `gpsift.Reference`.'
+    )
+
+
+def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -> list[str]:
+    known = inspect.signature(reader).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    return [] if takes_any else [name for name in options if name not in known]

@@ -1,0 +1,1 @@
+"""References made of other references: other columns and units, several outputs, gradients of another library."""

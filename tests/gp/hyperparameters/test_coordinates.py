@@ -1,0 +1,111 @@
+"""Coordinates of the sampler against SciPy's quantiles, differences and a distribution that is known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import gpsift as gs
+from gpsift.gp.hyperparameters.coordinates import KNOTS, ByPrior, Round
+from gpsift.gp.hyperparameters.nuts import prior_of_logarithms
+
+Z = np.linspace(-3.0, 3.0, 25)
+
+
+def log_quantiles(distribution):
+    """Of the logarithm of a positive quantity, by the tail that has more digits."""
+    return np.log(np.where(Z < 0, distribution.ppf(stats.norm.cdf(Z)), distribution.isf(stats.norm.sf(Z))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "prior", "expected"),
+    [
+        ("lengthscale", gs.MAP(), log_quantiles(stats.invgamma(1.0, scale=10.0))),
+        ("lengthscale", gs.MAP(lengthscale=gs.InverseGamma(5.0, 5.0)), log_quantiles(stats.invgamma(5.0, scale=5.0))),
+        ("df", gs.MAP(), log_quantiles(stats.gamma(2.0, scale=10.0))),
+        # A half-t of the standard deviation, of which the variance is the square.
+        ("signal_var", gs.MAP(), 2.0 * log_quantiles(stats.foldnorm(0.0))),
+    ],
+    ids=["lengthscale", "by its own density", "df", "signal"],
+)
+def test_coordinates_are_the_priors_normal_scores(kind, prior, expected):
+    if kind == "signal_var":  # SciPy has no half-t; by a half-normal, which one of very many degrees of freedom is
+        prior = gs.MAP(signal=gs.HalfT(1e6, 1.0))
+    by_prior = ByPrior.of(prior_of_logarithms(prior), np.array([kind]), np.array([0.7]))
+    found = [by_prior(np.array([z]))[0][0] for z in Z]
+    assert_allclose(found, expected + 0.7, atol=0.03)
+
+
+def some_coordinates():
+    kinds = np.array(["lengthscale", "lengthscale", "noise_var", "constant_var"])
+    return ByPrior.of(prior_of_logarithms(gs.MAP()), kinds, np.array([0.0, 1.0, 0.5, -0.3]))
+
+
+@pytest.mark.parametrize("z", [[0.3, -1.2, 2.2, -2.9], [0.0, -0.25, 0.5, 3.99], [4.5, -6.0, 0.1, -4.0]])
+def test_slopes_match_central_differences(z):
+    by_prior, z, step = some_coordinates(), np.array(z), 1e-5
+    _, slope, bend = by_prior(z)
+    assert_allclose(slope, (by_prior(z + step)[0] - by_prior(z - step)[0]) / (2.0 * step), rtol=1e-6)
+    assert_allclose(bend, (by_prior(z + step)[1] - by_prior(z - step)[1]) / (2.0 * step), atol=2e-4)
+    assert_allclose(
+        by_prior(by_prior.inverse(by_prior(np.clip(z, -4.0, 4.0))[0]))[0], by_prior(np.clip(z, -4, 4))[0], atol=1e-2
+    )
+
+
+def test_the_density_of_coordinates_is_that_of_the_logarithms():
+    """Under the prior alone they are standard normal, and mass stays where it was for any other density."""
+    log_prior, kinds = prior_of_logarithms(gs.MAP()), np.array(["lengthscale"])
+    by_prior = ByPrior.of(log_prior, kinds, np.zeros(1))
+    density = by_prior.density(lambda s: log_prior(kinds, s))
+    heights = np.array([density(np.array([z]))[0] for z in Z])
+    assert_allclose(np.exp(heights), stats.norm.pdf(Z), rtol=0.05)
+
+    narrow = stats.norm(2.0, 0.4)
+    of_z = by_prior.density(lambda s: (narrow.logpdf(s[0]), -(s - 2.0) / 0.16))
+    grid = np.linspace(-4.0, 4.0, 4001)
+    p = np.exp([of_z(np.array([z]))[0] for z in grid]) * (grid[1] - grid[0])
+    s = np.array([by_prior(np.array([z]))[0][0] for z in grid])
+    assert_allclose([p.sum(), p @ s, np.sqrt(p @ (s - 2.0) ** 2)], [1.0, 2.0, 0.4], rtol=1e-5)
+
+
+def test_a_prior_of_two_heaps_gets_increasing_coordinates():
+    def heaps(_kinds, s):
+        height = np.logaddexp(stats.norm.logpdf(s, -20.0, 0.5), stats.norm.logpdf(s, 20.0, 0.5))
+        return float(height.sum()), np.zeros(s.size)
+
+    by_prior = ByPrior.of(heaps, np.array(["lengthscale"]), np.zeros(1))
+    slopes = np.array([by_prior(np.array([z]))[1][0] for z in np.linspace(-4.0, 4.0, 401)])
+    assert np.all(slopes > 0)
+
+
+def correlated(s):
+    """A normal density of the logarithms, of very different widths, and its gradient."""
+    mean, roots = np.array([1.0, 2.5, -2.0, -1.0]), np.array([0.05, 0.3, 0.1, 0.8])
+    correlation = np.full((4, 4), 0.7) + 0.3 * np.eye(4)
+    pull = np.linalg.solve(correlation * np.outer(roots, roots), mean - s)
+    return float(0.5 * (s - mean) @ pull), pull
+
+
+def test_a_density_is_round_around_its_mode():
+    coordinates = Round.around(some_coordinates(), correlated, np.array([0.8, 2.0, -1.5, -1.5]))
+    density = coordinates.density(correlated)
+    _, gradient = density(np.zeros(4))
+    assert_allclose(gradient, 0.0, atol=1e-2)
+    step = 1e-3
+    H = [(density(-step * e)[1] - density(step * e)[1]) / (2.0 * step) for e in np.eye(4)]
+    assert_allclose(H, np.eye(4), atol=0.15)
+
+
+def test_gradients_in_round_coordinates_match_central_differences():
+    coordinates = Round.around(some_coordinates(), correlated, np.array([0.8, 2.0, -1.5, -1.5]))
+    density, w, step = coordinates.density(correlated), np.array([0.4, -1.1, 0.2, 0.9]), 1e-5
+    expected = [(density(w + step * e)[0] - density(w - step * e)[0]) / (2.0 * step) for e in np.eye(4)]
+    assert_allclose(density(w)[1], expected, rtol=1e-5, atol=1e-6)
+    assert_allclose(
+        coordinates.log_params(coordinates.inverse(coordinates.log_params(w))), coordinates.log_params(w), atol=1e-2
+    )
+
+
+def test_knots_are_even():
+    """What finds the piece of a coordinate relies on it."""
+    assert_allclose(np.diff(KNOTS), KNOTS[1] - KNOTS[0], rtol=1e-12)
