@@ -1,6 +1,6 @@
 """How near sparse models are to exact ones: their scores, and how well they predict.
 
-python benchmarks/agreement.py points --points 25 50 100 200 400 --out docs/scale    # against exact fits to 2000 rows
+python benchmarks/agreement.py points --points 25 50 100 200 400 --out FOLDER    # against exact fits to 2000 rows
 python benchmarks/agreement.py ways --device cuda                                    # all ways, 10,000 rows, a GPU
 python benchmarks/agreement.py ways --device cuda --way taken                        # the one that a fit takes
 python benchmarks/agreement.py near                                                  # at given hyperparameters

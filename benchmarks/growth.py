@@ -5,7 +5,7 @@
     python benchmarks/growth.py --only fit select        # some kinds of `growth_cases.py`
     python benchmarks/growth.py --only GPy --limit 600   # beside another library, which has as many processor seconds
     python benchmarks/growth.py --json FILE              # and keep the figures
-    python benchmarks/growth.py --show FILE              # the table and the picture of docs/speed.md from them
+    python benchmarks/growth.py --show FILE              # the table and the picture of RESULTS.md from them
 
 Every case runs in a process of its own with one BLAS thread. What is compared is processor time, which a busy machine
 changes less than the clock on the wall; the log evidence at the end says whether both came to the same place.
@@ -144,7 +144,7 @@ def show(figures: list[Measured]) -> None:
         exponent = growth_exponent([each for each in figures if each.kind == kind])
         if exponent is not None:
             print(f"{kind}: seconds grow with rows to the power {exponent:.1f}")
-    draw(figures, ROOT / "docs" / "speed.png")
+    draw(figures, ROOT / "benchmarks" / "speed.png")
 
 
 def growth_exponent(figures: list[Measured]) -> float | None:

@@ -1,4 +1,4 @@
-"""Tables between two marks of a page of the documentation."""
+"""Tables between two marks of a page of results."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ extensions = [
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
 ]
-exclude_patterns = ["_build", "paper/*.md"]  # fragments that paper.md includes
+exclude_patterns = ["_build"]
 
 # A single pair of backticks in a docstring is a Python name: a link where the name is documented, code where it is not.
 default_role = "py:obj"

@@ -1,4 +1,4 @@
-"""The battery: its tasks are what they say, its scores are right, a run resumes, tables say what was stored."""
+"""The battery: its tasks are what they say, its scores are right, a run resumes, tables are means of its records."""
 
 import json
 import time
@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 from scipy.stats import bernoulli, poisson
 
-from benchmarks.battery import functions, page, rivals, runner, summary
+from benchmarks.battery import functions, rivals, runner, summary
 from benchmarks.battery.indices import spread
 from benchmarks.battery.methods import METHODS
 from benchmarks.battery.picture import draw
 from benchmarks.battery.scores import agreement, auc, distinct_levels, false_share, found_share, share_in_top
 from benchmarks.battery.tasks import FAINT, NORMAL, NOTHING, TASKS, UNIFORM, DataSet, Task, normal_noise
+from benchmarks.marked_page import END, START, with_sections
 
 of_every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
@@ -335,6 +336,6 @@ def test_best_of_a_column_is_bold():
     assert summary.markdown(wide, 3, "smallest").splitlines()[2] == "| one | **0.911** | **0.300** |"
 
 
-def test_page_shows_the_stored_table():
-    text = page.PAGE.read_text()
-    assert page.with_tables(text, summary.table_of(None)) == text
+def test_sections_go_between_the_marks_of_a_page():
+    page = f"before\n\n{START}\nold\n{END}\n\nafter\n"
+    assert with_sections(page, ["one", r"two \1"]) == f"before\n\n{START}\n\none\n\ntwo \\1\n\n{END}\n\nafter\n"

@@ -237,17 +237,6 @@ def functions_with_many_parameters():
     return sorted(found.values())
 
 
-def lines_with_so_many():
-    files = [path for folder in (SRC, ROOT / "docs") for path in sorted(folder.rglob("*"))]
-    return [
-        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for path in files
-        if path.suffix in (".py", ".md", ".html", ".css", ".js") and "_build" not in path.parts
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if "so many" in line.lower()
-    ]
-
-
 def probes_of_the_waist():
     """getattr and hasattr on a response or a reference: what anybody asks for is named in the contract."""
     return [
@@ -264,7 +253,6 @@ NONE_ALLOWED = {
     "late imports between files of gp/": late_imports_in_gp,
     "import circles": circles,
     f"public functions with more than {MOST_PARAMETERS} parameters": functions_with_many_parameters,
-    'lines with "so many"': lines_with_so_many,
     "probes of a response or a reference": probes_of_the_waist,
 }
 

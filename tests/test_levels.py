@@ -12,7 +12,7 @@ from tests.optional import need
 
 torch = need("torch")
 
-from benchmarks.levels import page, search, statistic  # noqa: E402
+from benchmarks.levels import search, statistic  # noqa: E402
 from benchmarks.levels.designs import DESIGNS  # noqa: E402
 from benchmarks.levels.sift import sifted  # noqa: E402
 
@@ -103,8 +103,3 @@ def test_statistics_are_those_of_discover(in_order, monkeypatch):
     for b in range(2):
         own = gs.discover(X[b], y[b], model, folds=gs.InOrder(5) if in_order else 5)
         np.testing.assert_allclose(found.z[b], own.z, atol=0.1)
-
-
-def test_page_shows_the_stored_tables():
-    text = page.PAGE.read_text()
-    assert page.with_tables(text) == text

@@ -1,4 +1,4 @@
-"""Links of everything that is written: relative ones lead to files and headings, the others are well-formed."""
+"""Links of pages that Sphinx does not read: relative ones lead to files and headings, the others are well-formed."""
 
 import re
 from collections import Counter
@@ -10,16 +10,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "paper/paper.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(page for folder in ("benchmarks", "experiments") for page in (ROOT / folder).rglob("*.md")),
 ]
 # [text](target "title") and ![text](target), [name]: target, and the same in HTML
 INLINE = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 BY_NAME = re.compile(r"^\[[^\]^]+\]:\s*(\S+)", re.MULTILINE)
 IN_HTML = re.compile(r"<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"")
-PICTURE = re.compile(r"^```\{(?:image|figure|include|literalinclude)\}\s*(\S+)", re.MULTILINE)
-FENCE = re.compile(r"^(`{3,}|~{3,})(?!\{(?:include|note|tip|warning|admonition)).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
-INCLUDED = re.compile(r"^```\{include\}\s*(\S+)", re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$", re.MULTILINE)
 GIVEN = re.compile(r"^\(([\w-]+)\)=|\b(?:id|name)=\"([\w-]+)\"", re.MULTILINE)
 SCHEMES = {"https", "http", "mailto"}
@@ -33,12 +31,8 @@ def prose(page):
 
 
 def links(page):
-    text = page.read_text(encoding="utf-8")
-    read = prose(page)
-    return [
-        *(target for pattern in (INLINE, BY_NAME, IN_HTML) for target in pattern.findall(read)),
-        *PICTURE.findall(text),
-    ]
+    text = prose(page)
+    return [target for pattern in (INLINE, BY_NAME, IN_HTML) for target in pattern.findall(text)]
 
 
 def anchors(page):
@@ -51,8 +45,6 @@ def anchors(page):
         slug = re.sub(r"[^\w\- ]", "", words.lower().strip().replace("`", "")).replace(" ", "-")
         found.add(f"{slug}-{counts[slug]}" if counts[slug] else slug)
         counts[slug] += 1
-    for part in INCLUDED.findall(text):
-        found |= anchors(page.parent / part)
     return found
 
 
@@ -105,4 +97,4 @@ def test_broken_links_are_seen(tmp_path):
 
 
 def test_the_pages_have_links():
-    assert sum(len(links(page)) for page in PAGES) > 250
+    assert sum(len(links(page)) for page in PAGES) > 50

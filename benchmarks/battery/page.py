@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.battery.picture import draw
-from benchmarks.battery.summary import KEYS, ROOT, STORED, pooled, sections, table_of
+from benchmarks.battery.summary import KEYS, STORED, pooled, sections, table_of
 from benchmarks.marked_page import with_sections
 
-PAGE = ROOT / "docs" / "battery.md"
+PAGE = Path(__file__).with_name("RESULTS.md")
 
 
 def keep(folder: Path) -> None:

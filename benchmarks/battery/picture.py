@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.battery.summary import NO_RANKING, ROOT, by_family
+from benchmarks.battery.summary import NO_RANKING, by_family
 
-PICTURE = ROOT / "docs" / "battery.png"
+PICTURE = Path(__file__).with_name("battery.png")
 LOWEST = 0.6
 
 

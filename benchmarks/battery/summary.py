@@ -13,7 +13,6 @@ from benchmarks.battery.methods import METHODS
 from benchmarks.battery.runner import read
 from benchmarks.battery.tasks import TASKS
 
-ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).parent / "results" / "battery.csv"
 
 KEYS = ["task", "n", "method", "ranking"]

@@ -39,7 +39,7 @@ def main() -> None:
     cost.add_argument("--sets", type=int, default=8)
     cost.add_argument("--designs", nargs="*", default=list(DESIGNS), choices=list(DESIGNS))
     show = commands.add_parser("summary", help="tables of what is in the folder")
-    kept = commands.add_parser("keep", help="store the tables, and write them into the documentation")
+    kept = commands.add_parser("keep", help="store the tables, and write them into RESULTS.md")
     for command in (run, own, show, kept):
         command.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args()

@@ -15,9 +15,8 @@ from benchmarks.levels.own import own_table
 from benchmarks.levels.summary import histogram, read, table, wide
 from benchmarks.marked_page import with_sections
 
-ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results"
-PAGE, PICTURE = ROOT / "docs" / "levels.md", ROOT / "docs" / "levels.png"
+PAGE, PICTURE = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("levels.png")
 RUNS = ("default", "in order", "wrong model", "wrong model in order")
 # A share halfway between two numbers of a table is rounded alike, whatever the last digit of its sum is.
 DIGITS = 6

@@ -1,4 +1,4 @@
-"""What is kept of a run: the answers, and the table of docs/tables.md."""
+"""What is kept of a run: the answers, and the table of RESULTS.md."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from benchmarks.marked_page import with_sections
 from benchmarks.tables.runner import MOST_SECONDS
 from benchmarks.tables.sources import SOURCES
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tables.md"
+PAGE = Path(__file__).with_name("RESULTS.md")
 STORED = Path(__file__).parent / "answers.jsonl"
 # Names that are shown of a list, so that lines stay short.
 MOST_NAMES = 6

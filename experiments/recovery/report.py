@@ -18,6 +18,7 @@ from gpsift.paper.reproduce.statistics import plain_interval
 METHOD_ORDER = ("KL", "VAR", "DGSM", "RATE", "ARD", "projection", "SHAP", "permutation, training", "permutation, fresh")
 AGAINST = ("ARD", "KL")
 SCORES = {"share": "share of the true features among the first k", "auc": "area under the ROC curve"}
+START, END = "<!-- tables -->", "<!-- end of tables -->"  # around the tables of RESULTS.md
 STYLES = {"ML2": ("C0", -0.15), "MAP": ("C1", 0.15)}  # colour, and how far above its line
 
 
@@ -45,8 +46,15 @@ def report(scores: pd.DataFrame, chosen: pd.DataFrame, fits: pd.DataFrame, out: 
         picture(found, out / "recovery.png")
     for hyper in dict.fromkeys(chosen["hyper"] if len(chosen) else ()):
         text.append(f"## {hyper}: mean size, share within 1 of the truth, share without\n\n{size_table(chosen, hyper)}")
-    (out / "tables.md").write_text("\n\n".join(text) + "\n")
+    write_tables(out / "RESULTS.md", "\n\n".join(text))
     print("\n\n".join(text))
+
+
+def write_tables(page: Path, tables: str) -> None:
+    """Write the tables between the marks of the page, or into a new page."""
+    before, _, rest = page.read_text().partition(START) if page.exists() else ("", "", "")
+    after = rest.partition(END)[2] or "\n"
+    page.write_text(f"{before}{START}\n\n{tables}\n\n{END}{after}")
 
 
 def summary(scores: pd.DataFrame) -> pd.DataFrame:

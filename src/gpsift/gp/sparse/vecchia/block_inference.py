@@ -29,7 +29,8 @@ from gpsift.reference.posterior import exact_posterior
 # the more blocks there are to factorise. From these numbers of rows on:
 NEAR_ROWS = {0: 1500, 20_000: 1000, 100_000: 600}
 # Rows of a block, at most, and how many are near it for each of them and one more, at least. Of two posteriors that
-# take the same time, that of larger blocks and more rows near them is nearer to exact inference (docs/near_exact.md).
+# take the same time, that of larger blocks and more rows near them is nearer to exact inference
+# (benchmarks/RESULTS.md).
 LARGE_BLOCK_ROWS = 200
 NEAR_PER_ROW = 3
 

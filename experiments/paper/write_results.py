@@ -1,6 +1,6 @@
-"""Put the results of `gpsift reproduce` into the documentation: tables as fragments of a page, and the pictures.
+"""Put the results of `gpsift reproduce` into RESULTS.md: the tables between its marks, and the pictures.
 
-python experiments/paper/write_docs.py --long RESULTS --short RESULTS_WITH_THE_SHORT_PRIOR
+python experiments/paper/write_results.py --long RESULTS --short RESULTS_WITH_THE_SHORT_PRIOR
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from gpsift.paper.reproduce.figures import TITLES
 from gpsift.paper.reproduce.run import in_words, summarise
 
-DOCS = Path(__file__).parents[2] / "docs" / "paper"
+PAGE, FIGURES = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("figures")
 PICTURES = {
     "toy/functions.png": "functions.png",
     "toy/relevance.png": "relevance.png",
@@ -40,18 +40,25 @@ PICTURES = {
 
 
 def main() -> None:
-    """Decide all claims anew and write what the page includes."""
+    """Decide all claims anew, write the tables of the page and copy its pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--long", type=Path, required=True, help="results with the long prior")
     parser.add_argument("--short", type=Path, required=True, help="results with the short prior")
     options = parser.parse_args()
-    DOCS.mkdir(exist_ok=True)
     long, short = (_summary(folder) for folder in (options.long, options.short))
-    (DOCS / "claims.md").write_text(_claims(long, short), encoding="utf-8")
-    (DOCS / "gains.md").write_text(_gains(options.long, options.short), encoding="utf-8")
+    page = with_table(PAGE.read_text(encoding="utf-8"), "claims", _claims(long, short))
+    PAGE.write_text(with_table(page, "gains", _gains(options.long, options.short)), encoding="utf-8")
+    FIGURES.mkdir(exist_ok=True)
     for source, name in PICTURES.items():
         if (options.long / source).is_file():
-            shutil.copy(options.long / source, DOCS / name)
+            shutil.copy(options.long / source, FIGURES / name)
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """Return the page with another table between the two marks of this name."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, rest = page.split(start)
+    return f"{before}{start}\n\n{table}\n{end}{rest.split(end)[1]}"
 
 
 def _summary(folder: Path) -> dict[str, Any]:
