@@ -14,11 +14,8 @@ SRC = ROOT / "src"
 PACKAGE = SRC / "gpsift"
 MOST_MEMBERS_OF_A_REFERENCE = 10
 MOST_PARAMETERS = 10
-# A record draws itself and writes itself: the only imports upwards, made inside the methods.
-UPWARDS = (
-    ("gpsift.io.savable", "gpsift.io.save"),
-    ("gpsift.app.analysis.record.", "gpsift.app.html.notebook."),
-)
+# A record saves, draws and shows itself by these, imported inside its methods; they read the record in turn.
+OUTPUT = ("gpsift.io.save", "gpsift.app.html.notebook", "plots")
 
 
 def module_name(path):
@@ -160,25 +157,29 @@ def questions_for_likelihoods():
     return sorted(set(found))
 
 
+def folder(module):
+    """gpsift.gp.model -> gpsift.gp"""
+    return module.rpartition(".")[0]
+
+
 def late_imports_in_gp():
-    """Imports of one file of `gp/` by another, inside a function."""
+    """Imports of one file directly in `gp/` by another, inside a function; its folders are loaded on demand."""
     return [
         f"{module}:{line}: {name}"
         for module in modules()
-        if room(module) == "gp"
+        if folder(module) == "gpsift.gp"
         for function in nodes(module)
         if isinstance(function, ast.FunctionDef)
         for line, name in imports(module, function)
-        if room(name) == "gp"
+        if folder(name) == "gpsift.gp"
     ]
 
 
 def circles():
     """Sets of modules that import one another, by whatever way, in the direction of their imports."""
     edges = {module: {name for _, name in imports(module)} - {module} for module in modules()}
-    for module, names in edges.items():
-        for upper, lower in UPWARDS:
-            names -= {name for name in names if f"{module}.".startswith(upper) and f"{name}.".startswith(lower)}
+    for names in edges.values():
+        names -= {name for name in names if name.endswith(OUTPUT)}
     reached = {module: reachable(edges, module) for module in edges}
     on_circles = [module for module in edges if module in reached[module]]
     found = {frozenset(name for name in reached[module] if module in reached[name]) for module in on_circles}

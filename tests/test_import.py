@@ -41,7 +41,8 @@ ON_DEMAND = [
     "gpsift.selection",
     "gpsift.gp.sparse.bound",
     "gpsift.gp.sparse.engine",
-    "gpsift.io",
+    "gpsift.io.load",
+    "gpsift.io.save",
     "gpsift.app.tables.tabular",
     "gpsift.app.tables.tidy",
     "gpsift._utils.parallel",
@@ -53,6 +54,8 @@ LAZY_ROOMS = [
     "gpsift.gp.hyperparameters",
     "gpsift.gp.inference",
     "gpsift.gp.sparse",
+    "gpsift.gp.sparse.vecchia",
+    "gpsift.io",
 ]
 # What NumPy and SciPy do when they are imported is theirs; what is compared is before and after `import gpsift`.
 SCRIPT = """

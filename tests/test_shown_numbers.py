@@ -15,7 +15,7 @@ from gpsift.app.html import words
 
 SOURCE = Path(gs.__file__).parent
 # Where answers are shown.
-ROOMS = ("cli", "page", "results", "plotting", "gp")
+ROOMS = ("app", "decomposition", "gp", "relevance", "selection")
 # Per cents by Python's own format, as in f"{x:.0%}".
 PER_CENT = re.compile(r":[^{}\"']*%\}")
 # A fixed number of places, as in f"{x:>9.1f}", or a sign in any case, as in f"{x:+.3g}".

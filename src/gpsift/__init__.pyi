@@ -1,5 +1,7 @@
-from . import adapters as adapters, kernels as kernels, likelihoods as likelihoods, relevance as relevance
-from . import adapters as adapters, kernels as kernels, likelihoods as likelihoods, relevance as relevance
+from . import adapters as adapters
+from . import kernels as kernels
+from . import likelihoods as likelihoods
+from . import relevance as relevance
 from ._utils.notices import GPSiftWarning as GPSiftWarning
 from ._utils.parallel.choice import Work as Work
 from .app.analysis.choices import Reading as Reading

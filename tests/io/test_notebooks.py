@@ -8,12 +8,16 @@ import pytest
 from storage_cases import cases
 
 import gpsift as gs
-from gpsift import results
 from gpsift.app.analysis.record import Shape
 from gpsift.io.savable import Savable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]
-RECORDS = [*(name for name in results.__all__ if name != "SampledQuality"), *MODELS]
+ANSWERS = [
+    *("Attribution", "Baseline", "Comparison", "Curve", "Discoveries", "Effects", "Interactions", "Path", "Power"),
+    *("Prediction", "Projection", "ProjectionPath", "Quality", "Ranking", "Stability", "Suggestion", "Surface"),
+    *("VarianceShares", "Verdict"),
+]
+RECORDS = [*ANSWERS, *MODELS]
 
 
 @pytest.fixture(scope="module")

@@ -105,9 +105,7 @@ class OwnKernel(SquaredExponential):
     ids=lambda value: type(value).__name__,
 )
 def test_what_a_file_cannot_hold_is_refused_with_its_place(value, tmp_path):
-    ranking = gs.results.Ranking(
-        "KL()", np.ones(1), None, ("a",), "", np.ones((1, 1)), np.arange(1), details={"x": (value,)}
-    )
+    ranking = gs.Ranking("KL()", np.ones(1), None, ("a",), "", np.ones((1, 1)), np.arange(1), details={"x": (value,)})
     with pytest.raises(TypeError, match=r"Ranking\.details\['x'\]\[0\] is"):
         ranking.save(tmp_path / "ranking.gpsift")
     assert list(tmp_path.iterdir()) == []

@@ -88,7 +88,7 @@ def test_the_price_of_a_choice_is_the_logarithm_of_the_number_of_choices(wide):
     quality = SIFT.fit(*wide).quality
     price = math.log(math.comb(40, 2))
     for gain, explains in ((quality.n_searched + price + 0.01, True), (quality.n_searched + price - 0.01, False)):
-        changed = gs.results.Quality(**{**vars(quality), "evidence_gain": gain})
+        changed = gs.Quality(**{**vars(quality), "evidence_gain": gain})
         assert changed.explains_as_chosen(2, 40) is explains
         assert changed.explains_as_chosen(40, 40)
 
@@ -106,7 +106,7 @@ def test_samples_sift_anew_and_what_no_sample_uses_is_summed_up(wide):
 
 def test_entropy_matches_the_table_of_counts():
     scores = np.random.default_rng(0).normal(size=(7, 5))
-    found = gs.results.Stability("KL()", tuple("abcde"), scores, 10, 0)
+    found = gs.Stability("KL()", tuple("abcde"), scores, 10, 0)
     shares = found.counts / 7
     by_hand = [-sum(s * math.log(s) for s in column if s > 0) / math.log(5) for column in shares.T]
     np.testing.assert_allclose(found.entropy, by_hand, atol=1e-12)

@@ -5,8 +5,7 @@ is data, never code: values (`encode.py`, `decode.py`) and objects of the classe
 `trace.py` is the one thing of another library that is kept, the draws of a sampler. Read `save.py` first.
 """
 
-from gpsift.io.archive import UnreadableFile
-from gpsift.io.load import load
-from gpsift.io.save import save
+import lazy_loader
 
-__all__ = ["UnreadableFile", "load", "save"]
+# The names are listed in `__init__.pyi`; each loads its file when it is first asked for.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -24,7 +24,7 @@ N_DRAWS = 512
 MOST_SCORED = 128
 N_SCORED = 52
 UNSURE = (
-    "The intervals of the scores may be off (k-hat {k_hat:.2f}, above 0.7): the posterior of the hyperparameters is "
+    "The intervals of the scores may be off (k-hat {k_hat:z.2f}, above 0.7): the posterior of the hyperparameters is "
     "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
 )
 

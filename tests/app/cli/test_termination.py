@@ -12,8 +12,8 @@ from optional import need
 
 SCRIPT = """
 import typer
-from gpsift.cli.ending import heed_termination
-from gpsift.cli.errors import clear_errors
+from gpsift.app.cli.ending import heed_termination
+from gpsift.app.cli.errors import clear_errors
 from gpsift._utils.parallel import Runner, Task
 from napping import nap
 
@@ -90,9 +90,9 @@ import itertools, sys
 import numpy as np
 import typer
 import gpsift as gs
-from gpsift.cli.ending import heed_termination
-from gpsift.cli.errors import clear_errors
-from gpsift.hyper import nuts
+from gpsift.app.cli.ending import heed_termination
+from gpsift.app.cli.errors import clear_errors
+from gpsift.gp.hyperparameters import nuts
 
 log_posterior, count = nuts.log_posterior, itertools.count()
 

@@ -374,7 +374,7 @@ CHILD = """
 import itertools, json, signal, sys, warnings
 import numpy as np
 import gpsift as gs
-from gpsift.hyper import nuts
+from gpsift.gp.hyperparameters import nuts
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background may have inherited deafness
 ready_after, tune, draws, cores, nuts.WORTH_PROCESSES = json.loads(sys.argv[1])

@@ -21,7 +21,7 @@ class Step:
     @property
     def told(self) -> str:
         """Such as "age (12.3)"."""
-        return f"{' with '.join(self.columns)} ({self.gain:.1f})"
+        return f"{' with '.join(self.columns)} ({self.gain:z.1f})"
 
 
 def switched_on(model: FittedGP | DrawnGP, groups: Mapping[str, Sequence[str]]) -> tuple[Step, ...] | None:

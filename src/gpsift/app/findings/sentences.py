@@ -33,7 +33,7 @@ def _stands(data: Mapping[str, Any]) -> str:
 
 def _go_together(data: Mapping[str, Any]) -> str:
     pairs = data["pairs"]
-    shown = "; ".join(f"{a} and {b} ({r:+.2f})" for a, b, r in pairs[:PAIRS_SHOWN])
+    shown = "; ".join(f"{a} and {b} ({r:+z.2f})" for a, b, r in pairs[:PAIRS_SHOWN])
     more = f", and {len(pairs) - PAIRS_SHOWN} more pairs" if len(pairs) > PAIRS_SHOWN else ""
     return f"{shown}{more}. Each can stand in for the other, so their relevance may be shared or fall to either."
 
@@ -158,7 +158,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.NO_NOISE_LEFT: (
         "The fit leaves no noise",
         "It goes through the rows, with a noise of {noise:.1g} standard deviations of the target, and misses rows that "
-        "were left out by {missed:.2f}: noise was taken for signal, or the rows are too few for the function. Scores "
+        "were left out by {missed:z.2f}: noise was taken for signal, or the rows are too few for the function. Scores "
         "at the rows are then far too large. Priors, `MAP()`, or `Sift()` leave room for noise.",
     ),
     FindingKind.NOT_CONVERGED: ("The fit did not converge", "{message}"),
@@ -297,7 +297,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     ),
     FindingKind.INTERVALS_UNSURE: (
         "Intervals may be off",
-        "The posterior of the hyperparameters is not as normal as they take it for (k-hat {k_hat:.2f}, above 0.7). To "
+        "The posterior of the hyperparameters is not as normal as they take it for (k-hat {k_hat:z.2f}, above 0.7). To "
         "be sure draw them, hyper=NUTS().",
     ),
     FindingKind.SHAPE_LEFT_OUT: (
@@ -319,11 +319,11 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.ARD_DISAGREES: ("ARD disagrees", _ard_disagrees),
     FindingKind.MATTERS_FOR_FEW_ROWS: (
         "few rows",
-        "it matters for few rows: its largest value is {ratio:.0f} times its mean.",
+        "it matters for few rows: its largest value is {ratio:z.0f} times its mean.",
     ),
     FindingKind.CAME_CLOSE: (
         "came close",
-        "it is not used, but would be next: as it enters, the slope of the log evidence is {slope:.1f} standard "
+        "it is not used, but would be next: as it enters, the slope of the log evidence is {slope:z.1f} standard "
         "deviations under noise.",
     ),
 }

@@ -385,14 +385,14 @@ def advice(diagnostics: Mapping[str, Any]) -> list[str]:
     found = []
     if diagnostics["r_hat"] > LARGEST_R_HAT:
         found.append(
-            f"r-hat is {diagnostics['r_hat']:.3f} for {diagnostics['worst']}: the chains disagree; raise `draws`. If "
+            f"r-hat is {diagnostics['r_hat']:z.3f} for {diagnostics['worst']}: the chains disagree; raise `draws`. If "
             "its trace (`arviz.plot_trace(gp.to_arviz())`) moves between levels, the posterior has several modes, and "
             "the chains do not know yet how much each of them weighs"
         )
     if diagnostics["ess"] < SMALLEST_ESS:
-        found.append(f"the effective sample size is {diagnostics['ess']:.0f}: raise `draws`")
+        found.append(f"the effective sample size is {diagnostics['ess']:z.0f}: raise `draws`")
     if diagnostics["divergences"] > 0:
-        found.append(f"{diagnostics['divergences']:.0f} divergences: raise `target_accept`, or narrow the priors")
+        found.append(f"{diagnostics['divergences']:z.0f} divergences: raise `target_accept`, or narrow the priors")
     return found
 
 

@@ -77,4 +77,4 @@ def _container_limit() -> int | None:
 
 
 def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"
+    return f"{size / 2**30:z.1f} GiB"

@@ -1,0 +1,3 @@
+from .archive import UnreadableFile as UnreadableFile
+from .load import load as load
+from .save import save as save
