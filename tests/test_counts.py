@@ -15,7 +15,7 @@ PACKAGE = SRC / "gpsift"
 MOST_MEMBERS_OF_A_REFERENCE = 10
 MOST_PARAMETERS = 10
 # A record saves, draws and shows itself by these, imported inside its methods; they read the record in turn.
-OUTPUT = ("gpsift.io.save", "gpsift.app.html.notebook", "plots")
+OUTPUT = ("gpsift.io.files", "gpsift.app.html.page", "plots")
 
 
 def module_name(path):

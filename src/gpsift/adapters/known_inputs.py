@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import default_names, read_features
+from gpsift._utils.validation import default_names, read_features
 from gpsift.reference.inputs import Inputs, same_rows
 
 

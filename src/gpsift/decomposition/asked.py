@@ -9,10 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
 from gpsift._utils.progress import counted
-from gpsift._utils.user_arrays import read_features
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
+from gpsift._utils.validation import number_of, read_features
 from gpsift.decomposition.sampled import HOW
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
+from gpsift._utils.text import listed
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.words import listed
+from gpsift._utils.validation import number_of
 from gpsift.decomposition.along import Along, Member, Way, pooled
 from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.averaged_rows import AveragedRows

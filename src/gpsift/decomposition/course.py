@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 
 # A move is clear if it is this many times its posterior standard deviation, and this share of the whole range.
 CLEAR = 2.0

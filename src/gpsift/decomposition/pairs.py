@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
+from gpsift._utils.text import listed
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.words import listed
+from gpsift._utils.validation import number_of
 from gpsift.decomposition.asked import Asked, closed_posterior
 from gpsift.decomposition.axes import axis_of
 from gpsift.decomposition.curves import RowsOfCurves, Sections

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.optional import optional_library
-from gpsift.io.savable import Savable
+from gpsift._utils.text import words_and_table
+from gpsift._utils.validation import optional_library
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

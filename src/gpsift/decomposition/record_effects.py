@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed, words_and_table
 from gpsift.decomposition.course import Course, course_of
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import percent, words_and_table
+from gpsift.io.serializable import Savable
 from gpsift.relevance.limits import LEVEL, interval_with
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpsift._utils.chunks import row_chunks
+from gpsift._utils.rows import row_chunks
 from gpsift.decomposition.products import Products, ProductTermOfUnits
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpsift._utils.notices import notice
-from gpsift._utils.user_arrays import refuse_extreme
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
+from gpsift._utils.validation import refuse_extreme
+from gpsift._utils.warnings import notice
 from gpsift.likelihoods import Likelihood
 
 

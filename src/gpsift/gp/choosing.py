@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from gpsift._utils.arrays import Array
-from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
+from gpsift._utils.warnings import notice
 from gpsift.gp import inference as inference_room
 from gpsift.gp.inference import Engine, ExactEngine
 from gpsift.gp.inference.memory import refuse_too_large

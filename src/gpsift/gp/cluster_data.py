@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.chunks import CHUNK_BYTES
-from gpsift._utils.notices import notice
-from gpsift._utils.rows import Rows
-from gpsift._utils.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.rows import CHUNK_BYTES, Rows
+from gpsift._utils.validation import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.warnings import notice
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData

@@ -12,7 +12,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, lives_on_device, on_device
 from gpsift._utils.rows import LocalRows, Rows, RowSource
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import constant_columns, default_names, read_features, read_target
+from gpsift._utils.validation import constant_columns, default_names, read_features, read_target
 from gpsift.gp import sparse
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, choose_inference

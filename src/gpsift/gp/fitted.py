@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.notebook import AsText
 from gpsift._utils.rows import Rows
+from gpsift._utils.text import AsText
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import read_features
+from gpsift._utils.validation import read_features
 from gpsift.gp import sparse
 from gpsift.gp.around import values_around
 from gpsift.gp.choosing import dense_engine
@@ -28,7 +28,7 @@ from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.record_quality import Quality, SampledQuality
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import vecchia as neighbours
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched, TwoWays

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.user_arrays import read_target
+from gpsift._utils.text import words_and_table
+from gpsift._utils.validation import read_target
 from gpsift.likelihoods.distributions import Family, Gaussian
 
 if TYPE_CHECKING:

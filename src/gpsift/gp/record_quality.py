@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from gpsift._utils.notebook import AsText
+from gpsift._utils.text import AsText
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ import array_api_compat
 import numpy as np
 
 from gpsift._utils.arrays import Array, eye_like, to_numpy
-from gpsift._utils.chunks import DOUBLE
 from gpsift._utils.linalg import jittered_cholesky
+from gpsift._utils.rows import DOUBLE
 from gpsift._utils.threads import one_blas_thread
 from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes
 

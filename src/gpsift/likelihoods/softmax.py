@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.cubature import nodes_for
 from gpsift.likelihoods.distributions import log1p_excess

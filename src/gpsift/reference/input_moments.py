@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpsift._utils.arrays import Array, eye_like, namespace, rows_of
-from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
@@ -38,6 +37,7 @@ from gpsift._utils.linalg import (
     row_products,
     solve_lower,
 )
+from gpsift._utils.rows import DOUBLE, chunk_bytes_for, row_chunks
 from gpsift._utils.threads import threaded_map
 from gpsift.kernels import Kernel, Pairs
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 
 MOST_LEVELS = 200
 

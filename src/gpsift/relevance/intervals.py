@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpsift._utils.notices import notice
 from gpsift._utils.pareto import LARGEST_K_HAT
+from gpsift._utils.warnings import notice
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.ensemble import AskedDraws, Uncertain
 from gpsift.reference.inputs import Points

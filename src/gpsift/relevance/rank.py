@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gpsift._utils.notices import notice
 from gpsift._utils.progress import counted
 from gpsift._utils.threads import blas_threads_for
+from gpsift._utils.warnings import notice
 from gpsift.reference.base import Reference, TwoWays
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.lookup import as_reference

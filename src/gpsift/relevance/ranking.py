@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.optional import optional_library
-from gpsift._utils.words import NOT_USED, others_not_used, percent
-from gpsift.io.savable import Savable, kept_fields, not_kept
+from gpsift._utils.text import NOT_USED, others_not_used, percent
+from gpsift._utils.validation import optional_library
+from gpsift.io.serializable import Savable, kept_fields, not_kept
 from gpsift.reference.base import N_CLOSE
 from gpsift.relevance.limits import LEVEL, interval_with
 from gpsift.relevance.record_other_way import Apart, OtherScores

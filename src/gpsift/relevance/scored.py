@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
+from gpsift._utils.validation import read_groups
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.relevance.categories import Levels, own_categories, read_categories

@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict
 import numpy as np
 
 from gpsift._utils.parallel import fingerprint
-from gpsift._utils.user_arrays import ReadTable, default_names, read_features, read_target
+from gpsift._utils.validation import ReadTable, default_names, read_features, read_target
 
 
 class Observed(TypedDict, total=False):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpsift._utils.text import listed
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.words import listed
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.gp.inference import Inferred
 from gpsift.gp.inference.exact import log_evidence_of

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed
-from gpsift.io.savable import Savable
+from gpsift._utils.text import listed, words_and_table
+from gpsift.io.serializable import Savable
 from gpsift.selection.record_suggestion import Suggestion
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
-from gpsift._utils.words import listed, percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import AsText, listed, percent
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import others_not_used, percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import others_not_used, percent, words_and_table
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
-from gpsift._utils.words import percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import AsText, percent
+from gpsift.io.serializable import Savable
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.notices import Notices, messages
 from gpsift._utils.parallel import Task, Work
+from gpsift._utils.warnings import Notices, messages
 from gpsift.gp import GP
 from gpsift.relevance import Measure, read_measure
 from gpsift.relevance.rank import versions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpsift._utils.notices import Notices, messages
+from gpsift._utils.warnings import Notices, messages
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.selection.held_out import Fold
 from gpsift.selection.orders import Order, Ordered, unit_scores

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpsift._utils.grouping import read_groups
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
+from gpsift._utils.validation import read_groups
 from gpsift.relevance.categories import read_categories
 
 

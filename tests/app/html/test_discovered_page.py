@@ -11,7 +11,7 @@ from test_page import Outline
 
 from gpsift.app.analysis.discovered import Discovered
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.discovered import discovered_text, sentences, write_discovered
+from gpsift.app.html.answer_pages import discovered_text, sentences, write_discovered
 from gpsift.selection.conditional_test.discoveries import Discoveries
 
 

@@ -13,9 +13,8 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.chunks import CHUNK_BYTES
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.rows import LocalRows, Rows
+from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
 from gpsift.gp.sparse import Sparse, natural, variational
 from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.gp.sparse.inducing import JITTER, Inducing, inducing_rows

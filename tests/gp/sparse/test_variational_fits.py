@@ -13,7 +13,7 @@ from gpsift.gp import choosing
 from gpsift.gp.inference.iterated_engine import LaplaceEngine
 from gpsift.gp.sparse import search
 from gpsift.gp.sparse.search import VariationalSearch
-from gpsift.sklearn.estimators import GPClassifier
+from gpsift.sklearn import GPClassifier
 
 RNG = np.random.default_rng(0)
 N, P = 160, 4

@@ -22,7 +22,7 @@ from pytensor.compile import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from gpsift._utils.user_arrays import read_features, read_target
+from gpsift._utils.validation import read_features, read_target
 from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.observed import NormalNoise
 from gpsift.adapters.options import check_derivatives, closed_form_or_none

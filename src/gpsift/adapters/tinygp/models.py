@@ -15,7 +15,7 @@ from tinygp import means as tm
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
-from gpsift._utils.user_arrays import read_target
+from gpsift._utils.validation import read_target
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.known_inputs import known_inputs, read_only
 from gpsift.adapters.observed import NormalNoise

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import NOT_USED, listed, percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import NOT_USED, listed, percent, words_and_table
+from gpsift.io.serializable import Savable
 from gpsift.relevance.limits import LEVEL
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
 from gpsift._utils.progress import part_of_search
+from gpsift._utils.validation import read_groups
 from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper
 from gpsift.gp.hyperparameters.growing import begins_on_few, growing_samples, on_sample
 from gpsift.gp.hyperparameters.optimise import Draws, Estimate, SwitchedOn

@@ -8,8 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from gpsift._utils.arrays import Array
-from gpsift._utils.chunks import CHUNK_BYTES, DOUBLE
-from gpsift._utils.rows import Rows, RowSource
+from gpsift._utils.rows import CHUNK_BYTES, DOUBLE, Rows, RowSource
 from gpsift.gp.inference import Evidence, Inferred
 from gpsift.gp.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out
 from gpsift.gp.sparse.choice import Sparse

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
+from gpsift._utils.warnings import notice
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.hyperparameters.left_behind import idle_back, shorter_where_better
 from gpsift.gp.inference import ExactEngine

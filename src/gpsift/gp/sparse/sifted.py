@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
+from gpsift._utils.validation import read_groups
 from gpsift.gp.hyperparameters import Estimate, Problem, Sift
 from gpsift.gp.hyperparameters.left_behind import brought_back, idle_back
 from gpsift.gp.hyperparameters.optimise import SiftReport, SwitchedOn

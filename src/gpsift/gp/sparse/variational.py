@@ -19,9 +19,8 @@ from functools import partial
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.chunks import row_chunks
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
-from gpsift._utils.rows import Rows, RowSource, Totals
+from gpsift._utils.rows import Rows, RowSource, Totals, row_chunks
 from gpsift._utils.threads import threaded_map
 from gpsift.gp.inference.exact import Evidence
 from gpsift.gp.sparse.inducing import Inducing

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import is_dask, read_target
+from gpsift._utils.validation import is_dask, read_target
 from gpsift.reference.dask.passes import Pass, dask_module
 from gpsift.reference.dask.rows import ClusterRows, Partition, Reading
 

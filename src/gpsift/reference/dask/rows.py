@@ -10,9 +10,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.chunks import CHUNK_BYTES, row_chunks
-from gpsift._utils.rows import Rows, drawn_rows
-from gpsift._utils.user_arrays import feature_values, target_values
+from gpsift._utils.rows import CHUNK_BYTES, Rows, drawn_rows, row_chunks
+from gpsift._utils.validation import feature_values, target_values
 from gpsift.reference.dask.passes import Pass
 
 T = TypeVar("T")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed, percent_as_given
-from gpsift.io.savable import Savable
+from gpsift._utils.text import listed, percent_as_given, words_and_table
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpsift._utils.notices import notice
-from gpsift._utils.user_arrays import is_dask
+from gpsift._utils.validation import is_dask
+from gpsift._utils.warnings import notice
 from gpsift.reference.dask.collections import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 

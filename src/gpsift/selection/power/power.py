@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
+from gpsift._utils.validation import number_of
 from gpsift.gp import DrawnGP, FittedGP, one_of
 from gpsift.io import load
 from gpsift.relevance.rank import versions

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import NOT_USED, percent, percent_as_given
-from gpsift.io.savable import Savable
+from gpsift._utils.text import NOT_USED, percent, percent_as_given, words_and_table
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Work
+from gpsift._utils.warnings import Notices
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.kernels import Kernel
 from gpsift.selection.conditional_test.conditionals import quick_hyper, units_to_test

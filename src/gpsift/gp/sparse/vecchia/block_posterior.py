@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, namespace, rows_of, to_numpy
-from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
-from gpsift._utils.rows import Rows, mapped
+from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, mapped, row_chunks
 from gpsift.gp.sparse.vecchia.blocks import Blocks, nearness
 from gpsift.gp.sparse.vecchia.moved import Moved, mean_of_moved
 from gpsift.gp.sparse.vecchia.visits import Visit, grouped, in_blocks
