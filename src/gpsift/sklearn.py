@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpsift._utils.parallel import Work
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp import GP
 from gpsift.gp.choosing import Inference
 from gpsift.gp.hyperparameters.choices import Hyper
@@ -447,7 +447,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             model = replace(model, hyper=quick_hyper(*np.shape(table)))
         found = discover(table, target, model, rate=self.rate, work=Work(jobs=self.n_jobs, progress=False))
         if not found.found.any():
-            notice(f"No feature is selected: none is shown to matter at a rate of {found.rate:g}.")
+            warn(f"No feature is selected: none is shown to matter at a rate of {found.rate:g}.")
         places, self.discoveries_ = np.argsort(found.order), found
         self.support_, self.n_features_ = found.found, int(found.found.sum())
         self.scores_ = -np.log(np.maximum(found.p, np.finfo(float).tiny))
@@ -476,7 +476,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if isinstance(wanted, Integral) and not isinstance(wanted, bool) and wanted >= 1:
             if wanted > p:
-                notice(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.")
+                warn(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.")
             return min(int(wanted), p)
         if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1:
             return max(1, int(float(wanted) * p))
@@ -488,10 +488,10 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         suggestion = suggest_size(path, self.rule)
         if suggestion.size is None:
             largest = int(path.sizes[-1])
-            notice(f"The largest submodel, of {largest} feature(s), is taken: {suggestion.reason}.")
+            warn(f"The largest submodel, of {largest} feature(s), is taken: {suggestion.reason}.")
             return largest
         if suggestion.size == 0:
-            notice(f"No feature is selected: {suggestion.reason}.")
+            warn(f"No feature is selected: {suggestion.reason}.")
         return suggestion.size
 
     def __sklearn_tags__(self) -> Any:

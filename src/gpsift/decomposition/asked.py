@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.progress import counted
-from gpsift._utils.text import listed
-from gpsift._utils.validation import number_of, read_features
+from gpsift._utils.progress import track
+from gpsift._utils.text import join_names
+from gpsift._utils.validation import feature_index, read_features
 from gpsift.decomposition.sampled import HOW
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
@@ -65,7 +65,7 @@ class Asked:
     def members(self) -> Iterable[Reference]:
         """The draws of the model, or itself if it has none."""
         members = self.model.draws or (self.model,)
-        return counted(members, len(members))
+        return track(members, len(members))
 
     @cached_property
     def is_closed(self) -> bool:
@@ -125,12 +125,13 @@ def function_of(model: Reference, of: str | int | None) -> tuple[Reference, str 
         return model, None
     if of is None:
         raise MissingCapability(
-            f"{type(model).__name__} has a function for each of {listed(names)}; say of which, such as of={names[0]!r}."
+            f"{type(model).__name__} has a function for each of {join_names(names)}; say of which, such as "
+            f"of={names[0]!r}."
         )
-    number = number_of(of, names)
+    number = feature_index(of, names)
     if number is None:
         raise ValueError(
-            f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
+            f"There is no function of {of!r}; there are those of {join_names(names)}, to be named or numbered from 0."
         )
     chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
     return (Drawn(tuple(chosen)) if model.draws else chosen[0]), names[number]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.validation import number_of
+from gpsift._utils.validation import feature_index
 from gpsift.decomposition.along import Along, Member, Way, pooled
 from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.averaged_rows import AveragedRows
@@ -164,13 +164,13 @@ def _chosen(features: Iterable[str | int] | None, named: ScoredUnits, asked: Ask
 
 def _units_of(feature: str | int, named: ScoredUnits, opened: ScoredUnits) -> list[int]:
     """One unit, or those of a group's columns."""
-    number = number_of(feature, named.names)
+    number = feature_index(feature, named.names)
     if number is not None:
         own = set(named.columns[number])
         return [unit for unit, columns in enumerate(opened.columns) if own.issuperset(columns)]
     if feature in opened.names:
         return [opened.names.index(str(feature))]
-    raise ValueError(f"There is no feature {feature!r}; the features are {listed(named.names)}.")
+    raise ValueError(f"There is no feature {feature!r}; the features are {join_names(named.names)}.")
 
 
 def _by_relevance(chosen: Sequence[int], asked: Asked) -> list[int]:

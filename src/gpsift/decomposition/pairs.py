@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.validation import number_of
+from gpsift._utils.validation import feature_index
 from gpsift.decomposition.asked import Asked, closed_posterior
 from gpsift.decomposition.axes import axis_of
 from gpsift.decomposition.curves import RowsOfCurves, Sections
@@ -120,10 +120,10 @@ def _read_pair(pair: Any, asked: Asked) -> tuple[int, int]:
     names = asked.units.names
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
-    numbers = [number_of(each, names) for each in pair]
+    numbers = [feature_index(each, names) for each in pair]
     known = [number for number in numbers if number is not None]
     if len(set(known)) < 2:
-        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
+        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {join_names(names)}.")
     return min(known), max(known)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import words_and_table
+from gpsift._utils.text import summary_html
 from gpsift._utils.validation import optional_library
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ MOST_LINES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution(Savable):
+class Attribution(Serializable):
     """Predictions taken apart: the average, and what each feature adds to it.
 
     Attributes
@@ -113,7 +113,7 @@ class Attribution(Savable):
         return f"{n} {what} of {self.mean_of} around an average of {self.average:.4g}"
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
+        return summary_html(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
 
     def __repr__(self) -> str:
         n = len(self.values)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import listed, words_and_table
+from gpsift._utils.text import join_names, summary_html
 from gpsift.decomposition.course import Course, course_of
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,7 @@ class Curve:
         )
 
     def _repr_html_(self) -> str:
-        return words_and_table(f"{self.name}: {self.course.told}", self.to_frame())
+        return summary_html(f"{self.name}: {self.course.told}", self.to_frame())
 
     @property
     def leaves_the_data(self) -> bool:
@@ -106,7 +106,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effects(Savable):
+class Effects(Serializable):
     """How the prediction changes along each feature, on average over the rows as they are.
 
     Attributes
@@ -145,7 +145,7 @@ class Effects(Savable):
         for curve in self.curves:
             if curve.name == name:
                 return curve
-        raise KeyError(f"There is no curve of {name!r}; there are those of {listed(self.names)}.")
+        raise KeyError(f"There is no curve of {name!r}; there are those of {join_names(self.names)}.")
 
     def __iter__(self) -> Iterator[Curve]:
         return iter(self.curves)
@@ -170,7 +170,7 @@ class Effects(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         beyond = [curve.name for curve in self.curves if curve.leaves_the_data]
-        caution = f" Curves of {listed(beyond)} go where nine rows of ten could not be." if beyond else ""
+        caution = f" Curves of {join_names(beyond)} go where nine rows of ten could not be." if beyond else ""
         what = "curve" if len(self) == 1 else "curves"
         return f"{len(self)} {what} of {self.mean_of} around an average of {self.average:.4g}.{caution}"
 
@@ -195,7 +195,7 @@ class Effects(Savable):
             }
             for curve in self.curves
         ]
-        return words_and_table(self.told, pd.DataFrame(lines))
+        return summary_html(self.told, pd.DataFrame(lines))
 
 
 def _value(curve: Curve, place: int) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import summary_html
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ class Surface:
         return (self.x_labels, self.x), (self.y_labels, self.y)
 
     def _repr_html_(self) -> str:
-        return words_and_table(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
+        return summary_html(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
 
 
 def _value(value: str | float) -> str:
@@ -58,7 +58,7 @@ def _value(value: str | float) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions(Savable):
+class Interactions(Serializable):
     """Pairs of features, and how sure it is that they act together.
 
     Attributes
@@ -188,4 +188,4 @@ class Interactions(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame().head(MOST_LINES))
+        return summary_html(self.told, self.to_frame().head(MOST_LINES))

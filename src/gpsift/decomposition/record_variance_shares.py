@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gpsift._utils.text import percent, words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import percent, summary_html
+from gpsift.io.serializable import Serializable
 from gpsift.relevance.limits import LEVEL, interval_with
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VarianceShares(Savable):
+class VarianceShares(Serializable):
     """The variance of a function of independent features, taken apart.
 
     Shares are parts of the variance of the function, noise not among it.
@@ -137,4 +137,4 @@ class VarianceShares(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift._utils.validation import refuse_extreme
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.likelihoods import Likelihood
 
 
@@ -25,8 +25,8 @@ def check_data(
     if constant.all():
         raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
     if constant.any():
-        notice(
-            f"Constant column(s) have no effect and get relevance 0: {listed(np.array(names)[constant])}. (An "
+        warn(
+            f"Constant column(s) have no effect and get relevance 0: {join_names(np.array(names)[constant])}. (An "
             "intercept is the kernel Constant().)"
         )
 

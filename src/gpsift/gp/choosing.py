@@ -8,7 +8,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array
 from gpsift._utils.rows import Rows
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp import inference as inference_room
 from gpsift.gp.inference import Engine, ExactEngine
 from gpsift.gp.inference.memory import refuse_too_large
@@ -49,7 +49,7 @@ def choose_inference(
         points, duration = f"{Sparse().m} inducing points", ""
         if likelihood.has_closed_form:
             points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
-        notice(
+        warn(
             f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
             f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
         )

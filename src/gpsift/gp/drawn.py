@@ -9,15 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.text import AsText
-from gpsift._utils.warnings import notice
+from gpsift._utils.text import TextRepr
+from gpsift._utils.warnings import warn as notice
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyperparameters import Draws, Problem
 from gpsift.gp.inference import Inferred
 from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.record_quality import Quality
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.distributions.pool import Pool
@@ -25,7 +25,7 @@ from gpsift.reference.ensemble import Drawn, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(AsText, Savable, Drawn):
+class DrawnGP(TextRepr, Serializable, Drawn):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the

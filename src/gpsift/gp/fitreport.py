@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.text import words_and_table
-from gpsift._utils.warnings import notice
+from gpsift._utils.text import summary_html
+from gpsift._utils.warnings import warn as notice
 from gpsift.gp.hyperparameters.optimise import Estimate, SiftReport
 from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel
@@ -129,7 +129,7 @@ class FitReport:
         import pandas as pd
 
         found = [(each.name.replace("_", " "), str(getattr(self, each.name))) for each in fields(self)]
-        return words_and_table("How the hyperparameters were found", pd.DataFrame(found, columns=["what", "value"]))
+        return summary_html("How the hyperparameters were found", pd.DataFrame(found, columns=["what", "value"]))
 
     def warn(self) -> None:
         """Say aloud what a reader of any result of this fit should know."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.rows import Rows
-from gpsift._utils.text import AsText
+from gpsift._utils.text import TextRepr
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift._utils.validation import read_features
 from gpsift.gp import sparse
@@ -28,7 +28,7 @@ from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.record_quality import Quality, SampledQuality
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import vecchia as neighbours
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched, TwoWays
@@ -44,7 +44,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
+class FittedGP(TextRepr, Serializable, Switched, TwoWays, Uncertain, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -295,7 +295,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
         points.
         """
-        Savable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
+        Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points.

@@ -40,7 +40,7 @@ class LastPass:
     ) -> tuple[SampledQuality, InputMoments]:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
-        found = source.total(partial(last_pass_sums, self))
+        found = source.map_reduce(partial(last_pass_sums, self))
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
         arrays = self.left_out(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
@@ -116,7 +116,7 @@ def without_inputs(
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
-    return best_level(likelihood, level, lambda *model: source.total(partial(level_visit, *model)))
+    return best_level(likelihood, level, lambda *model: source.map_reduce(partial(level_visit, *model)))
 
 
 def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import words_and_table
+from gpsift._utils.text import summary_html
 from gpsift._utils.validation import read_target
 from gpsift.likelihoods.distributions import Family, Gaussian
 
@@ -75,7 +75,7 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         n = len(self.latent_mean)
-        return words_and_table(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
+        return summary_html(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
 
     def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
         """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from gpsift._utils.text import AsText
+from gpsift._utils.text import TextRepr
 
 
 @dataclass(frozen=True, eq=False)
-class Quality(AsText):
+class Quality(TextRepr):
     """How well a fitted model predicts points left out one at a time, hyperparameters kept.
 
     Attributes

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
@@ -80,7 +80,7 @@ def as_reference(model: Any, **options: Any) -> Reference:
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
-        notice(message)
+        warn(message)
     return reference
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 
 MOST_LEVELS = 200
 
@@ -94,7 +94,7 @@ def _unit(item: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], f
         return list(names).index(item)
     column = features.index(item) if item in features else item
     if not isinstance(column, int | np.integer) or isinstance(column, bool) or not 0 <= column < len(features):
-        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {listed(names)}.")
+        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {join_names(names)}.")
     unit = next(unit for unit, members in enumerate(columns) if column in members)
     if len(columns[unit]) > 1:
         raise ValueError(

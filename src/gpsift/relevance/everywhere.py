@@ -45,5 +45,5 @@ def scores_everywhere(
     light: Any = model
     if model.inputs.source is not None:  # without its own rows it is light enough to be sent to them
         light = replace(light, inputs=replace(model.inputs, source=None))
-    found = source.total(partial(score_sums, measure, light, units))
+    found = source.map_reduce(partial(score_sums, measure, light, units))
     return found.total / found.n if aggregate == "mean" else found.largest

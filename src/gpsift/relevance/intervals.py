@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpsift._utils.pareto import LARGEST_K_HAT
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.ensemble import AskedDraws, Uncertain
 from gpsift.reference.inputs import Points
@@ -78,4 +78,4 @@ def uncertain(model: Reference) -> Uncertain:
 def tell_if_unsure(k_hat: float) -> None:
     """A notice where draws are not to be trusted."""
     if k_hat > LARGEST_K_HAT:
-        notice(UNSURE.format(k_hat=k_hat))
+        warn(UNSURE.format(k_hat=k_hat))

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference, TwoWays
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.lookup import as_reference
@@ -101,12 +101,12 @@ def rank(
         raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
     units = ScoredUnits.read(groups, categorical, looked.points.inputs)
     if model.explains is False:
-        notice(NOTHING_EXPLAINED)
+        warn(NOTHING_EXPLAINED)
     scored = _Scored(model, measure, looked, units, aggregate)
     found = scored.relevances()
     first = found[0]
     for message in first.notices:
-        notice(message)
+        warn(message)
     scores = scored.scores(found)
     is_pointwise = first.values.ndim == 2
     used, slopes = used_units(model, units)
@@ -184,7 +184,7 @@ class _Scored:
     def _members(self) -> Iterator[Reference]:
         """The draws of the model, or itself if it has none."""
         members = self.model.draws or (self.model,)
-        return counted(members, len(members))
+        return track(members, len(members))
 
 
 def _details_of_units(

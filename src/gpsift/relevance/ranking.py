@@ -12,7 +12,7 @@ import numpy as np
 
 from gpsift._utils.text import NOT_USED, others_not_used, percent
 from gpsift._utils.validation import optional_library
-from gpsift.io.serializable import Savable, kept_fields, not_kept
+from gpsift.io.serializable import Serializable, stored_fields, transient_field
 from gpsift.reference.base import N_CLOSE
 from gpsift.relevance.limits import LEVEL, interval_with
 from gpsift.relevance.record_other_way import Apart, OtherScores
@@ -29,7 +29,7 @@ NO_DRAWS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Savable):
+class Ranking(Serializable):
     """How relevant each feature is to a model's predictions, and where.
 
     Attributes
@@ -93,12 +93,12 @@ class Ranking(Savable):
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
     k_hat: float | None = None
-    around: Callable[[], tuple[np.ndarray, float]] | None = not_kept()
+    around: Callable[[], tuple[np.ndarray, float]] | None = transient_field()
     other_way: OtherScores | None = None
-    beside: Callable[[], OtherScores | None] | None = not_kept()
+    beside: Callable[[], OtherScores | None] | None = transient_field()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in kept_fields(self)}
+        return {each.name: getattr(self, each.name) for each in stored_fields(self)}
 
     @property
     def order(self) -> np.ndarray:

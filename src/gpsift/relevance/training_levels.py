@@ -37,6 +37,6 @@ def training_levels(inputs: Inputs, columns: tuple[int, ...], name: str) -> Leve
     """The levels of a category in the training inputs, wherever they are."""
     if inputs.X is not None:
         return Levels.found(inputs.X, columns, name)
-    counts = inputs.source.total(partial(level_counts, columns)).counts
+    counts = inputs.source.map_reduce(partial(level_counts, columns)).counts
     values = sorted(counts)
     return Levels.counted(np.array(values), np.array([counts[value] for value in values]), columns, name)

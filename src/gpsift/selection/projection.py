@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.gp.inference import Inferred
@@ -166,7 +166,7 @@ def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
         is_index = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if not is_index or column not in range(len(names)):
             raise ValueError(
-                f"`features` names {item!r}, but the {len(names)} features of the model are {listed(names)}."
+                f"`features` names {item!r}, but the {len(names)} features of the model are {join_names(names)}."
             )
         if column in chosen:
             raise ValueError(f"`features` names {names[column]!r} twice.")

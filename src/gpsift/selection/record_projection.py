@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from gpsift._utils.text import AsText, listed, percent
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import TextRepr, join_names, percent
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(AsText, Savable, Generic[Model]):
+class Projection(TextRepr, Serializable, Generic[Model]):
     """The projection of a model on some of its features.
 
     Attributes
@@ -77,7 +77,7 @@ class Projection(AsText, Savable, Generic[Model]):
 
     def __repr__(self) -> str:
         lines = [
-            f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
+            f"Projection on {len(self.names)} of {self.n_features} features: {join_names(self.names) or 'none'}",
             f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
             f"{percent(self.explained, 1)} explained",
         ]
@@ -87,7 +87,7 @@ class Projection(AsText, Savable, Generic[Model]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectionPath(Savable):
+class ProjectionPath(Serializable):
     """Projections on growing sets of features, each with the unit that brings it nearest to the reference.
 
     A unit is a feature, or a group of features that enter together.

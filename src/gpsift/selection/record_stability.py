@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import others_not_used, percent, words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import others_not_used, percent, summary_html
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability(Savable):
+class Stability(Serializable):
     """Rankings of the same features on many random samples of the rows.
 
     Attributes
@@ -153,4 +153,4 @@ class Stability(Savable):
     def _repr_html_(self) -> str:
         head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
         rest = "".join(f"<p>{line}</p>" for line in self.rest_told)
-        return words_and_table(head, self.to_frame()[: self.n_told]) + rest
+        return summary_html(head, self.to_frame()[: self.n_told]) + rest

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.text import AsText, percent
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import TextRepr, percent
+from gpsift.io.serializable import Serializable
 
 
 @dataclass(frozen=True)
-class Baseline(AsText):
+class Baseline(TextRepr):
     """What submodels are compared with: the reference, or a submodel that predicts better than it.
 
     `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
@@ -31,7 +31,7 @@ class Baseline(AsText):
 
 
 @dataclass(frozen=True)
-class Verdict(AsText):
+class Verdict(TextRepr):
     """What one rule says.
 
     `gain` is what there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
@@ -83,7 +83,7 @@ class Verdict(AsText):
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestion(AsText, Savable):
+class Suggestion(TextRepr, Serializable):
     """A suggested size.
 
     Attributes

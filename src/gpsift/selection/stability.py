@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from gpsift._utils.parallel import Task, Work
-from gpsift._utils.warnings import Notices, messages
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP
 from gpsift.relevance import Measure, read_measure
 from gpsift.relevance.rank import versions
@@ -125,7 +125,7 @@ class Sample:
 
 def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Sample:
     """The scores of all units in one sample."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
         scores = unit_scores(fitted, units, measure)
     return Sample(scores, messages(caught))

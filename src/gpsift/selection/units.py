@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift._utils.validation import read_groups
 from gpsift.relevance.categories import read_categories
 
@@ -108,4 +108,4 @@ def _find(item: Any, names: Sequence[str], unit_names: Sequence[str], columns: S
     for unit, members in enumerate(columns):
         if column in members and not isinstance(column, bool):
             return unit
-    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {listed(names)}.")
+    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {join_names(names)}.")

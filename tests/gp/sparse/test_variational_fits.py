@@ -132,7 +132,7 @@ def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
     whole = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
     visited = []
     monkeypatch.setattr(
-        LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
+        LocalRows, "map_reduce", lambda self, *a, old=LocalRows.map_reduce: visited.append(self.n) or old(self, *a)
     )
     monkeypatch.setattr(search, "SAMPLE_ROWS", 75)
     sampled = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gpsift._utils.warnings import Notices
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.intervals import take_long
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.analysis.record_comparison import Comparison
 from gpsift.app.analysis.saved_inputs import features_of
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.io import load
+from gpsift.io.files import load
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
 from gpsift.relevance.named import read_measure
@@ -80,7 +80,7 @@ def _ranking(given: Any, measure: Measure, intervals: bool | None, seed: int) ->
 def _of_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
     units = features_of(model).units(model.inputs.names)
     wanted = not take_long(model) if intervals is None else intervals
-    with Notices():  # of a model that explains nothing, which is known since its fit
+    with collect_warnings():  # of a model that explains nothing, which is known since its fit
         try:
             return unit_ranking(model, units, measure, intervals=wanted, seed=seed)
         except MissingCapability:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpsift._utils.parallel import Work, waiting_bar
+from gpsift._utils.parallel import Work, spinner
 from gpsift.app.analysis.choices import Reading
 from gpsift.app.analysis.run import MOST_ROWS_OF_A_SEARCH, likelihood_for, source_of
 from gpsift.app.findings import Finding
@@ -54,7 +54,7 @@ def discover_columns(
 ) -> Discovered:
     """`discover` for the columns of a table; categories are tested as one. The parameters are those of `analyse`."""
     began = time.perf_counter()
-    with waiting_bar("reading", work.progress):
+    with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     table = reading.limited(table, MOST_ROWS_OF_A_SEARCH, seed, notes)

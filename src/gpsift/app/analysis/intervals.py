@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpsift._utils.parallel import Work, share_bar
+from gpsift._utils.parallel import Work, progress_bar
 from gpsift._utils.pareto import LARGEST_K_HAT
-from gpsift._utils.warnings import Notices
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.gp import DrawnGP, FittedGP
@@ -30,7 +30,7 @@ def with_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = 
         return _with_caution(analysis, Finding(FindingKind.INTERVALS_LEFT_OUT, size))
     name, *_ = analysis.rankings
     try:
-        with share_bar("intervals", work.progress), Notices():  # of which the caution is one
+        with progress_bar("intervals", work.progress), collect_warnings():  # of which the caution is one
             leading = analysis.leading.with_intervals()
     except MissingCapability:
         return _with_caution(analysis, Finding(FindingKind.NO_INTERVALS, {}))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import NOT_USED, listed, percent, words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import NOT_USED, join_names, percent, summary_html
+from gpsift.io.serializable import Serializable
 from gpsift.relevance.limits import LEVEL
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Savable):
+class Comparison(Serializable):
     """Two rankings side by side, on the features that both have.
 
     Attributes
@@ -132,16 +132,16 @@ class Comparison(Savable):
         """Who changed place, of those that either uses, whose scores differ clearly, and what one of the two lacks."""
         moved = [j for j in self.order if self.places[j] != 0 and self.used[:, j].any()]
         steps = [f"{self.names[j]} from {self.ranks[0, j]} to {self.ranks[1, j]}" for j in moved]
-        first = f"changed place: {listed(steps)}" if steps else "changed place"
+        first = f"changed place: {join_names(steps)}" if steps else "changed place"
         n = f"{len(moved)} of {self.n_features}" if moved else f"None of {self.n_features}"
         told = [_ended(f"{n} features that both have {first}")]
         if self.has_intervals:
             level = percent(LEVEL)
             clear = [self._step(int(j)) for j in self.order if self.is_clear[j]]
-            beyond = _ended(f"Scores differ by more than their {level} intervals allow: {listed(clear)}")
+            beyond = _ended(f"Scores differ by more than their {level} intervals allow: {join_names(clear)}")
             told.append(beyond if clear else f"All scores differ by no more than their {level} intervals allow.")
         for label, names in zip(self.labels, self.only, strict=True):
-            told += [_ended(f"Only in {label}: {listed(names)}")] if names else []
+            told += [_ended(f"Only in {label}: {join_names(names)}")] if names else []
         return tuple(told)
 
     def _step(self, j: int) -> str:
@@ -164,7 +164,7 @@ class Comparison(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def _ended(text: str) -> str:
@@ -180,8 +180,8 @@ def _refuse(first: Ranking, second: Ranking, both: list[str], labels: tuple[str,
         )
     if not both:
         raise ValueError(
-            f"{labels[0]} and {labels[1]} have no column in common: {listed(first.names)} here, {listed(second.names)} "
-            "there. Compare two answers about the same columns."
+            f"{labels[0]} and {labels[1]} have no column in common: {join_names(first.names)} here, "
+            f"{join_names(second.names)} there. Compare two answers about the same columns."
         )
 
 

@@ -10,9 +10,9 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from gpsift._utils.parallel import Work, fit_bar, share_bar, waiting_bar
-from gpsift._utils.progress import counted
-from gpsift._utils.warnings import Notices, messages, notice
+from gpsift._utils.parallel import Work, fit_progress, progress_bar, spinner
+from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings, messages, warn
 from gpsift.app.analysis.called import call_code
 from gpsift.app.analysis.cautions import cautions_of
 from gpsift.app.analysis.choices import Reading, Selection
@@ -113,7 +113,7 @@ def analyse(
         reading=reading,
         seed=seed,
     )
-    with waiting_bar("reading", work.progress):
+    with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
@@ -126,7 +126,7 @@ def analyse(
         notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
         notes.insert(0, fits.many_at_once)
-    with share_bar("ranking", work.progress):
+    with progress_bar("ranking", work.progress):
         rankings, known = fits.rankings(notes)
     path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
     steady = fits.stability(samples) if samples else None
@@ -205,7 +205,7 @@ class _Fits:
     def of(cls, table: Prepared, model: GP, order: Order, seed: int, work: Work) -> Self:
         """After the fit to the whole table."""
         has_own_bar = model.hyper.samples
-        with fit_bar(False if has_own_bar else work.progress):
+        with fit_progress(False if has_own_bar else work.progress):
             fitted = model.fit(table.X, table.y)
         return cls(table, model, fitted, order, seed, work, work.folder())
 
@@ -248,11 +248,11 @@ class _Fits:
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
         units = self.features.units(self.fitted.inputs.names)
         others = [each for each in beside if type(each) is not type(first)]
-        turns = counted([first, *others], 1 + len(others))
-        with Notices() as caught:
+        turns = track([first, *others], 1 + len(others))
+        with collect_warnings() as caught:
             leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed).with_other_way()
         for message in messages(caught):
-            notice(message)
+            warn(message)
         found = {type(first).__name__: leading}
         for each in turns:
             with suppress(MissingCapability):

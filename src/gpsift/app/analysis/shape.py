@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gpsift._utils.parallel import Work, share_bar
-from gpsift._utils.progress import counted
+from gpsift._utils.parallel import Work, progress_bar
+from gpsift._utils.progress import track
 from gpsift.app.analysis.record import Analysis, Shape
 from gpsift.app.analysis.rows import shown_rows
 from gpsift.app.findings import Finding, FindingKind
@@ -42,7 +42,7 @@ def with_shape(analysis: Analysis, wanted: bool | None = None, work: Work = Work
     if wanted is None and takes_long(analysis.model):
         size = {"n_rows": analysis.n_rows, "n_columns": len(used)}
         return replace(analysis, cautions=(*analysis.cautions, Finding(FindingKind.SHAPE_LEFT_OUT, size)))
-    with share_bar("curves and pairs", work.progress):
+    with progress_bar("curves and pairs", work.progress):
         found = dict(_found(analysis))
     return replace(analysis, shape=replace(analysis.shape or Shape(), **found)) if found else analysis
 
@@ -76,6 +76,6 @@ def _found(analysis: Analysis) -> Iterator[tuple[str, Any]]:
     if shown is not None:
         parts["rows"] = lambda: explain(model, shown.inputs, **options)
     missing = {name: part for name, part in parts.items() if getattr(analysis.shape, name, None) is None}
-    for name, part in counted(missing.items(), len(missing)):
+    for name, part in track(missing.items(), len(missing)):
         with suppress(MissingCapability):
             yield name, part()

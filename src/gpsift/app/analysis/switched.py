@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift.gp import DrawnGP, FittedGP
 
 
@@ -49,11 +49,11 @@ def switching_told(steps: Sequence[Step], most: int | None = 10) -> str:
         return "No column brought as much log evidence as it owes for having been chosen among all, so none is used."
     return (
         "Columns were switched on one by one, as far as they paid for having been chosen among all; in brackets the "
-        f"nats of log evidence that each brought: {listed([step.told for step in stayed], most)}."
+        f"nats of log evidence that each brought: {join_names([step.told for step in stayed], most)}."
     )
 
 
 def in_vain_told(steps: Sequence[Step], most: int | None = 10) -> str:
     """The steps that were taken back, in a sentence; empty without any."""
     gone = [step.told for step in steps if not step.stays]
-    return f"Tried and switched off again: {listed(gone, most)}." if gone else ""
+    return f"Tried and switched off again: {join_names(gone, most)}." if gone else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpsift._utils.parallel import Work
-from gpsift._utils.warnings import Notices
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
@@ -31,7 +31,7 @@ def with_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work(
     model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
     features, folder = Features(analysis.groups, analysis.categories), work.folder()
     work = work if folder is None else replace(work, checkpoint=folder / "test.sqlite")
-    with Notices():  # of the fits to parts of the rows, which are not shown
+    with collect_warnings():  # of the fits to parts of the rows, which are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.intervals import with_intervals
@@ -59,7 +59,7 @@ def _save_picture(analysis: Analysis, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    with written_whole(out) as part:
+    with atomic_write(out) as part:
         analysis.leading.plot().figure.savefig(part, dpi=150)
 
 

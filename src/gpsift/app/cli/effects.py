@@ -12,8 +12,8 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from gpsift._utils.atomic import written_whole
-from gpsift._utils.parallel import Work, share_bar
+from gpsift._utils.atomic import atomic_write
+from gpsift._utils.parallel import Work, progress_bar
 from gpsift.app.analysis import Analysis, Reading
 from gpsift.app.analysis.explained import explain as explain_rows
 from gpsift.app.analysis.record import Shape
@@ -88,7 +88,7 @@ class Question:
             return
         work = Work(progress=o.shown(given.quiet))
         analysis = analysed(given.file, given.target, select=False, work=work, **options)
-        with share_bar("curves and pairs", work.progress):
+        with progress_bar("curves and pairs", work.progress):
             shape = self.asked(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
         self._draw(shape, given.plot)
         if given.html is not None:
@@ -129,7 +129,7 @@ class Question:
         import matplotlib
 
         matplotlib.use("Agg")
-        with written_whole(plot) as part:
+        with atomic_write(plot) as part:
             self.drawn(shape).savefig(part, bbox_inches="tight", dpi=150)
 
 

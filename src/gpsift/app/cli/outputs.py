@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from gpsift._utils.parallel import Work, waiting_bar
-from gpsift._utils.warnings import Notices, messages
+from gpsift._utils.parallel import Work, spinner
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.app.analysis import Analysis, analyse
 from gpsift.app.analysis.choices import Reading
 from gpsift.app.analysis.planned import PlannedAnalysis, planned_analysis
@@ -91,7 +91,7 @@ def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside:
 @contextmanager
 def remarks(quiet: bool) -> Iterator[None]:
     """Warnings as lines on standard error, each once; none if quiet, and none where an error says it all."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         try:
             yield
         except typer.Exit:  # an answer as well, whose code says what it is worth
@@ -131,7 +131,7 @@ def answered(
     if html is not None:
         from gpsift.app.html import write_page
 
-        with waiting_bar("writing the page", shown(quiet)):
+        with spinner("writing the page", shown(quiet)):
             write_page(analysis, html)
     tell(analysis, dumped, show, json=json, html=html, quiet=quiet)
     if analysis.model.explains is False:

@@ -51,7 +51,7 @@ def rank_saved(
 def load_model(model: Path) -> Reference:
     """The fitted model that a file holds."""
     check_saved(model)
-    from gpsift.io import load  # knows every class that is kept, which takes a while to load
+    from gpsift.io.files import load  # knows every class that is kept, which takes a while to load
 
     loaded = load(model)
     if not isinstance(loaded, Reference):

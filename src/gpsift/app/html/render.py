@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 from gpsift._utils.text import percent_as_given
 from gpsift.app.html.text import TERMS, count, listed, number, percent, sentence, shortened, signed, tag
 
@@ -79,7 +79,7 @@ def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None
 
 def written(text: str, path: str | os.PathLike[str]) -> Path:
     """A page in a file, which appears whole or not at all; where it is."""
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
 

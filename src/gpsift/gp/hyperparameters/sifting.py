@@ -18,7 +18,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import gammaln
 
-from gpsift._utils.progress import SearchProgress, say
+from gpsift._utils.progress import SearchProgress, set_status
 from gpsift.gp.hyperparameters.growing import sampled_rows
 from gpsift.gp.hyperparameters.nearness import Surroundings, nearness
 from gpsift.gp.hyperparameters.optimise import LogPrior, SiftReport, SwitchedOn, curvature_at, searched_from
@@ -162,7 +162,7 @@ class Sifting:
 
     def tell(self, n_active: int, _evaluation: int) -> float:
         self.evaluations[n_active] += 1
-        return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
+        return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     @cached_property
     def rough(self) -> Problem[DenseEngine]:
@@ -350,7 +350,7 @@ class Sifting:
     def searched(self, entry: Entry, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.entering_units:
-            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
+            set_status(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
         # Without a scout only the final search has it: where units enter, that of a third of the rows led to other
         # optima, and the second input of Ishigami's function stayed off.
         curvature = None if self.scout is None else self.curvature(entry)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import columns_of
+from gpsift._utils.arrays import take_columns
 from gpsift._utils.linalg import NotPositiveDefinite, triangle_gram
 from gpsift.gp.inference.coupled import CoupledPosterior
 from gpsift.gp.inference.engine import DenseEngine, Inferred, Slope
@@ -65,7 +65,7 @@ class IteratedEngine(DenseEngine):
         self._memory = memory or Memory()
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        X = columns_of(self.X, columns)
+        X = take_columns(self.X, columns)
         return type(self)(X, self.y, self.size, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:
@@ -233,7 +233,7 @@ class MulticlassEngine(DenseEngine):
         return Slope(multiclass_gradient(result), result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        X = columns_of(self.X, columns)
+        X = take_columns(self.X, columns)
         return type(self)(X, self.y, self.likelihood, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:

@@ -21,7 +21,7 @@ import numpy as np
 
 from gpsift._utils.arrays import to_numpy
 from gpsift._utils.rows import Rows
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.hyperparameters.left_behind import idle_back, shorter_where_better
 from gpsift.gp.inference import ExactEngine
@@ -126,7 +126,7 @@ def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_ne
     m, noise = best.problem.engine.choice.m, best.problem.kinds == "noise_var"
     inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_neighbours.estimate.log_params[noise]))
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
-        notice(
+        warn(
             f"{m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
             f"times what neighbours find on {by_neighbours.estimate.n_rows} rows, and {residual:.1f} times of it the "
             "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "

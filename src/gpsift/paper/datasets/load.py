@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.paper.datasets.paper_sets import AUTOMOBILE, CONCRETE, CRIME, HOUSING, PIMA
 from gpsift.paper.datasets.sources import (
     CACHE_VARIABLE,
@@ -188,7 +188,7 @@ def _download(
             try:
                 keep(cache / source.file.name, content)
             except OSError as error:
-                notice(f"{source.file.name} is used but could not be kept in {cache}: {error}")
+                warn(f"{source.file.name} is used but could not be kept in {cache}: {error}")
         return table, address
     raise _unavailable(recipe, coding, places, tried)
 

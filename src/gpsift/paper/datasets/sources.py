@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 from gpsift.version import __version__
 
 DATA_VARIABLE = "GPSIFT_DATA"
@@ -122,7 +122,7 @@ def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
 def keep(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that other processes never read half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(content)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift.paper.reproduce.experiments import COST_MIDDLE, Tables
 
 
@@ -215,7 +215,7 @@ def _better_and_worse(intervals: Mapping[int, Interval]) -> tuple[list[int], lis
 
 
 def _sizes(sizes: Sequence[int]) -> str:
-    return listed(sizes, None) or "none"
+    return join_names(sizes, None) or "none"
 
 
 def variability_claims(everything: Mapping[str, Tables]) -> list[Verdict]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from gpsift._utils.parallel import Task, Work, fingerprint
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.warnings import Notices
+from gpsift._utils.warnings import collect_warnings
 from gpsift.gp import GP, MAP, ML2, DrawnGP, FittedGP, HalfT, InverseGamma
 from gpsift.gp.hyperparameters.nuts import NUTS
 from gpsift.paper.datasets import Dataset, paper_toy
@@ -155,7 +155,7 @@ def _splits_identity(dataset: Dataset, settings: Settings) -> Mapping[str, str]:
 
 def compare_rankings(train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int) -> Result:
     """One split: the full model, the order by each measure, and the submodels along each order."""
-    with Notices():
+    with collect_warnings():
         full = _fit_full(train, model)
         scores = {name: rank(full, measure=measure).scores for name, measure in measures.items()}
         orders = {name: np.argsort(-values, kind="stable").tolist() for name, values in scores.items()}
@@ -164,7 +164,7 @@ def compare_rankings(train: Data, test: Data, model: GP, measures: Mapping[str, 
 
 def extra_rankings(train: Data, test: Data, model: GP, largest: int) -> Result:
     """The same for RATE and for forward search by projection."""
-    with Notices():
+    with collect_warnings():
         full = _fit_full(train, model)
         path = forward_projection(full, max_size=largest)
         orders = {
@@ -177,7 +177,7 @@ def extra_rankings(train: Data, test: Data, model: GP, largest: int) -> Result:
 def sampled_reference(train: Data, test: Data, model: GP) -> Result:
     """The full model with drawn hyperparameters: the dashed line."""
     columns = list(range(len(train.names)))
-    with Notices():
+    with collect_warnings():
         fitted = fit_submodel(train, model, columns, parent=None, starts=None)
         assert isinstance(fitted, DrawnGP)
         return {
@@ -298,7 +298,7 @@ def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
 def run_pointwise(settings: Settings) -> pd.DataFrame:
     """KL relevance at every point of one toy with normal inputs: feature, x, relevance, slope of the true function."""
     toy = paper_toy("normal", n=N_TRAIN, seed=_seed(settings, 0))
-    with Notices():
+    with collect_warnings():
         ranking = rank(_fit(toy.X, toy.y, _hyper(settings)), measure=KL(delta=1e-4, units="raw"))
     assert ranking.pointwise is not None
     amplitudes = sine_amplitudes("normal")
@@ -321,7 +321,7 @@ def run_cost(settings: Settings) -> pd.DataFrame:
         X = rng.normal(size=(n, p))
         y = np.sin(X).sum(axis=1) + 0.3 * rng.normal(size=n)
         # One step of the search will do: the cost of a ranking does not depend on the hyperparameters.
-        with Notices():
+        with collect_warnings():
             gp = _fit(X, y, ML2(starts=1, max_iterations=1))
         for method, measure in (("KL", KL()), ("VAR", VAR(conditional="normal"))):
             seconds = min(_seconds(gp, measure) for _ in range(COST_REPEATS))
@@ -331,7 +331,7 @@ def run_cost(settings: Settings) -> pd.DataFrame:
 
 def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
     """Scores of the three methods on one toy."""
-    with Notices():
+    with collect_warnings():
         toy = paper_toy(law, n=N_TRAIN, p=p, seed=seed)
         gp = _fit(toy.X, toy.y, hyper)
         measures = {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(conditional="normal")}
@@ -340,7 +340,7 @@ def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
 
 def delta_scores(seed: int, hyper: ML2) -> Result:
     """KL scores of one uniform toy for steps of many sizes."""
-    with Notices():
+    with collect_warnings():
         toy = paper_toy("uniform", n=N_TRAIN, seed=seed)
         gp = _fit(toy.X, toy.y, hyper)
         return {str(delta): rank(gp, measure=KL(delta=delta)).scores for delta in DELTAS}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 from gpsift.paper.datasets import NAMES as DATA_SETS
 from gpsift.paper.datasets import load
 from gpsift.paper.reproduce import claims, experiments, figures
@@ -28,7 +28,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """A text file that appears whole or not at all."""
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_text(text, encoding="utf-8")
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from gpsift._utils.text import listed, percent_as_given, words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import join_names, percent_as_given, summary_html
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ LEAST_Z = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discoveries(Savable):
+class Discoveries(Serializable):
     """A test of every feature, on rows that the models had not seen.
 
     Attributes
@@ -150,7 +150,7 @@ class Discoveries(Savable):
             return f"None of {self.n_features} features is shown to matter at a rate of {rate}.{twins}"
         return (
             f"{int(self.found.sum())} of {self.n_features} features matter, with at most {rate} of them "
-            f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
+            f"expected to be false: {join_names(self.discoveries, None)}.{rest}{twins}"
         )
 
     def __repr__(self) -> str:
@@ -164,4 +164,4 @@ class Discoveries(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpsift._utils.validation import is_dask
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.dask.collections import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 
@@ -25,7 +25,7 @@ def gathered(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[An
     rows = read_collections(X, y, observed.get("noise_var"), observed.get(size_name), size_name=size_name)
     here = rows.sample(KEPT_ROWS, seed)
     if len(here.X) < rows.n:
-        notice(f"The test was made on {len(here.X)} of {rows.n} rows, drawn with the seed of the folds.")
+        warn(f"The test was made on {len(here.X)} of {rows.n} rows, drawn with the seed of the folds.")
     brought = {"noise_var": here.noise_var, size_name: here.size}
     return named(here.X, rows.names), here.y, {**observed, **brought}
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.text import listed
-from gpsift._utils.validation import number_of
+from gpsift._utils.text import join_names
+from gpsift._utils.validation import feature_index
 from gpsift.gp import DrawnGP, FittedGP, one_of
-from gpsift.io import load
+from gpsift.io.files import load
 from gpsift.relevance.rank import versions
 from gpsift.relevance.switched import used_columns
 from gpsift.selection.power.record_power import Power
@@ -149,9 +149,11 @@ class Asked:
 
 def read_feature(feature: Any, units: Units) -> int:
     """The number of a unit that was asked for by name or index."""
-    number = number_of(feature, units.names)
+    number = feature_index(feature, units.names)
     if number is None:
-        raise ValueError(f"`features` names {feature!r}, which is no feature; the features are {listed(units.names)}.")
+        raise ValueError(
+            f"`features` names {feature!r}, which is no feature; the features are {join_names(units.names)}."
+        )
     return number
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from gpsift._utils.text import NOT_USED, percent, percent_as_given, words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import NOT_USED, percent, percent_as_given, summary_html
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Power(Savable):
+class Power(Serializable):
     """How often each feature is found in studies that a fitted model made up.
 
     Attributes
@@ -146,7 +146,7 @@ class Power(Savable):
         return self.told
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def rising(shares: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from gpsift._utils.parallel import Work
-from gpsift._utils.warnings import Notices
+from gpsift._utils.warnings import collect_warnings
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.kernels import Kernel
 from gpsift.selection.conditional_test.conditionals import quick_hyper, units_to_test
@@ -42,7 +42,7 @@ def found_in_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list
     units = design.features.units(data.names)
     if any(np.ptp(data.y[part.fitted]) == 0.0 for part in parts):  # no model can be fitted to one outcome
         return np.zeros(len(units), dtype=bool)
-    with Notices():
+    with collect_warnings():
         if design.search:
             return searched(truth, data, design, seed[-1])
         tested = units_to_test(data, units)

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.tabular.encode import TASKS, Prepared, Task, encoded, named_columns, refuse_mixed
 from gpsift.app.tables.tabular.errors import Choice, TableError
@@ -135,7 +135,7 @@ def without_holes(
         return frame
     if missing == "refuse":
         more = f" ({len(holes):,} columns in all)" if len(holes) > SHOWN else ""
-        where = listed([f"{name} ({count})" for name, count in holes.items()], SHOWN) + more
+        where = join_names([f"{name} ({count})" for name, count in holes.items()], SHOWN) + more
         raise TableError(
             f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {where}. Use ",
             Choice("missing", "drop"),
@@ -172,5 +172,5 @@ def _meant(name: str, names: Sequence[Any]) -> str:
     """The column that was probably meant, and all of them."""
     plain = {str(each).casefold(): str(each) for each in names}
     near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.7)
-    known = f"{listed(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
+    known = f"{join_names(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
     return f"did you mean {plain[near[0]]!r}? There are {known}" if near else f"there are {known}"

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.tabular import Step
 from gpsift.app.tables.tabular.date_parts import DAY, HOUR
@@ -86,7 +86,8 @@ def _source(feature: str, table: pd.DataFrame, recipe: Recipe) -> str:
     if known:
         return known[0]
     raise ValueError(
-        f"The model was fitted on the column {feature!r}, which the table lacks; it has {listed(table.columns, 12)}."
+        f"The model was fitted on the column {feature!r}, which the table lacks; "
+        f"it has {join_names(table.columns, 12)}."
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.tabular import Step
 from gpsift.app.tables.tidy.changes import replaced
@@ -61,7 +61,7 @@ def written_as_texts(draft: Draft) -> Iterator[Step]:
         if reading.how or not odd:
             ways.setdefault(reading.how, {})[name] = numbers
     for how, columns in ways.items():
-        detail = {"how": listed(how, None) or "plain ones"}
+        detail = {"how": join_names(how, None) or "plain ones"}
         yield Step(FindingKind.NUMBERS_READ, tuple(columns), len(columns), detail, partial(replaced, columns=columns))
 
 

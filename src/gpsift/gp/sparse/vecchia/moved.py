@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, namespace, numbers_like, rows_of, to_numpy
+from gpsift._utils.arrays import Array, indices_like, namespace, take_rows, to_numpy
 from gpsift.gp.sparse.vecchia.blocks import Blocks
 from gpsift.gp.sparse.vecchia.visits import grouped, in_blocks
 from gpsift.kernels import Kernel
@@ -33,8 +33,8 @@ class Moved(NamedTuple):
     def nodes(self, which: np.ndarray) -> Array:
         """Where they are then, of n * q those with these numbers."""
         point, node = np.divmod(which, self.offset.shape[0])
-        nodes = rows_of(self.X, point)
-        nodes[:, self.feature] = rows_of(self.base, point) + rows_of(self.offset, node)
+        nodes = take_rows(self.X, point)
+        nodes[:, self.feature] = take_rows(self.base, point) + take_rows(self.offset, node)
         return nodes
 
     def numbers_in(self, blocks: Blocks) -> np.ndarray:
@@ -71,8 +71,8 @@ def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
     """
 
     def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
-        latent = posterior.mean_triple(number).at(rows_of(moved.X, rows))
-        return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
+        latent = posterior.mean_triple(number).at(take_rows(moved.X, rows))
+        return (latent.section(moved.feature, take_rows(moved.base, rows), moved.offset),)
 
     (found,) = in_blocks(by_own, grouped(moved.own), moved.X)
     own, now = np.repeat(moved.own, moved.offset.shape[0]), moved.numbers_in(posterior.blocks).ravel()
@@ -81,7 +81,7 @@ def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
         xp = namespace(moved.X)
         nearer, mean = _where_others_are_nearer(posterior, moved, left, own[left], now[left])
         flat = xp.reshape(found, (-1,))
-        flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
+        flat[indices_like(flat, left[nearer])] = take_rows(mean, nearer)
         found = xp.reshape(flat, found.shape)
     return found
 
@@ -94,11 +94,11 @@ def _where_others_are_nearer(
     placed = posterior.placed(nodes)
 
     def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
-        distance = posterior.distance(number, rows_of(placed, which))
-        return _mean_at_nodes(posterior, moved, number, left[which], rows_of(nodes, which)), distance
+        distance = posterior.distance(number, take_rows(placed, which))
+        return _mean_at_nodes(posterior, moved, number, left[which], take_rows(nodes, which)), distance
 
     def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
-        return (posterior.distance(number, rows_of(placed, which)),)
+        return (posterior.distance(number, take_rows(placed, which)),)
 
     mean, distance = in_blocks(by_new, grouped(now), nodes)
     (own_distance,) = in_blocks(from_own, grouped(own), nodes)
@@ -114,6 +114,6 @@ def _mean_at_nodes(posterior: MeansByBlock, moved: Moved, number: int, numbers: 
     point, node = np.divmod(numbers, moved.offset.shape[0])
     points, first, row = np.unique(point, return_index=True, return_inverse=True)
     used, column = np.unique(node, return_inverse=True)
-    base, offset = rows_of(moved.base, points), rows_of(moved.offset, used)
-    section = triple.at(rows_of(nodes, first)).section(moved.feature, base, offset)
-    return rows_of(namespace(nodes).reshape(section, (-1,)), row * len(used) + column)
+    base, offset = take_rows(moved.base, points), take_rows(moved.offset, used)
+    section = triple.at(take_rows(nodes, first)).section(moved.feature, base, offset)
+    return take_rows(namespace(nodes).reshape(section, (-1,)), row * len(used) + column)
