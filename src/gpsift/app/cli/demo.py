@@ -121,6 +121,6 @@ def reproduce(
     )
     console = Output(quiet=quiet, stderr=json)
     with clear_errors("Finished parts are kept; the same command with --resume goes on."):
-        summary = run(experiment.value, settings, say=console.print)
+        summary = run(experiment.value, settings, report=console.print)
         if json:
             typer.echo(summary.with_suffix(".json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The page of a test: which columns matter, at what rate of false discoveries."""
+"""Pages of other answers: a test with an error rate, a comparison of two answers, the ranking of a saved model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gpsift.selection.conditional_test.discoveries import Discoveries
 
 
 def write_discovered(answer: Discovered, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a test, one HTML file that needs nothing else, and say where it is."""
+    """Write the page of a test, one HTML file that needs nothing else, and return its path."""
     return written(discovered_text(answer), path)
 
 
 def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+    """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     found = answer.found
@@ -49,7 +49,7 @@ def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
 
 
 def sentences(answer: Discovered) -> list[Markup]:
-    """What was found: how many columns matter and at what rate, that the others may matter, and what is one thing."""
+    """Say how many columns matter and at what rate, that the others may matter, and which columns are copies."""
     found, target = answer.found, tag(answer.target)
     n, rate = int(found.found.sum()), percent_as_given(found.rate)
     of = f"{n} of {count(found.n_features, 'column')}"
@@ -69,7 +69,7 @@ def sentences(answer: Discovered) -> list[Markup]:
 
 
 def sheet_lines(answer: Discovered) -> list[Line]:
-    """What was tested, and how."""
+    """Return the lines that say what was tested, and how."""
     found, details = answer.found, answer.found.details
     seen = "the rows before it" if details.get("in_order") else "the others"
     dependence = "however p-values depend on each other (Benjamini and Yekutieli)"
@@ -86,7 +86,7 @@ def sheet_lines(answer: Discovered) -> list[Line]:
 
 
 def table(found: Discoveries) -> list[dict[str, object]]:
-    """A line for each column, the surest first."""
+    """Return a line of the table for each tested column, the surest first."""
     lines = []
     for place, j in enumerate(found.order, start=1):
         z = None if found.z[j] == -np.inf else float(found.z[j])
@@ -109,7 +109,7 @@ def table(found: Discoveries) -> list[dict[str, object]]:
 
 @dataclass(frozen=True)
 class Head:
-    """What the frame of a page says: whence, and how to have the same again."""
+    """Source, target and command of an answer, as the head and foot of its page show them."""
 
     source: str
     target: str
@@ -121,12 +121,12 @@ class Head:
 def write_compared(
     answer: Comparison, path: str | os.PathLike[str], *, command: str | None = None, seed: int = 0
 ) -> Path:
-    """Write the page of a comparison, one HTML file that needs nothing else, and say where it is."""
+    """Write the page of a comparison, one HTML file that needs nothing else, and return its path."""
     return written(compared_text(answer, command=command, seed=seed), path)
 
 
 def compared_text(answer: Comparison, *, command: str | None = None, seed: int = 0, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+    """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     both = " and ".join(answer.labels)
@@ -144,7 +144,7 @@ def compared_text(answer: Comparison, *, command: str | None = None, seed: int =
 
 
 def lines(answer: Comparison) -> list[dict[str, object]]:
-    """A line for each column that both have."""
+    """Return a line of the table for each column that both answers have."""
     return [
         {
             "name": answer.names[j],
@@ -167,12 +167,12 @@ def _interval(answer: Comparison, which: int, j: int) -> str:
 
 
 def write_ranked_again(answer: RankedAgain, path: str | os.PathLike[str]) -> Path:
-    """Write the page, one HTML file that needs nothing else, and say where it is."""
+    """Write the page of a saved model's ranking, one HTML file that needs nothing else, and return its path."""
     return written(ranked_again_text(answer), path)
 
 
 def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+    """Return the page as text, with the date `now`, by default this moment."""
     return rendered(
         "ranked_again.html",
         {"figures": {}, "rows": None},

@@ -1,8 +1,8 @@
-"""What all pictures of the page are made of, by Bokeh: empty frames, named axes, lines, colours from low to high.
+"""Charts of the page, made with Bokeh: rows, sizes, samples, tests, effects, pairs, comparisons.
 
-Colours are not fixed here: each model carries, as a tag, which of its properties takes which colour of the style sheet,
-and `page.js` fills them in, for light, dark and print. What a dot says when it is pointed at is written by `page.js`
-too, so that Bokeh's own tooltips, which follow no style sheet of ours, are not needed.
+Colours are not fixed here: each Bokeh model carries, as a tag, which of its properties takes which colour of the style
+sheet, and `page.js` fills them in, for light, dark and print. `page.js` also shows the text of a dot under the pointer,
+because Bokeh's own tooltips do not follow the style sheet.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from gpsift.selection.record_stability import Stability
 
 FRAME_HEIGHT = 64
 FONT = "system-ui, sans-serif"
-# Names beside an axis, on a wide and on a narrow screen.
+# The longest names beside an axis, on a wide and on a narrow screen.
 WIDE, NARROW = 26, 11
-# Low to high values: blue to orange with rising lightness, told apart by every kind of colour vision, in grey, and on
-# both light and dark paper.
+# Low to high values: blue to orange with rising lightness, which every kind of colour vision distinguishes, in grey and
+# on both light and dark paper.
 RAMP = ("#3a74b5", "#8a7f92", "#e8912d")
 SHADES = 64
 
 
 def ramp(n: int = SHADES) -> list[str]:
-    """Colours from low to high."""
+    """Interpolate n colours from low to high."""
     stops = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP], dtype=float)
     at = np.linspace(0, len(stops) - 1, n)
     mixed = np.column_stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T])
@@ -46,12 +46,12 @@ def ramp(n: int = SHADES) -> list[str]:
 
 
 def item(plot: Any, target: str) -> dict[str, Any]:
-    """A plot as data, to be drawn by the page in the element with this id."""
+    """Return a plot as data, which the page draws in the element with this id."""
     return {**json_item(plot, ID(target))}
 
 
 def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
-    """An empty plot that fills the width, has no toolbar and lets the page scroll."""
+    """Make an empty plot that fills the width, has no toolbar and lets the page scroll."""
     plot = figure(
         height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None, x_axis_type=x_scale
     )
@@ -79,7 +79,7 @@ def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear
 
 
 def name_strips(plot: Any, names: Sequence[str]) -> None:
-    """Names in place of numbers, from the top down; a shorter form of them travels along for narrow screens."""
+    """Put names in place of the numbers of the vertical axis, from the top down, shorter ones on narrow screens."""
     plot.y_range.start, plot.y_range.end = len(names) - 0.4, -0.6
     plot.ygrid.tags = []
     plot.ygrid.grid_line_color = None
@@ -87,7 +87,7 @@ def name_strips(plot: Any, names: Sequence[str]) -> None:
 
 
 def name_axis(axis: Any, names: Sequence[str]) -> None:
-    """Names at 0, 1, ...; without a line."""
+    """Put names at 0, 1, ... of an axis without a line."""
     axis.ticker = FixedTicker(ticks=list(range(len(names))))
     wide, narrow = ({place: shortened(name, most) for place, name in enumerate(names)} for most in (WIDE, NARROW))
     axis.major_label_overrides = wide
@@ -99,7 +99,7 @@ def name_axis(axis: Any, names: Sequence[str]) -> None:
 
 
 def across(location: float, dimension: Literal["width", "height"], role: str, dash: str = "solid") -> Span:
-    """Across the plot, at a value."""
+    """Make a line across the plot, at a value."""
     return Span(
         location=float(location), dimension=dimension, line_dash=dash, line_width=1.4, tags=[{"line_color": role}]
     )
@@ -109,14 +109,14 @@ MOST_STRIPS = 20
 STRIP_HEIGHT = 38
 CURVE_HEIGHT = 340
 BINS = 160
-# A p-value below this is drawn here.
+# Smaller p-values are drawn here.
 SMALLEST_P = 1e-12
 # Half of the height that dots of one column may take, and the distance of two dots in the same bin.
 HALF, SWARM_STEP = 0.4, 0.07
 
 
 def pointwise_strips(rows: Rows, target: str, score: str) -> dict[str, Any]:
-    """Every row a dot, a strip for each column, most relevant on top; `score` says what is shown."""
+    """Draw every row as a dot in a strip for each column, the most relevant on top; `score` names what is shown."""
     shown = min(MOST_STRIPS, len(rows.names))
     x = rows.relevance[:shown]
     heights = np.array([place + swarm(line, x.max(initial=0.0)) for place, line in enumerate(x)])
@@ -146,7 +146,7 @@ def pointwise_strips(rows: Rows, target: str, score: str) -> dict[str, Any]:
 
 
 def swarm(values: np.ndarray, largest: float) -> np.ndarray:
-    """Offsets that keep dots of nearly the same value apart: up and down in turn, within the height of a strip."""
+    """Return offsets that keep dots of nearly equal values apart: up and down in turn, within the height of a strip."""
     bins = np.floor(BINS * values / (largest or 1.0)).astype(int)
     order = np.argsort(bins, kind="stable")
     starts = np.searchsorted(bins[order], bins[order])
@@ -157,7 +157,7 @@ def swarm(values: np.ndarray, largest: float) -> np.ndarray:
 
 
 def elpd_curve(path: Path, target: str) -> dict[str, Any]:
-    """elpd by size with the error of the difference to the reference, the reference's line, the suggested size."""
+    """Draw elpd by size with the error of the difference to the reference, the reference, and the suggested size."""
     plot = frame(CURVE_HEIGHT, "how many columns", "elpd, higher is better")
     values, errors = path.elpd, path.diff_se
     tips = [
@@ -189,7 +189,7 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
 
 
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
-    """The rank of each column in every sample, a jittered dot each, columns by mean rank."""
+    """Draw the rank of each column in every sample as a jittered dot, columns by mean rank."""
     ranks = stability.ranks
     shown = stability.order[: min(MOST_STRIPS, stability.n_told)]
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
@@ -218,7 +218,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
 
 
 def p_values(found: Discoveries, target: str) -> dict[str, Any]:
-    """The p-value of each column, the surest on top, and the line that those of columns that matter are left of."""
+    """Draw the p-value of each column, the surest on top, and the limit below which columns matter."""
     shown = found.order[:MOST_STRIPS]
     places = np.arange(len(shown))
     p = np.maximum(found.p[shown], SMALLEST_P)
@@ -252,29 +252,29 @@ def _entered(path: Path, place: int) -> str:
 
 PANEL_HEIGHT, SURFACE_HEIGHT = 190, 380
 CELL_HEIGHT, MATRIX_FRAME = 34, 120
-# Columns with a panel, and in the matrix, at most.
+# The largest numbers of columns with a panel, and in the matrix.
 MOST_PANELS = 12
 MOST_IN_MATRIX = 20
-# The share of a pair that is as dark as can be, at least: less is no news. Words on darker cells are light.
+# The smallest share of a pair that may be drawn in the darkest shade. Text on cells darker than DARK is light.
 LEAST_DARKEST = 0.02
 DARK = 0.55
-# Names below a picture lie in one line if they have no more letters than this.
+# Names below a chart stand in one line if they have at most this many letters in all.
 LONGEST_LINE = 24
-# Between colours of a surface.
+# The number of colours of a surface.
 STEPS = 12
-# Curves of single rows beside a level are this far apart.
+# Dots of single rows spread this far to either side of a level.
 SPREAD = 0.3
 
 
 def curve_panels(effects: Effects, targets: Sequence[str]) -> list[dict[str, Any]]:
-    """A panel for each of the first columns, all with the same axis upwards, drawn in the elements with these ids."""
+    """Draw a panel for each of the first columns, all with one vertical axis, in the elements with these ids."""
     shown = effects.curves[: len(targets)]
     low, high = _limits(shown)
     return [_panel(curve, low, high, target) for curve, target in zip(shown, targets, strict=True)]
 
 
 def _limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Of all curves with their bands; those of single rows as far as nine of ten of their points go."""
+    """Return limits of the vertical axis: all curves with their bands, and nine tenths of the points of single rows."""
     points = [np.concatenate([curve.mean, curve.band[np.isfinite(curve.band)]]) for curve in curves]
     rows = [np.quantile(curve.individual, [0.05, 0.95]) for curve in curves if curve.individual.size]
     every = np.concatenate([*points, *rows])
@@ -334,7 +334,7 @@ def _draw_levels(plot: Any, curve: Curve, _low: float) -> None:
 
 
 def _pointed_at(plot: Any, curve: Curve) -> Any:
-    """Unseen dots on the curve, which say where they are."""
+    """Draw invisible dots on the curve, which show their position when they are pointed at."""
     told = [_point_told(curve, place) for place in range(len(curve.x))]
     source = ColumnDataSource({"x": curve.x, "y": curve.mean, "tip": told})
     return plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
@@ -348,7 +348,7 @@ def _point_told(curve: Curve, place: int) -> str:
 
 
 def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
-    """The shares of pairs as cells, the darker the larger; those that are found have their number."""
+    """Draw the shares of pairs as cells, the darker the larger; cells of found pairs show their number."""
     shown = found.by_largest_share[:MOST_IN_MATRIX]
     names = [found.names[j] for j in shown]
     rows, columns = np.tril_indices(len(shown), -1)
@@ -382,7 +382,7 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
 
 
 def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
-    """The average prediction with two columns set: contours and the rows, or a line for each level of a category."""
+    """Draw the average prediction with two columns set: contours and rows, or a line for each level of a category."""
     if surface.x_labels or surface.y_labels:
         return _lines_of_levels(surface, target)
     plot = frame(SURFACE_HEIGHT, shortened(surface.names[0]), shortened(surface.names[1]))
@@ -421,7 +421,7 @@ def _draw_rows(plot: Any, surface: Surface) -> None:
 
 
 def _lines_of_levels(surface: Surface, target: str) -> dict[str, Any]:
-    """Along the number, or the other category, a line for each level."""
+    """Draw a line for each level of a category, along the number or the other category."""
     by_second = bool(surface.y_labels)
     labels, lines = (surface.y_labels, surface.mean.T) if by_second else (surface.x_labels, surface.mean)
     along, ticks = (surface.x, surface.x_labels) if by_second else (surface.y, ())
@@ -448,15 +448,15 @@ def _lines_of_levels(surface: Surface, target: str) -> dict[str, Any]:
     return item(plot, target)
 
 
-# Columns in the picture, at most, and the height of each.
+# The largest number of columns in the chart of a comparison, and the height of each.
 MOST_PAIRS = 20
 PAIR_HEIGHT = 36
-# How far the two are above and below the middle of their strip.
+# The two scores are this far above and below the middle of their strip.
 APART = 0.16
 
 
 def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
-    """Both scores of the first columns with their intervals, the most relevant on top."""
+    """Draw both scores of the first columns with their intervals, the most relevant on top."""
     shown = answer.order[:MOST_PAIRS]
     plot = frame(PAIR_HEIGHT * len(shown) + FRAME_HEIGHT, meaning(answer.measure))
     name_strips(plot, [answer.names[j] for j in shown])

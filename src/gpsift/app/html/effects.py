@@ -1,4 +1,4 @@
-"""How columns act, in the words of the page: what each panel shows, which pairs, what the bar of shares is made of."""
+"""How columns act, in the words of the page: panels of curves, pairs of columns, the bar of shares of variance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpsift.decomposition.record_effects import Curve, Effects
 from gpsift.decomposition.record_interactions import Interactions
 from gpsift.decomposition.record_variance_shares import VarianceShares
 
-# Columns with a part of the bar of their own, at most, and the smallest part that is drawn.
+# The largest number of columns with a part of their own in the bar, and the smallest part that is drawn.
 MOST_PARTS = 9
 LEAST_PART = 1e-3
 # Opacities of the first and the last part of the bar.
@@ -24,7 +24,7 @@ STRONG, FAINT = 1.0, 0.3
 
 
 def effects_parts(analysis: Analysis) -> dict[str, Any]:
-    """How columns act, for the templates; its items are pictures by their names."""
+    """Return what the templates show of effects; `items` are charts by their names."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     shape = analysis.shape or Shape()
@@ -55,7 +55,7 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Panel:
-    """The picture of one column: where it goes and what it shows."""
+    """The chart of one column: its id in the page and what it shows."""
 
     id: str
     name: str
@@ -64,7 +64,7 @@ class Panel:
 
     @property
     def alt(self) -> str:
-        """In place of the picture."""
+        """The text in place of the chart."""
         return f"Curve of {shortened(self.name)}: {self.acts}; {self.range}."
 
 
@@ -84,7 +84,7 @@ class Part:
 
 
 def panels(effects: Effects, most: int) -> list[Panel]:
-    """Of the most relevant columns."""
+    """Return the panels of the most relevant columns."""
     return [
         Panel(f"figure-acts-{place}", curve.name, signed(curve.course.told), _range(curve))
         for place, curve in enumerate(effects.curves[:most], start=1)
@@ -92,7 +92,7 @@ def panels(effects: Effects, most: int) -> list[Panel]:
 
 
 def _range(curve: Curve) -> str:
-    """From where to where."""
+    """Say from where to where a curve goes."""
     low, high = (_at(curve, place) for place in (curve.course.lowest, curve.course.highest))
     return f"from {low} to {high}"
 
@@ -103,12 +103,12 @@ def _at(curve: Curve, place: int) -> str:
 
 
 def beyond(effects: Effects, most: int) -> list[str]:
-    """The columns whose curves go where few rows could be."""
+    """Return the columns whose curves extrapolate."""
     return [curve.name for curve in effects.curves[:most] if curve.leaves_the_data]
 
 
 def pairs_told(found: Interactions) -> Markup:
-    """Which columns act together, in a sentence."""
+    """Say in a sentence which columns act together."""
     if not found.found:
         return Markup("No pair found: no two columns can be told from columns that do not act together.")
     pairs = [Markup("{} with {}").format(tag(first), tag(second)) for first, second in found.found]
@@ -117,7 +117,7 @@ def pairs_told(found: Interactions) -> Markup:
 
 
 def parts(shares: VarianceShares) -> list[Part]:
-    """Columns by their shares, what all others have, and noise."""
+    """Return the parts of the bar of shares: columns by their shares, all others, and noise."""
     noise = shares.noise_share or 0.0
     first = [j for j in shares.order[:MOST_PARTS] if shares.shapley[j] * (1.0 - noise) >= LEAST_PART]
     step = (STRONG - FAINT) / max(len(first) - 1, 1)
@@ -133,5 +133,5 @@ def parts(shares: VarianceShares) -> list[Part]:
 
 
 def function_of(target: str, found: Interactions | VarianceShares | Attribution | None) -> str:
-    """What pairs and shares are told of: the target, or what lies behind it."""
+    """Name the function whose variance is divided: the target, or the latent function behind it."""
     return target if found is None or found.mean_of == "the target" else found.mean_of

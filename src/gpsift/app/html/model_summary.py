@@ -1,4 +1,4 @@
-"""Data and model sheet: what was fitted, and how well it predicts, in plain words."""
+"""Summary of data and model: what was fitted, and how well it predicts."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ INFERENCES = {
     "laplace": "Laplace's method",
     "sparse": "sparse, with inducing points",
 }
-# The middle of the predictive distribution that calibration is judged by.
+# Calibration is judged by this central part of the predictive distribution.
 LEVEL = 0.9
-# This many standard errors away from 0 a difference in elpd is called clear.
+# A difference in elpd is clear if it is this many standard errors away from 0.
 CLEAR = 2.0
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the sheet: what, its value, and a remark."""
+    """A line of the summary: a name, its value, and a remark."""
 
     what: str
     value: str | Markup
@@ -45,7 +45,7 @@ class Line:
 
 
 def data_lines(analysis: Analysis) -> list[Line]:
-    """What the data are and what was fitted to them."""
+    """Return the lines about the data and the fitted model."""
     model = analysis.model
     members = getattr(model, "members", ())
     one: Any = members[0] if members else model
@@ -66,14 +66,14 @@ def data_lines(analysis: Analysis) -> list[Line]:
         remark = " ".join(filter(None, [switching_told(steps, None), in_vain_told(steps)]))
         lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:
-        found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members
+        found = model.diagnostics  # type: ignore[union-attr]  # a model with members has draws
         remark = f"r-hat {found['r_hat']:z.2f}, effective sample size {found['ess']:z.0f}"
         lines.append(Line("Hyperparameters", f"{len(members)} draws from their posterior", remark))
     return lines
 
 
 def quality_lines(analysis: Analysis) -> list[Line]:
-    """How well rows that were left out one at a time are predicted."""
+    """Return the lines about predictions of rows that were left out one at a time."""
     quality = analysis.model.quality
     lines = []
     if analysis.task == "classification":
@@ -94,7 +94,7 @@ def quality_lines(analysis: Analysis) -> list[Line]:
 
 
 def predicts(analysis: Analysis) -> str:
-    """How well the model predicts, as the end of a sentence."""
+    """Say how well the model predicts, as the end of a sentence."""
     quality = analysis.model.quality
     if analysis.task == "classification":
         right, commonest = analysis.accuracy

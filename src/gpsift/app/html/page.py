@@ -1,4 +1,4 @@
-"""From a table, or from the record of an analysis, to one HTML file."""
+"""The page of an analysis: from a table, or from the record of an analysis, to one HTML file or a notebook's frame."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def report(
     Returns
     -------
     Analysis
-        What the page shows.
+        The analysis that the page shows.
     """
     work = options.get("work", Work())
     analysis = with_intervals(analyse(data, target, **options), intervals, work)
@@ -69,7 +69,7 @@ def report(
 
 
 def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
-    """Write the page of an analysis, one HTML file that needs nothing else, and say where it is.
+    """Write the page of an analysis, one HTML file that needs nothing else, and return its path.
 
     The file appears whole or not at all: it is written under another name in the same folder and then renamed. An
     existing file is replaced.
@@ -78,7 +78,7 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+    """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     rows = rows_of(analysis)
@@ -118,7 +118,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
 
 
 def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
-    """A line for each column, the best mean rank first."""
+    """Return a line about the stability of each column, the best mean rank first."""
     found = analysis.stability
     if found is None:
         return []
@@ -131,7 +131,7 @@ LEVEL = 0.9
 
 
 def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
-    """What the script of the page needs to explain a row."""
+    """Return the data with which the script of the page explains a row."""
     return {
         "names": list(rows.names),
         "short": [shortened(name) for name in rows.names],
@@ -151,7 +151,7 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
 
 
 def predictions(analysis: Analysis, rows: Rows) -> list[str]:
-    """What the model predicts at each row."""
+    """Say what the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
         mean = analysis.class_probabilities(found.mean)
@@ -165,7 +165,7 @@ def predictions(analysis: Analysis, rows: Rows) -> list[str]:
 
 
 def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
-    """How the average and what columns add make the prediction of each row; None where that is not known."""
+    """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
     apart = None if analysis.shape is None else analysis.shape.rows
     if apart is None or rows.added is None:
         return None
@@ -186,16 +186,16 @@ def _observed(analysis: Analysis, y: float) -> str:
 
 
 def _rounded(values: np.ndarray) -> list[list[float]]:
-    """Numbers with few digits: the page carries very many of them."""
+    """Round numbers to few digits: a page holds very many of them."""
     return [[float(f"{value:.{DIGITS}g}") for value in line] for line in values.tolist()]
 
 
-# Of the frame, in pixels; what is longer scrolls.
+# The height of the frame in pixels; longer content scrolls.
 HEIGHT = 620
 
 
 def notebook_html(analysis: Analysis) -> str:
-    """A frame that the styles of a notebook do not reach, without any script."""
+    """Return the first screen and the table of relevance in a frame without scripts, apart from a notebook's styles."""
     text = filled(
         "notebook.html",
         analysis=analysis,

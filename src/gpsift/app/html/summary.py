@@ -1,4 +1,4 @@
-"""The first screen: which columns matter and how sure that is, how they act, what to do."""
+"""The first screen of a page: which columns matter and how sure that is, how they act, and what to do."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gpsift.decomposition.record_effects import Curve
 from gpsift.relevance.limits import LEVEL
 from gpsift.relevance.ranking import Ranking
 
-# Columns on the first screen, at most.
+# The largest number of columns on the first screen.
 MOST_COLUMNS = 6
-# Of the largest score or limit; less than this part of it cannot be seen, and is shown as nothing.
+# A smaller part of the largest score or limit cannot be seen, and is shown as 0.
 LEAST_PART = 1e-3
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of the first screen; widths and places are parts of the largest, in per cent."""
+    """A column of the first screen; widths and places are in per cent of the largest score or limit."""
 
     name: str
     score: str
@@ -39,7 +39,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Acting:
-    """How a column acts: a small picture and words."""
+    """How a column acts: a small picture and a sentence."""
 
     name: str
     picture: Markup
@@ -48,7 +48,7 @@ class Acting:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The columns that matter most, how they act, and how many of those that are used are not there."""
+    """The columns that matter most, how they act, and the number of used columns that are not shown."""
 
     columns: tuple[Shown, ...]
     acting: tuple[Acting, ...]
@@ -58,12 +58,12 @@ class FirstScreen:
 
     @property
     def says_how_sure(self) -> bool:
-        """Whether a test, samples or intervals were there to ask."""
+        """Whether a test, samples or intervals say how sure the order is."""
         return any(column.sure for column in self.columns)
 
 
 def first_screen(analysis: Analysis) -> FirstScreen:
-    """The first columns of the leading ranking that matter, and what is known of them; none of a model that fails."""
+    """Return the first columns of the leading ranking and what is known of them; none if the model explains nothing."""
     if not analysis.model.quality.explains:
         return FirstScreen((), (), 0)
     ranking = analysis.leading_told
@@ -97,7 +97,7 @@ def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Sh
 
 
 def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
-    """How sure it is that a column matters, in words, and whether that is a yes; by the best that is known of it."""
+    """Say how sure it is that a column matters, by a test, samples or intervals, and whether it is sure enough."""
     name, k = ranking.names[j], analysis.n_first
     if analysis.tested is not None and name in analysis.tested.names:
         found = bool(analysis.tested.found[analysis.tested.names.index(name)])
@@ -123,7 +123,7 @@ def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
 
 
 def _limit(value: float, largest: float) -> str:
-    """A limit of an interval; what is nothing beside the largest is 0, without an exponent."""
+    """Format a limit of an interval; 0 if it is negligible beside the largest one."""
     return "0" if value < LEAST_PART * largest else number(value, 2)
 
 
@@ -137,7 +137,7 @@ def _span(limits: np.ndarray, largest: float) -> tuple[float, float]:
 
 
 def answer(analysis: Analysis) -> list[Markup]:
-    """Which columns matter most and how many are enough; first of all, whether the model explains anything."""
+    """Say in two sentences which columns matter most and how many are enough, or that the model explains nothing."""
     target = tag(analysis.target)
     if not analysis.model.quality.explains:
         return [
@@ -158,7 +158,7 @@ def answer(analysis: Analysis) -> list[Markup]:
 
 
 def tested(analysis: Analysis) -> Markup:
-    """What a test has shown, with its rate; empty where there was none."""
+    """Say what a test has shown, with its rate; empty without a test."""
     found = analysis.tested
     if found is None:
         return Markup("")
@@ -194,16 +194,16 @@ def _enough(analysis: Analysis) -> Markup:
     return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, listed(names, 8))
 
 
-# With which a column should be found.
+# The power that advice about more rows aims at.
 CHANCE = 0.8
-# Columns that these name should be known before the target.
+# Findings that name columns which may not be known before the target.
 GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.MADE_OF)
-# Numbers of rows are said with this many digits.
+# Numbers of rows are rounded to this many digits.
 DIGITS = 2
 
 
 def advice(analysis: Analysis) -> list[Markup]:
-    """What the answer suggests, the most pressing first."""
+    """Return advice, the most urgent first; there is none where nothing was found."""
     return [*_suspects(analysis), *_kept(analysis), *_pair(analysis), *_twins(analysis), *_rows(analysis)]
 
 
@@ -243,7 +243,7 @@ def _kept(analysis: Analysis) -> Iterator[Markup]:
 
 
 def _suspected(analysis: Analysis) -> set[str]:
-    """The columns that may be known only with the target."""
+    """Return the columns that may be known only with the target."""
     return {name for finding in analysis.cautions if finding.kind in GIVEN_AWAY for name in finding.data["columns"]}
 
 
@@ -269,7 +269,7 @@ def _twins(analysis: Analysis) -> Iterator[Markup]:
 
 
 def _rows(analysis: Analysis) -> Iterator[Markup]:
-    """How many more rows would show the strongest column that is not shown to matter, where its effect can be seen."""
+    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act."""
     found = analysis.tested
     if found is None or found.found.all():
         return
@@ -288,18 +288,18 @@ def _rows(analysis: Analysis) -> Iterator[Markup]:
 
 
 def _may_act(ranking: Ranking, name: str) -> bool:
-    """Whether the model uses a column, or came close to it."""
+    """Whether the model uses a column, or nearly added it."""
     j = ranking.names.index(name)
     return ranking.is_used(j) or (ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE)
 
 
 WIDTH, HEIGHT = 120, 44
-# Room around what is drawn, for the width of lines.
+# Room around a small picture, for the width of lines.
 EDGE = 4
 
 
 def thumbnails(curves: Sequence[Curve]) -> list[Markup]:
-    """A picture of each curve, all with the same axis upwards."""
+    """Draw a small picture of each curve, all with one vertical axis, as SVG without a script."""
     points = [np.append(curve.mean, curve.band[np.isfinite(curve.band)]) for curve in curves]
     low, high = (float(which(np.concatenate(points))) for which in (np.min, np.max)) if points else (0.0, 1.0)
     return [_picture(curve, low, (high - low) or 1.0) for curve in curves]
@@ -340,5 +340,5 @@ def _dots(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Ma
 
 
 def _through(x: np.ndarray, y: np.ndarray) -> Markup:
-    """A path through points."""
+    """Return an SVG path through points."""
     return Markup("M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True)))

@@ -1,4 +1,4 @@
-"""Numbers, names and lists as a reader meets them."""
+"""Numbers, names, lists and terms as readers of a page see them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from markupsafe import Markup
 
 NAME_LENGTH = 32
 TEXT_LENGTH = 60
-# Whole numbers from here on are shown with an exponent.
+# Larger whole numbers are shown with an exponent.
 LARGE = 1e9
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with this many significant digits, without an exponent where that can be read."""
+    """Format a number with this many significant digits, without an exponent where it is readable without."""
     if not np.isfinite(value):
         return "–"
     value = float(value)
@@ -29,7 +29,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def limits(low: float, high: float) -> dict[str, float | None]:
-    """An interval as a download keeps it; a limit that is no number is left open.
+    """Return an interval as a download keeps it; a limit that is no number is left open.
 
     >>> limits(0.5, float("nan"))
     {'low': 0.5, 'high': None}
@@ -38,12 +38,12 @@ def limits(low: float, high: float) -> dict[str, float | None]:
 
 
 def signed(text: str) -> str:
-    """With a minus sign that is as wide as a plus sign."""
+    """Replace hyphens by minus signs, which are as wide as a plus sign."""
     return text.replace("-", "−")
 
 
 def percent(share: float) -> str:
-    """A share in per cent, never rounded to 0 % or 100 % unless it is."""
+    """Format a share in per cent, never rounded to 0 % or 100 % unless it is."""
     if not np.isfinite(share):
         return "–"
     if 0 < share < 0.005:
@@ -54,12 +54,12 @@ def percent(share: float) -> str:
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """Such as "1 row", "12,000 rows"."""
+    """Write a number with its noun, such as "1 row", "12,000 rows"."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def listed(names: Sequence[str], most: int | None = None) -> Markup:
-    """Names of columns as marked-up text: "a, b and c", or "a, b and 3 others"."""
+    """Join names of columns as marked-up text: "a, b and c", or "a, b and 3 others"."""
     items = [tag(name) for name in names]
     if most is not None and len(items) > most:
         items = [*items[: most - 1], Markup(f"{len(items) - most + 1} others")]
@@ -69,14 +69,14 @@ def listed(names: Sequence[str], most: int | None = None) -> Markup:
 
 
 def tag(name: str) -> Markup:
-    """The name of a column as marked-up text, shortened, with the full name where the reader points at it."""
+    """Mark up the name of a column, shortened, with the full name where a reader points at it."""
     short = shortened(name)
     full = Markup(' title="{}"').format(name) if short != name else ""
     return Markup('<span class="name"{}>{}</span>').format(full, short)
 
 
 def shortened(text: str, length: int = NAME_LENGTH) -> str:
-    """A text that fits; the middle goes, because long names tend to differ at their ends."""
+    """Shorten a text in its middle, because long names tend to differ at their ends."""
     text = " ".join(str(text).split())
     if len(text) <= length:
         return text
@@ -85,7 +85,7 @@ def shortened(text: str, length: int = NAME_LENGTH) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A cell of the user's table."""
+    """Format a cell of the user's table."""
     if isinstance(value, bool | np.bool_):
         return str(value)
     if isinstance(value, int | np.integer):
@@ -103,13 +103,13 @@ def value_text(value: Any) -> str:
 
 
 def sentence(text: str) -> str:
-    """A phrase with a full stop and typographic signs; no capital, because it may start with the name of a column."""
+    """End a phrase with a full stop and set typographic signs; no capital, as it may start with a column's name."""
     text = re.sub(r"(?<![\w.)])-(?=\d)", "−", text.strip().replace("+-", "±"))
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def aligned(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
-    """Numbers of one column, with as many places as its largest has for this many digits; below that "<0.001"."""
+    """Format the numbers of one column with the places that its largest needs; smaller ones are such as "<0.001"."""
     finite = [abs(value) for value in values if np.isfinite(value)]
     largest = max(finite, default=0.0)
     if largest == 0 or not 1e-3 <= largest < 1e5:
