@@ -20,7 +20,7 @@ from bokeh.plotting import figure
 from gpsift._utils.text import meaning
 from gpsift.app.analysis.record_comparison import Comparison
 from gpsift.app.analysis.rows import Rows
-from gpsift.app.html.text import count, number, percent, shortened, signed
+from gpsift.app.html.text import count, number, percent, shorten, use_minus
 from gpsift.decomposition.record_effects import Curve, Effects
 from gpsift.decomposition.record_interactions import Interactions, Surface
 from gpsift.selection.conditional_test.discoveries import Discoveries
@@ -89,7 +89,7 @@ def name_strips(plot: Any, names: Sequence[str]) -> None:
 def name_axis(axis: Any, names: Sequence[str]) -> None:
     """Put names at 0, 1, ... of an axis without a line."""
     axis.ticker = FixedTicker(ticks=list(range(len(names))))
-    wide, narrow = ({place: shortened(name, most) for place, name in enumerate(names)} for most in (WIDE, NARROW))
+    wide, narrow = ({place: shorten(name, most) for place, name in enumerate(names)} for most in (WIDE, NARROW))
     axis.major_label_overrides = wide
     axis.axis_line_color = axis.major_tick_line_color = None
     axis.tags = [
@@ -98,7 +98,7 @@ def name_axis(axis: Any, names: Sequence[str]) -> None:
     ]
 
 
-def across(location: float, dimension: Literal["width", "height"], role: str, dash: str = "solid") -> Span:
+def line_across(location: float, dimension: Literal["width", "height"], role: str, dash: str = "solid") -> Span:
     """Make a line across the plot, at a value."""
     return Span(
         location=float(location), dimension=dimension, line_dash=dash, line_width=1.4, tags=[{"line_color": role}]
@@ -161,17 +161,17 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
     plot = frame(CURVE_HEIGHT, "how many columns", "elpd, higher is better")
     values, errors = path.elpd, path.diff_se
     tips = [
-        f"{_entered(path, place)}\nelpd {signed(f'{values[place]:z.1f}')}, beside all columns "
-        f"{signed(f'{path.diff[place]:+z.1f} ± {errors[place]:z.1f}')}"
+        f"{_entered(path, place)}\nelpd {use_minus(f'{values[place]:z.1f}')}, beside all columns "
+        f"{use_minus(f'{path.diff[place]:+z.1f} ± {errors[place]:z.1f}')}"
         for place in range(len(path.sizes))
     ]
     source = ColumnDataSource(
         {"x": path.sizes, "y": values, "low": values - errors, "high": values + errors, "tip": tips}
     )
-    plot.add_layout(across(path.reference_elpd, "width", "muted", dash="dashed"))
+    plot.add_layout(line_across(path.reference_elpd, "width", "muted", dash="dashed"))
     size = None if path.suggestion is None else path.suggestion.size
     if size is not None:
-        plot.add_layout(across(size, "height", "accent"))
+        plot.add_layout(line_across(size, "height", "accent"))
     bars = plot.segment("x", "low", "x", "high", source=source, line_width=1.6, line_alpha=0.7)
     bars.glyph.tags = [{"line_color": "first"}]
     line = plot.line("x", "y", source=source, line_width=1.4)
@@ -197,7 +197,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     x = ranks[:, shown].T + 0.28 * jitter[0]
     y = np.arange(len(shown))[:, None] + 0.28 * jitter[1]
     tips = [
-        f"{shortened(stability.names[j])}: rank {ranks[sample, j]} in sample {sample + 1}"
+        f"{shorten(stability.names[j])}: rank {ranks[sample, j]} in sample {sample + 1}"
         for j in shown
         for sample in range(len(ranks))
     ]
@@ -229,7 +229,7 @@ def p_values(found: Discoveries, target: str) -> dict[str, Any]:
     line = plot.line(limits, places, line_width=1.6)
     line.glyph.tags = [{"line_color": "accent"}]
     tips = [
-        f"{shortened(found.names[j])}: {'matters' if found.found[j] else 'not shown to matter'}\n"
+        f"{shorten(found.names[j])}: {'matters' if found.found[j] else 'not shown to matter'}\n"
         f"p-value {number(found.p[j], 2)}, q-value {number(found.q[j], 2)}"
         for j in shown
     ]
@@ -247,7 +247,7 @@ def _entered(path: Path, place: int) -> str:
     size = int(path.sizes[place])
     if size == 0:
         return "no columns"
-    return f"{count(size, 'column')}, the last {shortened(path.names[path.order[size - 1]])}"
+    return f"{count(size, 'column')}, the last {shorten(path.names[path.order[size - 1]])}"
 
 
 PANEL_HEIGHT, SURFACE_HEIGHT = 190, 380
@@ -289,9 +289,9 @@ def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]
     plot.yaxis.ticker.desired_num_ticks = 4
     plot.xaxis.ticker.desired_num_ticks = 4
     plot.min_border_right = 10  # for half of the last number
-    plot.add_layout(across(0.0, "width", "muted", dash="dotted"))
+    plot.add_layout(line_across(0.0, "width", "muted", dash="dotted"))
     (_draw_levels if curve.labels else _draw_curve)(plot, curve, low)
-    dots = _pointed_at(plot, curve)
+    dots = _draw_tips(plot, curve)
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots], mode="mouse" if curve.labels else "vline"))
     return item(plot, target)
 
@@ -333,18 +333,18 @@ def _draw_levels(plot: Any, curve: Curve, _low: float) -> None:
     plot.x_range.start, plot.x_range.end = -0.6, len(curve.x) - 0.4
 
 
-def _pointed_at(plot: Any, curve: Curve) -> Any:
+def _draw_tips(plot: Any, curve: Curve) -> Any:
     """Draw invisible dots on the curve, which show their position when they are pointed at."""
-    told = [_point_told(curve, place) for place in range(len(curve.x))]
+    told = [_point_tip(curve, place) for place in range(len(curve.x))]
     source = ColumnDataSource({"x": curve.x, "y": curve.mean, "tip": told})
     return plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
 
 
-def _point_told(curve: Curve, place: int) -> str:
+def _point_tip(curve: Curve, place: int) -> str:
     value = curve.labels[place] if curve.labels else number(curve.x[place])
     low, high = curve.band[place]
     band = f"\n95 % between {number(low)} and {number(high)}" if np.isfinite(low) else ""
-    return f"{shortened(curve.name)} = {value}\n{signed(f'{curve.mean[place]:+z.3g}')} beside the average{band}"
+    return f"{shorten(curve.name)} = {value}\n{use_minus(f'{curve.mean[place]:+z.3g}')} beside the average{band}"
 
 
 def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
@@ -356,7 +356,7 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
     is_found = found.is_found[shown[rows], shown[columns]]
     strength = np.clip(share / max(float(share.max()), LEAST_DARKEST), 0.0, 1.0)
     tips = [
-        f"{shortened(names[i])} with {shortened(names[j])}: {'act together' if each else 'not found'}\n"
+        f"{shorten(names[i])} with {shorten(names[j])}: {'act together' if each else 'not found'}\n"
         f"{percent(part)} of the variance needs both, evidence {number(found.evidence[shown[i], shown[j]])}"
         for i, j, part, each in zip(rows, columns, share, is_found, strict=True)
     ]
@@ -384,8 +384,8 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
 def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
     """Draw the average prediction with two columns set: contours and rows, or a line for each level of a category."""
     if surface.x_labels or surface.y_labels:
-        return _lines_of_levels(surface, target)
-    plot = frame(SURFACE_HEIGHT, shortened(surface.names[0]), shortened(surface.names[1]))
+        return _draw_level_lines(surface, target)
+    plot = frame(SURFACE_HEIGHT, shorten(surface.names[0]), shorten(surface.names[1]))
     plot.grid.tags, plot.grid.grid_line_color = [], None
     low, high = float(surface.mean.min()), float(surface.mean.max())
     levels = np.linspace(low, high if high > low else low + 1.0, STEPS + 1)
@@ -408,7 +408,7 @@ def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
 def _draw_rows(plot: Any, surface: Surface) -> None:
     if surface.x_rows is None or surface.y_rows is None:
         return
-    first, second = (shortened(name) for name in surface.names)
+    first, second = (shorten(name) for name in surface.names)
     tips = [
         f"A row\n{first} = {number(x)}\n{second} = {number(y)}"
         for x, y in zip(surface.x_rows, surface.y_rows, strict=True)
@@ -420,27 +420,27 @@ def _draw_rows(plot: Any, surface: Surface) -> None:
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
 
 
-def _lines_of_levels(surface: Surface, target: str) -> dict[str, Any]:
+def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
     """Draw a line for each level of a category, along the number or the other category."""
     by_second = bool(surface.y_labels)
     labels, lines = (surface.y_labels, surface.mean.T) if by_second else (surface.x_labels, surface.mean)
     along, ticks = (surface.x, surface.x_labels) if by_second else (surface.y, ())
     name, other = surface.names if by_second else surface.names[::-1]
-    plot = frame(SURFACE_HEIGHT, shortened(name))
+    plot = frame(SURFACE_HEIGHT, shorten(name))
     if ticks:
         name_axis(plot.xaxis[0], ticks)
     items, points, tips = [], [], []
     for label, line, colour in zip(labels, lines, ramp(max(len(labels), 2)), strict=False):
         drawn = plot.line(along, line, line_width=2.4, line_color=colour)
-        items.append(LegendItem(label=shortened(label), renderers=[drawn]))
+        items.append(LegendItem(label=shorten(label), renderers=[drawn]))
         points += list(zip(along, line, strict=True))
-        tips += [f"{shortened(other)} = {shortened(label)}\n{number(value)} on average" for value in line]
+        tips += [f"{shorten(other)} = {shorten(label)}\n{number(value)} on average" for value in line]
     x, y = np.array(points).T
     source = ColumnDataSource({"x": x, "y": y, "tip": tips})
     dots = plot.scatter("x", "y", source=source, size=7, fill_alpha=0.0, line_color=None, name="dots")
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
     legend = Legend(
-        items=items, title=shortened(other), orientation="horizontal", label_text_font=FONT, title_text_font=FONT,
+        items=items, title=shorten(other), orientation="horizontal", label_text_font=FONT, title_text_font=FONT,
         background_fill_color=None, border_line_color=None, title_text_font_style="normal", ncols=4, location="left",
         tags=[{"label_text_color": "ink", "title_text_color": "muted"}],
     )  # fmt: skip
@@ -474,7 +474,7 @@ def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
         marks.glyph.tags = [{"fill_color": role}]
         x += answer.scores[which, shown].tolist()
         y += at.tolist()
-        tips += [f"{shortened(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
+        tips += [f"{shorten(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
     source = ColumnDataSource({"x": x, "y": y, "tip": tips})
     dots = plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))

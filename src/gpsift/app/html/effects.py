@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.record import Shape
-from gpsift.app.html.text import number, percent, shortened, signed, tag
+from gpsift.app.html.text import number, percent, shorten, tag, use_minus
 from gpsift.decomposition.record_attribution import Attribution
 from gpsift.decomposition.record_effects import Curve, Effects
 from gpsift.decomposition.record_interactions import Interactions
@@ -43,12 +43,12 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
         "items": items,
         "effects": effects,
         "panels": shown,
-        "beyond": [] if effects is None else beyond(effects, len(shown)),
+        "beyond": [] if effects is None else extrapolating(effects, len(shown)),
         "interactions": pairs,
-        "pairs_told": "" if pairs is None else pairs_told(pairs),
+        "pairs_told": "" if pairs is None else pairs_sentence(pairs),
         "surface": surface,
         "shares": shares,
-        "parts": [] if shares is None else parts(shares),
+        "parts": [] if shares is None else share_parts(shares),
         "function_of": function_of(analysis.target, pairs or shares),
     }
 
@@ -65,7 +65,7 @@ class Panel:
     @property
     def alt(self) -> str:
         """The text in place of the chart."""
-        return f"Curve of {shortened(self.name)}: {self.acts}; {self.range}."
+        return f"Curve of {shorten(self.name)}: {self.acts}; {self.range}."
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class Part:
 
     @property
     def told(self) -> str:
-        return f"{shortened(self.name)} {percent(self.share)}"
+        return f"{shorten(self.name)} {percent(self.share)}"
 
 
 def panels(effects: Effects, most: int) -> list[Panel]:
     """Return the panels of the most relevant columns."""
     return [
-        Panel(f"figure-acts-{place}", curve.name, signed(curve.course.told), _range(curve))
+        Panel(f"figure-acts-{place}", curve.name, use_minus(curve.course.told), _range(curve))
         for place, curve in enumerate(effects.curves[:most], start=1)
     ]
 
@@ -98,16 +98,16 @@ def _range(curve: Curve) -> str:
 
 
 def _at(curve: Curve, place: int) -> str:
-    value = shortened(curve.labels[place]) if curve.labels else number(curve.x[place])
-    return f"{signed(f'{curve.mean[place]:+z.3g}')} at {value}"
+    value = shorten(curve.labels[place]) if curve.labels else number(curve.x[place])
+    return f"{use_minus(f'{curve.mean[place]:+z.3g}')} at {value}"
 
 
-def beyond(effects: Effects, most: int) -> list[str]:
+def extrapolating(effects: Effects, most: int) -> list[str]:
     """Return the columns whose curves extrapolate."""
     return [curve.name for curve in effects.curves[:most] if curve.leaves_the_data]
 
 
-def pairs_told(found: Interactions) -> Markup:
+def pairs_sentence(found: Interactions) -> Markup:
     """Say in a sentence which columns act together."""
     if not found.found:
         return Markup("No pair found: no two columns can be told from columns that do not act together.")
@@ -116,7 +116,7 @@ def pairs_told(found: Interactions) -> Markup:
     return Markup("{} {} together: {}.").format(len(pairs), verb, Markup("; ").join(pairs[:8]))
 
 
-def parts(shares: VarianceShares) -> list[Part]:
+def share_parts(shares: VarianceShares) -> list[Part]:
     """Return the parts of the bar of shares: columns by their shares, all others, and noise."""
     noise = shares.noise_share or 0.0
     first = [j for j in shares.order[:MOST_PARTS] if shares.shapley[j] * (1.0 - noise) >= LEAST_PART]

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.switched import in_vain_told, switching_told
-from gpsift.app.html.text import count, listed, number, percent, signed, tag, value_text
+from gpsift.app.html.text import count, join_tags, number, percent, tag, use_minus, value_text
 
 TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}
 LIKELIHOODS = {
@@ -88,12 +88,12 @@ def quality_lines(analysis: Analysis) -> list[Line]:
         level, inside = percent(LEVEL), percent(quality.coverage(LEVEL))
         lines.append(Line(f"Inside the {level} interval", inside, f"of the rows; {level} if calibrated"))
     difference, error = quality.elpd_diff, quality.diff_se
-    value = signed(f"{difference:+z.1f} ± {error:z.1f}")
+    value = use_minus(f"{difference:+z.1f} ± {error:z.1f}")
     lines.append(Line("elpd against no inputs", value, _difference_words(difference, error)))
     return lines
 
 
-def predicts(analysis: Analysis) -> str:
+def quality_sentence(analysis: Analysis) -> str:
     """Say how well the model predicts, as the end of a sentence."""
     quality = analysis.model.quality
     if analysis.task == "classification":
@@ -109,7 +109,7 @@ def predicts(analysis: Analysis) -> str:
 
 def _categories(analysis: Analysis) -> Markup:
     names = analysis.categories
-    return Markup("{} with categories: {}").format(len(names), listed(names, 6)) if names else Markup("")
+    return Markup("{} with categories: {}").format(len(names), join_tags(names, 6)) if names else Markup("")
 
 
 def _inducing(model: Any) -> str:
@@ -124,7 +124,7 @@ def _inducing(model: Any) -> str:
 
 def _target(analysis: Analysis) -> str | Markup:
     if analysis.classes:
-        return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), listed(analysis.classes, 8))
+        return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), join_tags(analysis.classes, 8))
     low, high = float(min(analysis.y)), float(max(analysis.y))
     return f"{TASKS[analysis.task]}, {value_text(low)} to {value_text(high)}"
 

@@ -21,10 +21,10 @@ from gpsift.app.analysis.tested import with_test
 from gpsift.app.findings import told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines
-from gpsift.app.html.render import filled, rendered, written
-from gpsift.app.html.summary import advice, answer, first_screen, tested
+from gpsift.app.html.render import fill_template, render, write_html
+from gpsift.app.html.summary import advice, answer_sentences, first_screen, sentence_on_test
 from gpsift.app.html.table import relevance_table
-from gpsift.app.html.text import number, percent, shortened, signed, value_text
+from gpsift.app.html.text import number, percent, shorten, use_minus, value_text
 
 
 def report(
@@ -74,7 +74,7 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
     The file appears whole or not at all: it is written under another name in the same folder and then renamed. An
     existing file is replaced.
     """
-    return written(page_text(analysis), path)
+    return write_html(page_text(analysis), path)
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
@@ -91,14 +91,14 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         items["curve"] = charts.elpd_curve(analysis.path, "figure-curve")
     if analysis.stability is not None:
         items["ranks"] = charts.rank_strips(analysis.stability, "figure-ranks")
-    return rendered(
+    return render(
         "page.html",
         {"figures": items, "rows": None if rows is None else payload(analysis, rows)},
         now=now,
         answered=analysis,
         analysis=analysis,
-        answer=answer(analysis),
-        tested=tested(analysis),
+        answer=answer_sentences(analysis),
+        tested=sentence_on_test(analysis),
         first=first_screen(analysis),
         todo=advice(analysis),
         still=False,
@@ -134,7 +134,7 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
     """Return the data with which the script of the page explains a row."""
     return {
         "names": list(rows.names),
-        "short": [shortened(name) for name in rows.names],
+        "short": [shorten(name) for name in rows.names],
         "labels": [value_text(label) for label in rows.labels],
         "values": [[value_text(value) for value in column.tolist()] for column in rows.values],
         "relevance": _rounded(rows.relevance),
@@ -169,16 +169,16 @@ def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
     apart = None if analysis.shape is None else analysis.shape.rows
     if apart is None or rows.added is None:
         return None
-    what, average = function_of(shortened(analysis.target), apart), number(apart.average)
+    what, average = function_of(shorten(analysis.target), apart), number(apart.average)
     return [
-        f"On average {what} is {average}; the columns add {signed(f'{here - apart.average:+z.3g}')}, which makes "
+        f"On average {what} is {average}; the columns add {use_minus(f'{here - apart.average:+z.3g}')}, which makes "
         f"{number(here)}."
         for here in apart.prediction
     ]
 
 
 def _class(analysis: Analysis, code: int) -> str:
-    return shortened(analysis.classes[code]) if analysis.classes else str(code)
+    return shorten(analysis.classes[code]) if analysis.classes else str(code)
 
 
 def _observed(analysis: Analysis, y: float) -> str:
@@ -196,11 +196,11 @@ HEIGHT = 620
 
 def notebook_html(analysis: Analysis) -> str:
     """Return the first screen and the table of relevance in a frame without scripts, apart from a notebook's styles."""
-    text = filled(
+    text = fill_template(
         "notebook.html",
         analysis=analysis,
-        answer=answer(analysis),
-        tested=tested(analysis),
+        answer=answer_sentences(analysis),
+        tested=sentence_on_test(analysis),
         first=first_screen(analysis),
         todo=advice(analysis),
         table=relevance_table(analysis),

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from gpsift._utils.atomic import atomic_write
 from gpsift._utils.text import percent_as_given
-from gpsift.app.html.text import TERMS, count, listed, number, percent, sentence, shortened, signed, tag
+from gpsift.app.html.text import TERMS, count, join_tags, number, percent, sentence, shorten, tag, use_minus
 
 # A longer table opens with its first columns only.
 SHORT_TABLE = 25
@@ -29,14 +29,14 @@ FILTERS = {
     "percent": percent,
     "percent_as_given": percent_as_given,
     "tag": tag,
-    "listed": listed,
+    "join_tags": join_tags,
     "sentence": sentence,
-    "signed": signed,
-    "shortened": shortened,
+    "use_minus": use_minus,
+    "shorten": shorten,
 }
 
 
-def filled(template: str, **shown: Any) -> str:
+def fill_template(template: str, **shown: Any) -> str:
     """Fill a template with what it shows."""
     import jinja2  # needed by pages only
 
@@ -50,34 +50,34 @@ def filled(template: str, **shown: Any) -> str:
     environment.filters.update(FILTERS)
     environment.policies["json.dumps_kwargs"] = {}  # in the order given: by default keys are sorted
     text = environment.get_template(template).render(
-        **shown, count=count, terms=TERMS, short_table=SHORT_TABLE, style=own("page.css")
+        **shown, count=count, terms=TERMS, short_table=SHORT_TABLE, style=read_asset("page.css")
     )
-    return held_together(text)
+    return keep_together(text)
 
 
-def held_together(text: str) -> str:
+def keep_together(text: str) -> str:
     """Put no-break spaces between numbers and their signs in the text of a page.
 
-    >>> held_together('<p title="10 %">10 % of all</p>').replace("\\u00a0", "_")
+    >>> keep_together('<p title="10 %">10 % of all</p>').replace("\\u00a0", "_")
     '<p title="10 %">10_% of all</p>'
     """
     return CLOSE.sub(lambda found: found["kept"] or "\u00a0", text)
 
 
-def rendered(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:
+def render(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:
     """Return a page as text; `data` are for its scripts, and `now` is its date, by default this moment."""
-    scripts = [bokeh_script(), own("downloads.js"), own("page.js")]
-    return filled(
+    scripts = [bokeh_script(), read_asset("downloads.js"), read_asset("page.js")]
+    return fill_template(
         template,
         **shown,
         now=(now or datetime.now().astimezone()).strftime("%d %B %Y, %H:%M"),
         data=script_data(data),
         scripts=scripts,
-        policy=policy(scripts),
+        policy=security_policy(scripts),
     )
 
 
-def written(text: str, path: str | os.PathLike[str]) -> Path:
+def write_html(text: str, path: str | os.PathLike[str]) -> Path:
     """Write a page to a file, which appears whole or not at all, and return its path."""
     with atomic_write(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
@@ -94,7 +94,7 @@ def script_data(data: Any) -> Markup:
     return Markup(text)
 
 
-def own(name: str) -> Markup:
+def read_asset(name: str) -> Markup:
     """Read a style sheet or script of the page."""
     return Markup(files("gpsift.app.html").joinpath(name).read_text(encoding="utf-8"))
 
@@ -107,7 +107,7 @@ def bokeh_script() -> Markup:
     return Markup(text.replace("</script", "<\\/script"))
 
 
-def policy(scripts: Sequence[str]) -> str:
+def security_policy(scripts: Sequence[str]) -> str:
     """Return a content security policy: only these scripts may run, and nothing may be fetched."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts

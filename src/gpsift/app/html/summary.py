@@ -12,8 +12,8 @@ from gpsift._utils.text import percent_as_given
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.columns import LEAST_SLOPE, leaders
 from gpsift.app.findings import FindingKind
-from gpsift.app.html.model_summary import predicts
-from gpsift.app.html.text import aligned, count, listed, number, percent, signed, tag
+from gpsift.app.html.model_summary import quality_sentence
+from gpsift.app.html.text import align, count, join_tags, number, percent, tag, use_minus
 from gpsift.decomposition.record_effects import Curve
 from gpsift.relevance.limits import LEVEL
 from gpsift.relevance.ranking import Ranking
@@ -87,12 +87,12 @@ def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Sh
             name=ranking.names[j],
             score=text,
             width=_part(scores[place], largest),
-            span=None if limits is None else _span(limits[place], largest),
+            span=None if limits is None else _interval_span(limits[place], largest),
             interval="" if limits is None else " to ".join(_limit(limit, largest) for limit in limits[place]),
             sure=sure[place][0],
             is_sure=sure[place][1],
         )
-        for place, (j, text) in enumerate(zip(shown, aligned(scores), strict=True))
+        for place, (j, text) in enumerate(zip(shown, align(scores), strict=True))
     )
 
 
@@ -118,7 +118,8 @@ def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
     curves = [effects[name] for name in names if name in effects.names]
     pictures = thumbnails(curves)
     return tuple(
-        Acting(curve.name, picture, signed(curve.course.told)) for curve, picture in zip(curves, pictures, strict=True)
+        Acting(curve.name, picture, use_minus(curve.course.told))
+        for curve, picture in zip(curves, pictures, strict=True)
     )
 
 
@@ -131,12 +132,12 @@ def _part(value: float, largest: float) -> float:
     return round(100.0 * float(value) / largest, 2)
 
 
-def _span(limits: np.ndarray, largest: float) -> tuple[float, float]:
+def _interval_span(limits: np.ndarray, largest: float) -> tuple[float, float]:
     low, high = (_part(limit, largest) for limit in limits)
     return low, round(high - low, 2)
 
 
-def answer(analysis: Analysis) -> list[Markup]:
+def answer_sentences(analysis: Analysis) -> list[Markup]:
     """Say in two sentences which columns matter most and how many are enough, or that the model explains nothing."""
     target = tag(analysis.target)
     if not analysis.model.quality.explains:
@@ -153,11 +154,11 @@ def answer(analysis: Analysis) -> list[Markup]:
         first = Markup("The prediction of {} reacts to none of the {}.").format(target, _column_count(ranking))
     else:
         verb = "matters" if len(names) == 1 else "matter"
-        first = Markup("For {}, {} {} most among {}.").format(target, listed(names), verb, _column_count(ranking))
-    return [first, Markup("{}, {}.").format(_enough(analysis), predicts(analysis))]
+        first = Markup("For {}, {} {} most among {}.").format(target, join_tags(names), verb, _column_count(ranking))
+    return [first, Markup("{}, {}.").format(_enough(analysis), quality_sentence(analysis))]
 
 
-def tested(analysis: Analysis) -> Markup:
+def sentence_on_test(analysis: Analysis) -> Markup:
     """Say what a test has shown, with its rate; empty without a test."""
     found = analysis.tested
     if found is None:
@@ -171,7 +172,7 @@ def tested(analysis: Analysis) -> Markup:
         "Tested column by column, {} {} shown to matter given all others; of such columns at most {} are "
         "expected to be false."
     )
-    return text.format(listed(found.discoveries, 8), verb, rate)
+    return text.format(join_tags(found.discoveries, 8), verb, rate)
 
 
 def _column_count(ranking: Ranking) -> str:
@@ -191,7 +192,7 @@ def _enough(analysis: Analysis) -> Markup:
     if len(names) == path.n_units:
         return Markup("All {} are needed").format(path.n_units)
     verb = "is" if len(names) == 1 else "are"
-    return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, listed(names, 8))
+    return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, join_tags(names, 8))
 
 
 # The power that advice about more rows aims at.
@@ -204,16 +205,22 @@ DIGITS = 2
 
 def advice(analysis: Analysis) -> list[Markup]:
     """Return advice, the most urgent first; there is none where nothing was found."""
-    return [*_suspects(analysis), *_kept(analysis), *_pair(analysis), *_twins(analysis), *_rows(analysis)]
+    return [
+        *_leak_advice(analysis),
+        *_keep_advice(analysis),
+        *_pair_advice(analysis),
+        *_copy_advice(analysis),
+        *_row_advice(analysis),
+    ]
 
 
-def _suspects(analysis: Analysis) -> Iterator[Markup]:
+def _leak_advice(analysis: Analysis) -> Iterator[Markup]:
     target = tag(analysis.target)
     for finding in analysis.cautions:
         if finding.kind not in GIVEN_AWAY:
             continue
         names = list(finding.data["columns"])
-        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(listed(names))
+        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(join_tags(names))
         text = Markup("<b>Check</b> whether {} known before {}: {}.")
         is_alone = finding.kind is FindingKind.MAY_LEAK
         formula = Markup("{} = {}, up to rounding").format(target, finding.data.get("text", ""))
@@ -222,7 +229,7 @@ def _suspects(analysis: Analysis) -> Iterator[Markup]:
         yield Markup("<b>Do not act</b> on the order of the columns: look for other columns, or for more rows.")
 
 
-def _kept(analysis: Analysis) -> Iterator[Markup]:
+def _keep_advice(analysis: Analysis) -> Iterator[Markup]:
     names, path = analysis.selected, analysis.path
     if not analysis.model.quality.explains:
         return
@@ -230,7 +237,7 @@ def _kept(analysis: Analysis) -> Iterator[Markup]:
         shown = () if analysis.tested is None else analysis.tested.discoveries
         if shown:
             known = "It is" if len(shown) == 1 else "They are"
-            yield Markup("<b>Keep</b> {}. {} shown to matter given all others.").format(listed(shown, 8), known)
+            yield Markup("<b>Keep</b> {}. {} shown to matter given all others.").format(join_tags(shown, 8), known)
         return
     if not names or not path.explains:
         return
@@ -238,16 +245,16 @@ def _kept(analysis: Analysis) -> Iterator[Markup]:
         yield Markup("<b>Keep all</b> {}: without any of them predictions are worse.").format(path.n_units)
         return
     text = Markup("<b>{}</b> {}: a model of {} predicts about as well as one of all {}.")
-    keep = "Only then keep" if _suspected(analysis).intersection(names) else "Keep"
-    yield text.format(keep, listed(names, 8), "it" if len(names) == 1 else "these", path.n_units)
+    keep = "Only then keep" if _suspect_columns(analysis).intersection(names) else "Keep"
+    yield text.format(keep, join_tags(names, 8), "it" if len(names) == 1 else "these", path.n_units)
 
 
-def _suspected(analysis: Analysis) -> set[str]:
+def _suspect_columns(analysis: Analysis) -> set[str]:
     """Return the columns that may be known only with the target."""
     return {name for finding in analysis.cautions if finding.kind in GIVEN_AWAY for name in finding.data["columns"]}
 
 
-def _pair(analysis: Analysis) -> Iterator[Markup]:
+def _pair_advice(analysis: Analysis) -> Iterator[Markup]:
     pairs = None if analysis.shape is None else analysis.shape.interactions
     if pairs is not None and pairs.found:
         first, second = pairs.found[0]
@@ -255,10 +262,10 @@ def _pair(analysis: Analysis) -> Iterator[Markup]:
         yield text.format(tag(first), tag(second))
 
 
-def _twins(analysis: Analysis) -> Iterator[Markup]:
+def _copy_advice(analysis: Analysis) -> Iterator[Markup]:
     copies = () if analysis.tested is None else analysis.tested.copies
     for names in copies[:1]:
-        yield Markup("<b>Keep one</b> of {}: they carry the same values.").format(listed(names, 8))
+        yield Markup("<b>Keep one</b> of {}: they carry the same values.").format(join_tags(names, 8))
     if copies:
         return
     for finding in analysis.cautions:
@@ -268,7 +275,7 @@ def _twins(analysis: Analysis) -> Iterator[Markup]:
             yield text.format(tag(first), tag(second))
 
 
-def _rows(analysis: Analysis) -> Iterator[Markup]:
+def _row_advice(analysis: Analysis) -> Iterator[Markup]:
     """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act."""
     found = analysis.tested
     if found is None or found.found.all():

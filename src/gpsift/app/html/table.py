@@ -11,7 +11,7 @@ from gpsift._utils.text import NOT_USED, SHARE, meaning
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.ranked_again import RankedAgain
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.text import TERMS, aligned, limits, number, percent
+from gpsift.app.html.text import TERMS, align, limits, number, percent
 from gpsift.relevance.limits import LEVEL
 from gpsift.relevance.ranking import Ranking
 
@@ -128,7 +128,7 @@ def column_units(ranking: Ranking) -> str:
 
 
 def _cells(values: np.ndarray) -> list[Cell]:
-    texts = aligned(values)
+    texts = align(values)
     return [Cell(text, float(v) if np.isfinite(v) else None) for text, v in zip(texts, values, strict=True)]
 
 

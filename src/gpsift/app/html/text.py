@@ -24,8 +24,8 @@ def number(value: float, digits: int = 3) -> str:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
         places = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
-        return signed(f"{value:z.{places}f}")
-    return signed(f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e"))
+        return use_minus(f"{value:z.{places}f}")
+    return use_minus(f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e"))
 
 
 def limits(low: float, high: float) -> dict[str, float | None]:
@@ -37,7 +37,7 @@ def limits(low: float, high: float) -> dict[str, float | None]:
     return {end: float(value) if np.isfinite(value) else None for end, value in (("low", low), ("high", high))}
 
 
-def signed(text: str) -> str:
+def use_minus(text: str) -> str:
     """Replace hyphens by minus signs, which are as wide as a plus sign."""
     return text.replace("-", "−")
 
@@ -50,7 +50,7 @@ def percent(share: float) -> str:
         return "<1 %"
     if 0.995 <= share < 1:
         return ">99 %"
-    return signed(f"{100 * share:z.0f} %")
+    return use_minus(f"{100 * share:z.0f} %")
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -58,7 +58,7 @@ def count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def listed(names: Sequence[str], most: int | None = None) -> Markup:
+def join_tags(names: Sequence[str], most: int | None = None) -> Markup:
     """Join names of columns as marked-up text: "a, b and c", or "a, b and 3 others"."""
     items = [tag(name) for name in names]
     if most is not None and len(items) > most:
@@ -70,12 +70,12 @@ def listed(names: Sequence[str], most: int | None = None) -> Markup:
 
 def tag(name: str) -> Markup:
     """Mark up the name of a column, shortened, with the full name where a reader points at it."""
-    short = shortened(name)
+    short = shorten(name)
     full = Markup(' title="{}"').format(name) if short != name else ""
     return Markup('<span class="name"{}>{}</span>').format(full, short)
 
 
-def shortened(text: str, length: int = NAME_LENGTH) -> str:
+def shorten(text: str, length: int = NAME_LENGTH) -> str:
     """Shorten a text in its middle, because long names tend to differ at their ends."""
     text = " ".join(str(text).split())
     if len(text) <= length:
@@ -89,17 +89,17 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(value)
     if isinstance(value, int | np.integer):
-        return signed(str(value))
+        return use_minus(str(value))
     if isinstance(value, float | np.floating):
         if not np.isfinite(value):
             return "–"
         exact = float(value)
         if abs(exact) >= LARGE:
-            return signed(f"{exact:.4g}")
-        return signed(
+            return use_minus(f"{exact:.4g}")
+        return use_minus(
             f"{exact:z.0f}" if exact.is_integer() else f"{exact:z.1f}" if abs(exact) >= 1e3 else f"{exact:.4g}"
         )
-    return shortened(str(value), TEXT_LENGTH)
+    return shorten(str(value), TEXT_LENGTH)
 
 
 def sentence(text: str) -> str:
@@ -108,7 +108,7 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def aligned(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
+def align(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
     """Format the numbers of one column with the places that its largest needs; smaller ones are such as "<0.001"."""
     finite = [abs(value) for value in values if np.isfinite(value)]
     largest = max(finite, default=0.0)
@@ -117,7 +117,7 @@ def aligned(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
     places = max(0, digits - 1 - int(np.floor(np.log10(largest))))
     least = float(10.0**-places)
     return [
-        "–" if not np.isfinite(v) else f"<{least:z.{places}f}" if 0 < v < least / 2 else signed(f"{v:z.{places}f}")
+        "–" if not np.isfinite(v) else f"<{least:z.{places}f}" if 0 < v < least / 2 else use_minus(f"{v:z.{places}f}")
         for v in values
     ]
 
