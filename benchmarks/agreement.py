@@ -27,7 +27,7 @@ from timing import one_thread, seconds
 
 import gpsift as gs
 from gpsift.gp.hyperparameters import Hyper
-from gpsift.gp.sparse.bound_search import BoundSearch
+from gpsift.gp.sparse.search import BoundSearch
 
 # Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}

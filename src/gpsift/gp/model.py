@@ -9,8 +9,8 @@ from typing import Any
 
 from gpsift._utils.user_arrays import is_dask
 from gpsift.gp import sparse
-from gpsift.gp.choosing import INFERENCES, Inference, dense_engine
-from gpsift.gp.cluster_data import ClusterData
+from gpsift.gp.choose_inference import INFERENCES, Inference, dense_engine
+from gpsift.gp.dask_data import ClusterData
 from gpsift.gp.data import LocalData, StandardRows, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features

@@ -36,9 +36,9 @@ CLASSES: Mapping[str, str] = {
     "Baseline": "gpsift.selection.record_suggestion:Baseline",
     "Projection": "gpsift.selection.record_projection:Projection",
     "ProjectionPath": "gpsift.selection.record_projection:ProjectionPath",
-    "Prediction": "gpsift.gp.record_prediction:Prediction",
-    "Quality": "gpsift.gp.record_quality:Quality",
-    "SampledQuality": "gpsift.gp.record_quality:SampledQuality",
+    "Prediction": "gpsift.gp.fitted:Prediction",
+    "Quality": "gpsift.gp.quality:Quality",
+    "SampledQuality": "gpsift.gp.quality:SampledQuality",
     # what models consist of
     "Posterior": "gpsift.reference.posterior:Posterior",
     "CoupledPosterior": "gpsift.gp.inference.coupled:CoupledPosterior",

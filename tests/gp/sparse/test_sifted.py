@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.gp.hyperparameters.left_behind import BACK
 from gpsift.gp.hyperparameters.sifting import price_of_choosing
-from gpsift.gp.sparse.sifted import Tried
+from gpsift.gp.sparse.search import Tried
 
 SPARSE = gs.Sparse(m=40)
 
@@ -23,10 +23,10 @@ def rows():
 @pytest.fixture
 def few_are_sifted(monkeypatch):
     monkeypatch.setattr("gpsift.gp.sparse.search.MANY_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.sparse.bound_search.FIRST_ROWS", 60)
-    monkeypatch.setattr("gpsift.gp.sparse.bound_search.EXACT_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.sparse.vecchia.vecchia.NEAR_ROWS", 50)
-    monkeypatch.setattr("gpsift.gp.sparse.vecchia.vecchia.FAR_ROWS", 20)
+    monkeypatch.setattr("gpsift.gp.sparse.search.FIRST_ROWS", 60)
+    monkeypatch.setattr("gpsift.gp.sparse.search.EXACT_ROWS", 100)
+    monkeypatch.setattr("gpsift.gp.sparse.vecchia.evidence.NEAR_ROWS", 50)
+    monkeypatch.setattr("gpsift.gp.sparse.vecchia.evidence.FAR_ROWS", 20)
     return monkeypatch
 
 
@@ -111,7 +111,7 @@ def test_noise_stays_off():
 
 def test_length_scales_are_compared_in_units_of_their_inputs(rows, few_are_sifted):
     """A model that is not standardised has the same answer whatever the units are."""
-    few_are_sifted.setattr("gpsift.gp.sparse.sifted.ENOUGH_PAYING", 2)  # after the two true ones nothing is tried
+    few_are_sifted.setattr("gpsift.gp.sparse.search.ENOUGH_PAYING", 2)  # after the two true ones nothing is tried
     X, y = rows
     model = gs.GP(inference=SPARSE, hyper=gs.Sift(), standardize=False)
     for scale in (np.ones(6), np.array([1e-3, 1.0, 1e3, 1.0, 1e-2, 1e2])):

@@ -20,7 +20,7 @@ from gpsift.app.analysis.record import Analysis
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.tabular import Prepared
 from gpsift.gp import GP, DrawnGP, FittedGP
-from gpsift.gp.choosing import LARGEST_QUICK
+from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.sparse import Sparse
 from gpsift.reference.base import MissingCapability
