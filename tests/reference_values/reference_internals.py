@@ -17,7 +17,7 @@ from gpsift.gp.choose_inference import choose_inference, dense_engine
 from gpsift.gp.dask_data import standardised
 from gpsift.gp.sparse import Sparse, search
 from gpsift.gp.sparse.engine import local_rows
-from gpsift.gp.sparse.search import search_for
+from gpsift.gp.sparse.search import engine_for
 from gpsift.reference.dask.collections import read_collections
 from gpsift.relevance import points
 
@@ -49,7 +49,7 @@ def evidence(model, fitted, X, y, size):
     rows = Rows(inputs, target, known, None if likelihood.has_closed_form else size)
     with blas_threads_for(len(target)):
         if isinstance(inference, Sparse):
-            engine = search_for(likelihood).engine.picking(local_rows(rows, inference), fitted.kernel, inference)
+            engine = engine_for(likelihood).picking(local_rows(rows, inference), fitted.kernel, inference)
         else:
             engine = dense_engine(inference, likelihood, rows)
             engine.infer(fitted.kernel, likelihood)  # to all digits, from which the evidence starts
@@ -64,7 +64,7 @@ def distributed_evidence(model, fitted, X, y, noise_var=None, size=None):
         chunk_bytes=2**20,
         transform=partial(standardised, fitted.scaling),
     )
-    engine = search_for(fitted.likelihood).engine.picking(rows, fitted.kernel, model.inference)
+    engine = engine_for(fitted.likelihood).picking(rows, fitted.kernel, model.inference)
     found = engine.evidence(fitted.kernel, fitted.likelihood)
     return found.value, found.gradient
 

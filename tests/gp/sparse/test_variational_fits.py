@@ -12,7 +12,7 @@ from gpsift._utils.rows import LocalRows
 from gpsift.gp import choose_inference
 from gpsift.gp.inference.iterated_engine import LaplaceEngine
 from gpsift.gp.sparse import search
-from gpsift.gp.sparse.search import VariationalSearch
+from gpsift.gp.sparse.search import sample_problem
 from gpsift.sklearn.estimators import GPClassifier
 
 RNG = np.random.default_rng(0)
@@ -115,8 +115,7 @@ def test_exposure_belongs_to_its_row():
 def test_the_search_begins_with_laplace_s_method_on_a_sample(monkeypatch):
     asked = []
     monkeypatch.setattr(search, "LAPLACE_ROWS", 70)
-    dense_problem = VariationalSearch.dense_problem
-    monkeypatch.setattr(VariationalSearch, "dense_problem", lambda self: asked.append(dense_problem(self)) or asked[-1])
+    monkeypatch.setattr(search, "sample_problem", lambda problem: asked.append(sample_problem(problem)) or asked[-1])
     sampled = fitted("poisson", gs.ML2(), gs.Sparse(m=50))
     (sample,) = asked
     assert isinstance(sample.engine, LaplaceEngine)
