@@ -21,6 +21,7 @@ from .decomposition.record_variance_shares import VarianceShares as VarianceShar
 from .decomposition.shares import variance_shares as variance_shares
 from .gp.drawn import DrawnGP as DrawnGP
 from .gp.fitted import FittedGP as FittedGP
+from .gp.fitted import Prediction as Prediction
 from .gp.hyperparameters.choices import MAP as MAP
 from .gp.hyperparameters.choices import ML2 as ML2
 from .gp.hyperparameters.choices import Fixed as Fixed
@@ -32,8 +33,7 @@ from .gp.hyperparameters.priors import OnLogScale as OnLogScale
 from .gp.hyperparameters.saas import SAAS as SAAS
 from .gp.hyperparameters.sift import Sift as Sift
 from .gp.model import GP as GP
-from .gp.record_prediction import Prediction as Prediction
-from .gp.record_quality import Quality as Quality
+from .gp.quality import Quality as Quality
 from .gp.sparse.choice import Sparse as Sparse
 from .io.load import load as load
 from .io.save import save as save

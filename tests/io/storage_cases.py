@@ -13,7 +13,7 @@ import gpsift as gs
 from gpsift import kernels, likelihoods
 from gpsift._utils.recipe import Recipe
 from gpsift.gp import DrawnGP
-from gpsift.gp.record_quality import SampledQuality
+from gpsift.gp.quality import SampledQuality
 from gpsift.io.registry import name_of
 from gpsift.io.savable import kept_fields
 from gpsift.io.trace import Group, Trace, Variable
@@ -139,9 +139,7 @@ def cases():
         fitted_in_blocks(),
         fitted_in_blocks().posterior,
         fitted_in_blocks().posterior.blocks,
-        fitted_in_blocks().other,
-        gs.rank(fitted_in_blocks()).with_other_way(),
-        gs.rank(fitted_in_blocks()).with_other_way().other_way,
+        gs.rank(fitted_in_blocks()),
         gp.inferred,
         gp.scaling,
         gp.report,

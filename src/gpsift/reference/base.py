@@ -202,25 +202,6 @@ class Several(ABC):
         """The model of each function, by its name; none where there is one function only."""
 
 
-class TwoWays(ABC):
-    """What a reference offers besides if it is approximate and can be had in another way on the same rows."""
-
-    @property
-    @abstractmethod
-    def way(self) -> str:
-        """What it rests on, in words."""
-
-    @property
-    @abstractmethod
-    def other_way(self) -> Reference | None:
-        """The model in the other way, None where there is none. Its `way` is another one."""
-
-    @property
-    @abstractmethod
-    def lead(self) -> float:
-        """By how much it predicts rows that are left out better than the other way: their log density, for each row."""
-
-
 class Switched(ABC):
     """What a reference offers besides if its features can be switched off: it then depends on the others only."""
 

@@ -15,7 +15,7 @@ import scipy
 from gpsift._utils.notices import notice
 from gpsift._utils.progress import counted
 from gpsift._utils.threads import blas_threads_for
-from gpsift.reference.base import Reference, TwoWays
+from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.lookup import as_reference
 from gpsift.relevance.everywhere import scores_everywhere
@@ -23,10 +23,8 @@ from gpsift.relevance.groups import group_coordinates
 from gpsift.relevance.intervals import ScoresAround, scores_around
 from gpsift.relevance.measure import Measure, Relevance
 from gpsift.relevance.named import read_measure
-from gpsift.relevance.other_way import scores_by_other_way
 from gpsift.relevance.points import RankedPoints
 from gpsift.relevance.ranking import Ranking
-from gpsift.relevance.record_other_way import OtherScores
 from gpsift.relevance.scored import ScoredUnits
 from gpsift.relevance.switched import relevance_of_used, used_units
 from gpsift.version import __version__
@@ -131,7 +129,6 @@ def rank(
         used=used,
         slopes=slopes,
         around=scored.around(seed),
-        beside=scored.beside(),
     )
     return ranking.with_intervals() if intervals else ranking
 
@@ -168,12 +165,6 @@ class _Scored:
         if self.looked.everywhere is not None or self.model.draws:
             return None
         return partial(scores_around, self.model, self.measure, self.looked.points, self.units, self.aggregated, seed)
-
-    def beside(self) -> Callable[[], OtherScores | None] | None:
-        """What makes scores by the other way to approximate the model, where there is one."""
-        if self.looked.everywhere is not None or not isinstance(self.model, TwoWays):
-            return None
-        return partial(scores_by_other_way, self.model, self.measure, self.looked.points, self.units, self.aggregated)
 
     def aggregated(self, pointwise: np.ndarray) -> np.ndarray:
         """The scores of points as one for each unit."""

@@ -15,7 +15,6 @@ from gpsift._utils.words import NOT_USED, others_not_used, percent
 from gpsift.io.savable import Savable, kept_fields, not_kept
 from gpsift.reference.base import N_CLOSE
 from gpsift.relevance.limits import LEVEL, interval_with
-from gpsift.relevance.record_other_way import Apart, OtherScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,11 +72,6 @@ class Ranking(Savable):
     around : callable or None
         Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is lost on the way through a
         file or to another process.
-    other_way : OtherScores or None
-        Of a sparse model with Gaussian noise the scores by the way to be sparse that was not taken, where
-        `with_other_way` has made them. Otherwise `apart` makes them when it is asked.
-    beside : callable or None
-        Makes `other_way`; lost where `around` is.
     """
 
     measure: str
@@ -94,8 +88,6 @@ class Ranking(Savable):
     slopes: np.ndarray | None = None
     k_hat: float | None = None
     around: Callable[[], tuple[np.ndarray, float]] | None = not_kept()
-    other_way: OtherScores | None = None
-    beside: Callable[[], OtherScores | None] | None = not_kept()
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in kept_fields(self)}
@@ -177,28 +169,6 @@ class Ranking(Savable):
         draws, k_hat = self._made_draws
         return replace(self, draws=draws, k_hat=k_hat, around=None)
 
-    def with_other_way(self) -> Ranking:
-        """The same ranking with `other_way`, where the model has another way to be sparse."""
-        other = self._known_other_way
-        return self if other is None else replace(self, other_way=other, beside=None)
-
-    @property
-    def apart(self) -> Apart | None:
-        """How far the other way to be sparse is from these scores, at most; None where there is no other way.
-
-        Its `way`, the `lead` of these scores over it in nats for each row that is left out, and the largest difference
-        as a `share` of the top score, with its `feature`. Where the other scores are not there yet they are made now,
-        for a part of the price of the fit, and remembered.
-        """
-        other = self._known_other_way
-        return None if other is None else other.apart(self.scores, self.names)
-
-    @cached_property
-    def _known_other_way(self) -> OtherScores | None:
-        if self.other_way is not None or self.beside is None:
-            return self.other_way
-        return self.beside()
-
     def interval(self, level: float = LEVEL) -> np.ndarray:
         """Central interval of each score over the draws of the hyperparameters, (p, 2); the score itself is in it.
 
@@ -247,10 +217,6 @@ class Ranking(Savable):
         draws, k_hat = self._made_draws
         return draws[:, columns], k_hat
 
-    def _other_way_of(self, columns: Sequence[int]) -> OtherScores | None:
-        other = self._known_other_way
-        return None if other is None else other.on(columns)
-
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
         """What this ranking says of some of its features, under other names."""
         chosen = list(columns)
@@ -265,8 +231,6 @@ class Ranking(Savable):
             used=None if self.used is None else self.used[chosen],
             slopes=None if self.slopes is None else self.slopes[chosen],
             around=None if self.around is None else partial(self._draws_of, chosen),
-            other_way=None if self.other_way is None else self.other_way.on(chosen),
-            beside=None if self.beside is None else partial(self._other_way_of, chosen),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -345,8 +309,6 @@ class Ranking(Savable):
             score = f"{self._score_text(int(j)):>10}{self._interval_text(int(j))}"
             lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {score}")
         lines += [f"        {rest}" for rest in self.rest_told]
-        if self.other_way is not None:
-            lines.append(f"  {self.other_way.apart(self.scores, self.names).finding.detail}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state, validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gpsift.gp.choosing import Inference
+from gpsift.gp.choose_inference import Inference
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.gp.model import GP
 from gpsift.kernels import Kernel
@@ -25,7 +25,7 @@ from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax, read_regression
 from gpsift.relevance import Measure, rank
 
 if TYPE_CHECKING:
-    from gpsift.gp.record_prediction import Prediction
+    from gpsift.gp.fitted import Prediction
     from gpsift.relevance.ranking import Ranking
 
 LINKS = ("probit", "logit")

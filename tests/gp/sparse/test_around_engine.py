@@ -51,7 +51,7 @@ def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice
 def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, monkeypatch):
     for place in ("search", "around"):
         monkeypatch.setattr(f"gpsift.gp.sparse.{place}.SAMPLE_ROWS", 60)
-    monkeypatch.setattr("gpsift.gp.sparse.bound_search.BoundSearch.answers", lambda self, first: [self.by_bound(first)])
+    monkeypatch.setattr("gpsift.gp.sparse.search.SparseSearch.candidates", lambda self: [self.maximise_bound()])
     sparse = gs.GP(hyper=gs.ML2(), inference=choice).fit(*table())
     assert 60 <= sparse.report.n_rows_searched <= 62
     assert not sparse.report.by_neighbours

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gpsift.app.analysis.cautions import ways_disagree
 from gpsift.app.analysis.columns import odd_columns
 from gpsift.app.analysis.record import MOST_FIRST
 from gpsift.app.analysis.saved_inputs import features_of, inputs_of
@@ -89,6 +88,5 @@ def ranked_again(
     tidied = None if table is None else inputs_of(table, model)
     units = features_of(model).units(model.inputs.names)
     ranking = unit_ranking(model, units, measure, None if tidied is None else tidied.X, **options)
-    steps = () if tidied is None else (step.finding for step in tidied.steps)
-    cautions = (*ways_disagree(ranking), *steps)
-    return RankedAgain(*names, ranking.with_other_way(), cautions, options.get("seed", 0))
+    cautions = () if tidied is None else tuple(step.finding for step in tidied.steps)
+    return RankedAgain(*names, ranking, cautions, options.get("seed", 0))

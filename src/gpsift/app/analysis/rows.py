@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpsift.app.analysis.record import Analysis
-from gpsift.gp.record_prediction import Prediction
+from gpsift.gp.fitted import Prediction
 from gpsift.relevance.ranking import Ranking
 
 MOST_ROWS = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpsift.app.findings import FindingKind
-from gpsift.gp.choosing import LARGEST_QUICK
+from gpsift.gp.choose_inference import LARGEST_QUICK
 
 ADVICE: Mapping[FindingKind, str] = {
     FindingKind.MAY_LEAK: "--drop leaves it out.",

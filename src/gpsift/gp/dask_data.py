@@ -1,4 +1,4 @@
-"""The rows of a fit in dask collections: whatever is asked of all of them is a sum over the partitions."""
+"""The rows of a fit in dask collections: every number that depends on all rows is a sum over the partitions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from gpsift._utils.chunks import CHUNK_BYTES
 from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift._utils.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
-from gpsift.gp.checks import check_data, check_noise
-from gpsift.gp.choosing import Dense, Inference, sparse_choice
-from gpsift.gp.data import Kept, StandardRows, TrainingData
+from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
+from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference import Inferred
-from gpsift.gp.last_pass import LastPass, without_inputs
+from gpsift.gp.quality import StreamingLeaveOneOut, without_inputs
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, given_size
@@ -151,7 +150,7 @@ class ClusterData(TrainingData):
         inferred, left_out = problem.engine.solved(kernel, likelihood)
         p, spread, source = self.n_features, self.summary.spread, self._source(inference, scaling)
         level = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), inference.seed)
-        last = LastPass(left_out, likelihood, scaling, spread.mean[:p], self._feature_sd, level)
+        last = StreamingLeaveOneOut(left_out, likelihood, scaling, spread.mean[:p], self._feature_sd, level)
         log_evidence = max(inferred.log_evidence, estimate.evidence_bound)
         sheet, moments = last.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
         rows = source.read_as(transform=None)
