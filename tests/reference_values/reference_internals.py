@@ -19,7 +19,7 @@ from gpsift.gp.sparse import Sparse, bound_search
 from gpsift.gp.sparse import search as sparse_search
 from gpsift.gp.sparse.bound_search import search_for
 from gpsift.gp.sparse.engine import local_rows
-from gpsift.reference.dask.collections import read_collections
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance import points
 
 SMALL = (

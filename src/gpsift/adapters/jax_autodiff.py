@@ -16,10 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import Graded, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.graded import Graded
 
 Latent = Callable[[Any, Any], tuple[Any, Any]]
 

@@ -17,9 +17,8 @@ import torch
 from gpsift._utils.user_arrays import column_sd
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.finite_differences import STEP, NumericResponse, fourth_order
+from gpsift.reference.finite_differences import STEP, Graded, NumericResponse, fourth_order
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.wrappers.graded import Graded
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
 BLOCK = 512
@@ -33,7 +32,7 @@ Function = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
 class Differentiated(Graded):
     """A model given by a function of torch tensors, differentiated automatically."""
 
-    AT_ONCE = 16 * BLOCK
+    batch_size = 16 * BLOCK
 
     # From inputs (n, p) to what the predictive distribution varies with, tensors (n,) or (n, C); row i of each depends
     # on row i of the inputs only. The first one is what VAR looks at.

@@ -31,8 +31,7 @@ from gpsift.gp.sparse import vecchia as neighbours
 from gpsift.io.savable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched, TwoWays
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T, TwoWays
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
@@ -44,7 +43,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
+class FittedGP(AsText, Savable, TwoWays, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -135,11 +134,11 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
+    def map_draws(self, of: Callable[[Reference], T], asked: DrawRequest[T]) -> DrawResult[T]:
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
         if is_sparse:
-            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_others=0)
+            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_unscored=0)
 
         def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
             posterior = inferred.posterior

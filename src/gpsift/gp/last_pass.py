@@ -17,7 +17,7 @@ from gpsift.gp.record_quality import Quality, SampledQuality
 from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Likelihood
 from gpsift.reference import dask as cluster
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 
 # Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
 KEPT_ROWS = 10_000

@@ -12,7 +12,6 @@ import numpy as np
 from gpsift._utils.recipe import Recipe
 from gpsift._utils.user_arrays import column_sd
 from gpsift._utils.words import listed
-from gpsift.reference.input_moments import InputMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ class Inputs:
         return InputMoments.of(self.X)
 
     @property
-    def at_hand(self) -> np.ndarray | None:
+    def training_sample(self) -> np.ndarray | None:
         """The training inputs, or a sample of those that are not in this process; None where there is neither."""
         return self.sample if self.X is None else self.X
 
@@ -186,17 +185,17 @@ class Points:
         assert table is not None
         return Points(table, inputs, self.is_training, self.rows, self.size)
 
-    def moved(self, X: np.ndarray) -> Self:
+    def with_values(self, X: np.ndarray) -> Self:
         """Other points, which are no training points, in the same units."""
         return replace(self, table=X, is_training=False, rows=None, size=None)
 
-    def seen_through(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
+    def transformed(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
         """The points as a model with these inputs sees them, behind a transformation of the user's columns."""
         # Transformed again, the last digits of training points may differ from what the model was trained on.
         is_known = self.is_training and inputs.X is not None
         return inputs.points(inputs.X if is_known else transform(self.table), self.rows, self.size)  # type: ignore[arg-type]
 
-    def asked_of(self, inputs: Inputs) -> Points:
+    def for_model(self, inputs: Inputs) -> Points:
         """The same points for a model of the same columns with training rows of its own."""
         return inputs.points(self.table, self.rows, self.size)
 
@@ -204,3 +203,37 @@ class Points:
 def same_rows(X: np.ndarray | None, other: np.ndarray | None) -> bool:
     """Whether two tables are one, or hold the same numbers."""
     return X is not None and other is not None and (X is other or np.array_equal(X, other))
+
+
+@dataclass(frozen=True, eq=False)
+class InputMoments:
+    """Moments of n rows of p features, with z the rows in standard units; a constant feature is 0 there.
+
+    Attributes
+    ----------
+    n : int
+    center, sd : array (p,)
+        Mean and standard deviation of each feature, 0 for one that never varies.
+    correlation : array (p, p)
+        The mean of z_j z_k.
+    quartic : float
+        The mean of |z|^4, from which the noise of the correlations can be estimated.
+    """
+
+    n: int
+    center: np.ndarray
+    sd: np.ndarray
+    correlation: np.ndarray
+    quartic: float
+
+    @classmethod
+    def of(cls, X: np.ndarray) -> Self:
+        """Those of the rows of X."""
+        center, sd = X.mean(axis=0), column_sd(X)
+        Z = standard_units(X, center, sd)
+        return cls(len(X), center, sd, Z.T @ Z / len(X), float(np.mean(np.sum(Z**2, axis=1) ** 2)))
+
+
+def standard_units(X: np.ndarray, center: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """(X - center) / sd, and 0 where a feature never varies."""
+    return np.where(sd > 0, (X - center) / np.where(sd > 0, sd, 1.0), 0.0)

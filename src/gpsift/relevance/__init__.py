@@ -12,9 +12,8 @@ from gpsift.relevance.ard import ARD
 from gpsift.relevance.derivative import Derivative
 from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure, Relevance
-from gpsift.relevance.named import read_measure
-from gpsift.relevance.rank import rank
+from gpsift.relevance.rank import get_measure, rank
 from gpsift.relevance.rate import RATE
 from gpsift.relevance.var import VAR
 
-__all__ = ["ARD", "KL", "RATE", "VAR", "Derivative", "Measure", "Relevance", "rank", "read_measure"]
+__all__ = ["ARD", "KL", "RATE", "VAR", "Derivative", "Measure", "Relevance", "get_measure", "rank"]

@@ -29,7 +29,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
 
     Lines are 90 % intervals, where there are any. Beside bars of VAR stand their shares of variance.
     """
-    chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_told))
+    chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_shown))
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
     places = np.arange(len(chosen))
     left = np.zeros(len(chosen))
@@ -108,7 +108,7 @@ def _hidden(ranking: Ranking, n_shown: int) -> str:
     """What the title says of features without a bar."""
     if n_shown == len(ranking.names):
         return ""
-    if n_shown == ranking.n_told:
+    if n_shown == ranking.n_shown:
         return f" ({others_not_used(len(ranking.names) - n_shown)})"
     return f" (the first {n_shown} of {len(ranking.names)})"
 

@@ -62,7 +62,7 @@ class RankedAgain:
     @cached_property
     def told(self) -> Mapping[str, Ranking]:
         """The ranking of the columns that deserve a line each, by the name of its measure."""
-        shown = self.leading.order[: self.leading.n_told].tolist()
+        shown = self.leading.order[: self.leading.n_shown].tolist()
         told = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
         return {self.leading.measure.split("(")[0]: told}
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
+import sys
+import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from gpsift._utils.chunks import CHUNK_BYTES, row_chunks
+from gpsift._utils.parallel.bars import is_shown, task_bar
 from gpsift._utils.rows import Rows, drawn_rows
-from gpsift._utils.user_arrays import feature_values, target_values
-from gpsift.reference.dask.passes import Pass
+from gpsift._utils.user_arrays import feature_values, is_dask, read_target, target_values
 
 T = TypeVar("T")
 
@@ -148,3 +152,198 @@ def _stacked(parts: Sequence[Rows]) -> Rows:
         return None if pieces[0] is None else np.concatenate(pieces)
 
     return Rows(stacked("X"), stacked("y"), stacked("noise_var"), stacked("size"))
+
+
+# Sums that are added by one task.
+FAN_IN = 8
+# How a client announces itself in dask's settings.
+CLUSTER = "dask.distributed"
+# The matrices of a model are in the graph on purpose; dask warns from 10 MB on.
+LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+
+Delayed = Any
+
+
+def dask_module(name: str = "dask") -> Any:
+    """A module of dask."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"Collections of dask need dask itself, and {error.name or name} is not installed: "
+            "pip install 'gpsift[dask]'."
+        ) from error
+
+
+class Pass:
+    """The tasks of one pass: the title is in their names, which dask's dashboard shows; all get `carried` first."""
+
+    def __init__(self, title: str, carried: Any):
+        self.title, self._delayed = title, dask_module().delayed
+        # No two passes share a name: dask would take one for the other.
+        self._name = f"gpsift-{title}-{uuid.uuid4().hex[:12]}"
+        self._carried = self._delayed(carried, name=f"{self._name}-carried", traverse=False)
+        self._tasks: list[Delayed] = []
+
+    def add(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """A task that calls `function` with what is carried, then with these."""
+        name = f"{self._name}-{len(self._tasks)}"
+        self._tasks.append(self._delayed(function, pure=False)(self._carried, *arguments, dask_key_name=name))
+
+    def results(self) -> list[Any]:
+        """Of all tasks, in their order."""
+        return self._computed(self._tasks)
+
+    def total(self) -> Any:
+        """The sum of all results, always in the same order."""
+        level, sums = 0, self._tasks
+        add = self._delayed(_sum, pure=False)
+        while len(sums) > 1:
+            level += 1
+            groups = [sums[start : start + FAN_IN] for start in range(0, len(sums), FAN_IN)]
+            sums = [add(*group, dask_key_name=f"{self._name}-sum-{level}-{k}") for k, group in enumerate(groups)]
+        (found,) = self._computed(sums)
+        return found
+
+    def _computed(self, wanted: Sequence[Delayed]) -> list[Any]:
+        dask, client = dask_module(), current_client()
+        with ExitStack() as stack:
+            if client is not None:
+                stack.enter_context(dask.config.set(LARGE_GRAPH))
+            if not is_shown(None):
+                return list(dask.compute(*wanted))
+            advance = stack.enter_context(task_bar(self.title, len(self._tasks), transient=True))
+            if client is None:
+                stack.enter_context(_counting({task.key for task in self._tasks}, advance))
+                return list(dask.compute(*wanted))
+            futures = client.compute(list(wanted))
+            # Not kept in a list: a result whose sum is made may go.
+            for _ in importlib.import_module("distributed").as_completed(client.compute(self._tasks)):
+                advance()
+            return client.gather(futures)
+
+
+def current_client() -> Any:
+    """The client of a cluster that dask would use now, or None."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None or dask_module().config.get("scheduler", None) not in (None, "distributed", CLUSTER):
+        return None
+    try:
+        return distributed.Client.current()
+    except ValueError:
+        return None
+
+
+def _sum(*found: Any) -> Any:
+    return functools.reduce(operator.add, found)
+
+
+def _counting(keys: set[Any], advance: Callable[[], None]) -> Any:
+    """A context in which every finished task of dask's local schedulers moves the bar on."""
+
+    def finished(key: Any, *_: Any) -> None:
+        if key in keys:
+            advance()
+
+    return dask_module("dask.callbacks").Callback(posttask=finished)
+
+
+def read_collections(
+    X: Any, y: Any = None, noise_var: Any = None, size: Any = None, *, size_name: str = "size"
+) -> ClusterRows:
+    """Rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
+
+    Targets are a dask array, a series or a data frame with one column; known noise and sizes may be a number for all
+    rows. Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
+    Partitions may be of any size; those of the others are made those of X.
+    """
+    fields = {"X": X, "y": y, "noise_var": noise_var, size_name: size}
+    numbers = {name: _number(fields[name], name) for name in ("noise_var", size_name) if np.ndim(fields[name]) == 0}
+    given = {name: values for name, values in fields.items() if values is not None and name not in numbers}
+    for name, values in given.items():
+        _refuse_unreadable(values, name)
+    is_frame = hasattr(X, "columns")
+    # What dask makes of a frame when it is computed may have other partitions: small files are read together.
+    given = {name: values if hasattr(values, "chunks") else values.optimize() for name, values in given.items()}
+    if X.ndim != 2:
+        raise ValueError(f"`X` must be 2-d (rows, features), got {X.ndim} dimension(s): pass a frame or 2-d array.")
+    names = tuple(str(column) for column in X.columns) if is_frame else None
+    n_features = len(X.columns) if is_frame else X.shape[1]
+    lengths = _lengths(given)
+    n_rows = sum(lengths["X"])
+    if n_rows == 0 or n_features == 0:
+        raise ValueError(f"`X` is empty: {n_rows} rows and {n_features} features.")
+    for name, each in lengths.items():
+        if sum(each) != n_rows:
+            raise ValueError(f"`{name}` has {sum(each)} entries but `X` has {n_rows} rows.")
+    tables = {
+        name: _partitions(values if lengths[name] == lengths["X"] else _divided(values, lengths[name], lengths["X"]))
+        for name, values in given.items()
+    }
+    partitions = [
+        Partition(n, tuple(tables[name][k] if name in tables else numbers.get(name) for name in fields))
+        for k, n in enumerate(lengths["X"])
+        if n > 0
+    ]
+    return ClusterRows(partitions, names, Reading(n_features, size_name=size_name), held=given)
+
+
+def _number(value: Any, name: str) -> float | None:
+    return None if value is None else float(read_target(np.array([value]), 1, name=name)[0])
+
+
+def _refuse_unreadable(values: Any, name: str) -> None:
+    dask_module()
+    if not is_dask(values):
+        remedy = f"`dask.array.from_array({name}, chunks=...)`" if name != "X" else "`y.compute()` beside it"
+        raise TypeError(
+            f"`{name}` is in memory (a {type(values).__name__}) and the others are dask collections: pass {remedy}."
+        )
+    if not hasattr(values, "to_delayed") or not hasattr(values, "ndim"):
+        raise TypeError(
+            f"`{name}` must be a dask array, data frame or series, got a {type(values).__name__}. Make one of it, "
+            "such as with its `to_dataframe()`."
+        )
+
+
+def _partitions(values: Any) -> list[Any]:
+    """The delayed partitions along the rows."""
+    if not hasattr(values, "chunks"):
+        return list(values.to_delayed())
+    whole_rows = values.rechunk({1: -1}) if values.ndim == 2 and len(values.chunks[1]) > 1 else values
+    return list(np.ravel(whole_rows.to_delayed()))
+
+
+def _lengths(given: dict[str, Any]) -> dict[str, list[int]]:
+    """How many rows there are in each partition; counted in one pass where that is not known."""
+    known = {name: _known_lengths(values) for name, values in given.items()}
+    counting = Pass("count", None)
+    for name, values in given.items():
+        if known[name] is None:
+            for partition in _partitions(values):
+                counting.add(_count, name, partition)
+    counted: dict[str, list[int]] = {name: [] for name in given}
+    for name, n in counting.results():
+        counted[name].append(n)
+    return {name: counted[name] if lengths is None else lengths for name, lengths in known.items()}
+
+
+def _known_lengths(values: Any) -> list[int] | None:
+    chunks = getattr(values, "chunks", None)
+    if chunks is None or np.isnan(chunks[0]).any():
+        return None
+    return [int(n) for n in chunks[0]]
+
+
+def _count(_carried: None, name: str, partition: Any) -> tuple[str, int]:
+    return name, len(partition)
+
+
+def _divided(values: Any, lengths: Sequence[int], wanted: Sequence[int]) -> Any:
+    """A target in other partitions."""
+    array = dask_module("dask.array")
+    if not hasattr(values, "chunks"):
+        values = values.to_dask_array(lengths=list(lengths))
+    elif _known_lengths(values) is None:
+        values = array.Array(values.dask, values.name, (tuple(lengths), *values.chunks[1:]), dtype=values.dtype)
+    return values.rechunk({0: tuple(wanted)})

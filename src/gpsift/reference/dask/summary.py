@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift._utils.rows import Rows, Totals
 from gpsift.likelihoods import Likelihood
-from gpsift.reference.input_moments import InputMoments, standard_units
+from gpsift.reference.inputs import InputMoments, standard_units
 
 # Values that are not finite, or too large to be squared, are refused when all rows have been seen.
 UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}

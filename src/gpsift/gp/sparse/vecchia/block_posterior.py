@@ -20,7 +20,7 @@ from gpsift.gp.sparse.vecchia.blocks import Blocks, nearness
 from gpsift.gp.sparse.vecchia.moved import Moved, mean_of_moved
 from gpsift.gp.sparse.vecchia.visits import Visit, grouped, in_blocks
 from gpsift.kernels import Kernel
-from gpsift.reference.posterior import LatentAt, LatentInParts, PickledByFields, Posterior, exact_posterior
+from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
 
 # Rows on which the joint covariance of points in several blocks rests, at most.
 MOST_JOINT_ROWS = 4000
@@ -110,17 +110,17 @@ class BlockPosterior(PickledByFields):
         return self.placed(self.X)
 
 
-class LatentByBlock(LatentInParts):
+class LatentByBlock(LatentAt):
     """The same at points in several blocks; a step and slopes are those of the posterior in a point's own block."""
 
     posterior: BlockPosterior  # type: ignore[assignment]
 
     def __init__(self, posterior: BlockPosterior, X: Array):
-        self.posterior, self.X, self.xp = posterior, X, namespace(X)
+        super().__init__(posterior, X, parts=posterior.parts(len(X)))  # type: ignore[arg-type]
         self.visited = posterior.visited(X)
 
     @cached_property
-    def mean(self) -> Array:
+    def mean(self) -> Array:  # type: ignore[override]
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
             return (self.posterior.mean_triple(number).at(rows_of(self.X, rows)).mean,)
 
@@ -143,9 +143,9 @@ class LatentByBlock(LatentInParts):
         found = mapped(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
         return rows_of(self.xp.concat(found), np.argsort(order))
 
-    def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
+    def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
-            return of(self.posterior.triple(number).at(rows_of(self.X, rows)))
+            return function(self.posterior.triple(number).at(rows_of(self.X, rows)))
 
         return in_blocks(of_block, self.visited, self.X)
 
