@@ -186,7 +186,7 @@ def test_without_them_they_are_made_when_asked_for_and_once(fitted, table, ranki
     later = gs.rank(fitted, table[0])
     assert later.draws is None
     assert_array_equal(later.interval(), ranking.interval())
-    monkeypatch.setattr(type(fitted), "over_draws", None)  # it would be noticed
+    monkeypatch.setattr(type(fitted), "map_draws", None)  # it would be noticed
     assert_array_equal(later.rank_probability, ranking.rank_probability)
     made = later.with_intervals()
     assert_array_equal(made.draws, ranking.draws)

@@ -27,11 +27,12 @@ from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
 from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.record_quality import Quality, SampledQuality
 from gpsift.gp.scaling import Scaling
+from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse import vecchia as neighbours
 from gpsift.io.savable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T, TwoWays
+from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
@@ -43,7 +44,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, TwoWays, Reference):
+class FittedGP(AsText, Savable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -64,9 +65,6 @@ class FittedGP(AsText, Savable, TwoWays, Reference):
         With the hyperparameters in the units of the model (standardised by default).
     posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
-    other_way : FittedGP or None
-        Of a sparse model with Gaussian noise the one by the way that was not taken, inducing points or neighbours, made
-        when it is asked for. Its `report` tells the search that both came from.
     """
 
     posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
@@ -79,7 +77,7 @@ class FittedGP(AsText, Savable, TwoWays, Reference):
     size_train: np.ndarray
     report: FitReport
     sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
-    other: sparse.OtherWay | None = None  # what `other_way` is made of
+    sparse_choice: Sparse | None = None  # of a sparse model
 
     @property
     def n_rows(self) -> int:
@@ -126,7 +124,7 @@ class FittedGP(AsText, Savable, TwoWays, Reference):
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
         inferred = replace(self.inferred, posterior=posterior)
         inputs, scaling = self.inputs.on_columns(chosen), self.scaling.on_columns(chosen)
-        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs, other=None)
+        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs)
 
     @property
     def open_columns(self) -> tuple[int, ...]:
@@ -158,7 +156,7 @@ class FittedGP(AsText, Savable, TwoWays, Reference):
             smaller = self.on_columns(columns)
             if smaller is not None:
                 return smaller, smaller.problem
-        if self.other is None or self.inputs.X is None:
+        if self.inputs.X is None or not self.likelihood.has_closed_form:
             raise MissingCapability(
                 "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
                 "fewer rows, or see `stability`."
@@ -166,16 +164,16 @@ class FittedGP(AsText, Savable, TwoWays, Reference):
         rows, posterior = self._placed_rows, self.posterior
         near_rows = posterior.near_rows if isinstance(posterior, neighbours.BlockPosterior) else 0
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
-        taken = replace(
-            self.other,
-            # Those of the bound, by which the hyperparameters of either may have been found.
-            points=to_numpy(self.other.points if near_rows else posterior.Z)[:, columns],
+        engine = sparse.AroundEngine.of(
+            replace(rows, X=X),
+            kernel,
+            self.sparse_choice or Sparse(),  # older files lack it
+            Z=None if near_rows else posterior.Z[:, columns],
             near_rows=near_rows,
+            by_neighbours=self.report.by_neighbours,
         )
-        fitted = taken.engine(replace(rows, X=X))
-        engine = sparse.AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
         inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
-        smaller = replace(self, inputs=inputs, scaling=scaling, other=None)
+        smaller = replace(self, inputs=inputs, scaling=scaling)
         y, names = to_numpy(rows.y), inputs.names
         return smaller, Problem(kernel, self.likelihood, to_numpy(X), y, engine, names)
 
@@ -212,36 +210,7 @@ class FittedGP(AsText, Savable, TwoWays, Reference):
             y_train=y,
             size_train=size,
             sheet=None,
-            other=None,
-        )
-
-    @property
-    def way(self) -> str:
-        return "neighbours" if self.inferred.n_blocks else "inducing points"
-
-    @property
-    def lead(self) -> float:
-        other = self.other_way
-        return np.inf if other is None else (self.quality.elpd - other.quality.elpd) / self.n_rows
-
-    @cached_property
-    def other_way(self) -> FittedGP | None:
-        if self.other is None or self.inputs.X is None:
-            return None
-        n_kernel = self.kernel.log_params.size
-        kernel = self.kernel.with_log_params(self.other.log_params[:n_kernel])
-        likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
-        with one_blas_thread():  # visits of rows have threads of their own
-            inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
-        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
-        report = replace(self.report, n_rows_searched=self.other.n_rows, by_neighbours=self.other.by_neighbours)
-        return replace(
-            self,
-            posterior=inferred.posterior,  # type: ignore[arg-type]  # or by neighbours
-            likelihood=likelihood,
-            inferred=inferred,
-            report=replace(report, **numbers),
-            other=None,
+            sparse_choice=None,
         )
 
     @property

@@ -151,9 +151,9 @@ class GP:
             problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             problem = informed(problem, known, ceiling)
             if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
-                estimate, problem, other = sparse.search_for(likelihood)(self.hyper, problem).run()
+                estimate, problem = sparse.search_for(likelihood)(self.hyper, problem).run()
             else:
-                estimate, other = self.hyper.estimate(problem), None
+                estimate = self.hyper.estimate(problem)
             inferred, kept = data.answer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
         kernel, likelihood = problem.split(estimate.log_params)
@@ -168,7 +168,7 @@ class GP:
             inference=problem.engine.name,
             scaling=scaling,
             report=report,
-            other=None if kept.inputs.X is None else other,
+            sparse_choice=inference if isinstance(inference, Sparse) else None,
             **kept._asdict(),
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it

@@ -12,7 +12,7 @@ import numpy as np
 from gpsift._utils.words import listed
 from gpsift.io.archive import Damage
 from gpsift.io.encode import SCALARS
-from gpsift.io.registry import CLASSES, GONE, class_named
+from gpsift.io.registry import CLASSES, GONE, GONE_CLASSES, class_named
 from gpsift.io.savable import kept_fields
 
 NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
@@ -42,6 +42,9 @@ class Decoder:
         """Make the next object from its class and fields."""
         number = len(self._objects)
         name, coded = self._parts(record)
+        if name in GONE_CLASSES:
+            self._objects.append(None)
+            return None
         if name not in CLASSES:
             raise Damage(f"object {number} is of the class {name!r}, which this gpsift does not know (a newer one may)")
         cls = class_named(name)

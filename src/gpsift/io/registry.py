@@ -1,8 +1,8 @@
 """The classes that files may name. Nothing else is ever made from a file.
 
 Names belong to the format: a class that moves or gets another name keeps the one it has here. A class may get a new
-field if that has a default, which older files then take, and may lose one (`GONE`). A class is imported when a file
-names it, and not before.
+field if that has a default, which older files then take, and may lose one (`GONE`). A class that is no more is listed
+in `GONE_CLASSES`. A class is imported when a file names it, and not before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ CLASSES: Mapping[str, str] = {
     "DrawnGP": "gpsift.gp.drawn:DrawnGP",
     # answers
     "Ranking": "gpsift.relevance.ranking:Ranking",
-    "OtherScores": "gpsift.relevance.record_other_way:OtherScores",
     "Path": "gpsift.selection.record_path:Path",
     "Stability": "gpsift.selection.record_stability:Stability",
     "Discoveries": "gpsift.selection.conditional_test.discoveries:Discoveries",
@@ -45,7 +44,6 @@ CLASSES: Mapping[str, str] = {
     "CoupledPosterior": "gpsift.gp.inference.coupled:CoupledPosterior",
     "BlockPosterior": "gpsift.gp.sparse.vecchia.block_posterior:BlockPosterior",
     "Blocks": "gpsift.gp.sparse.vecchia.blocks:Blocks",
-    "OtherWay": "gpsift.gp.sparse.other_way:OtherWay",
     "TriangularFactor": "gpsift.reference.posterior:TriangularFactor",
     "DenseFactor": "gpsift.reference.posterior:DenseFactor",
     "Inferred": "gpsift.gp.inference.engine:Inferred",
@@ -108,8 +106,12 @@ GONE: Mapping[str, Mapping[str, Any]] = {
     "inference.Sparse": {"power": 0.0, "nearest": None},
     "Inferred": {"n_nearest": 0},
     "FitReport": {"n_nearest": 0},
-    "OtherWay": {"nearest": 0},
+    "FittedGP": {"other": None},
+    "FittedMulticlass": {"other": None},
+    "Ranking": {"other_way": None},
 }
+# Classes that are no more. Their objects in older files are read as None.
+GONE_CLASSES = frozenset({"OtherWay", "OtherScores"})
 _NAMES: Mapping[str, str] = {place: name for name, place in CLASSES.items()}
 
 

@@ -35,17 +35,18 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
     Parameters
     ----------
     model : fitted model or callable
-        A `Reference` or an `Ensemble` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of scikit-learn
-        (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions by
-        `gpsift.adapters.functions.reference_of`.
+        A `Reference` or an `Ensemble` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of
+        scikit-learn (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions
+        by `gpsift.adapters.functions.reference_of`.
     **options
         What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
         function; see there.
 
     Returns
     -------
-    Reference
-        Or an `Ensemble` of them, where the model holds draws of its hyperparameters. Its ``how`` says in a few words how derivatives are made: in closed form, or by finite differences.
+    Reference or Ensemble
+        An ensemble where the model holds draws of its hyperparameters. Its ``how`` says in a few words how derivatives
+        are made: in closed form, or by finite differences.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
     )
 
 
-def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -> list[str]:
+def _unknown_options(reader: Callable[..., Reference | Ensemble], options: Iterable[str]) -> list[str]:
     known = inspect.signature(reader).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     return [] if takes_any else [name for name in options if name not in known]

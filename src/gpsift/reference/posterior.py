@@ -180,7 +180,7 @@ class Posterior(PickledByFields):
         return self.factors[0].matrix()
 
 
-class by_parts(cached_property[Array]):
+class by_parts(cached_property[Array]):  # noqa: N801  # a decorator, as cached_property is
     """A cached attribute of `LatentAt` that is found part by part where its points are divided.
 
     Only results are kept: the matrices of a part go when its results are there. Attributes that come from the same
@@ -328,12 +328,12 @@ class LatentAtSupport(LatentAt):
         return self._at_rows(self.posterior.M)
 
     @cached_property
-    def var(self) -> Array:  # type: ignore[override]
+    def var(self) -> Array:
         # Rounding can take it below zero where the data leave nothing unknown.
         return self.xp.maximum(self.D - self.D**2 * self._own(self.M), self.xp.finfo(self.D.dtype).eps * self.D)
 
     @cached_property
-    def var_gradient(self) -> Array:  # type: ignore[override]
+    def var_gradient(self) -> Array:
         return 2.0 * self.D[:, None] * self.pairs.input_gradient(self.M)
 
     @cached_property

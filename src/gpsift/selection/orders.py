@@ -12,6 +12,7 @@ import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import KL, Measure, get_measure, rank
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.units import Units
@@ -172,7 +173,9 @@ def read_order(measure: Any) -> Order:
     return ForwardProjection() if measure == PROJECTION else Ranked(get_measure(measure, PROJECTION))
 
 
-def unit_ranking(fitted: Reference, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
+def unit_ranking(
+    fitted: Reference | Ensemble, units: Units, measure: Measure, X: Any = None, **options: Any
+) -> Ranking:
     """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either.
 
     Options are those of `rank`.

@@ -49,7 +49,7 @@ def reference_of(
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """A fitted model of BoTorch as one that can be ranked.
 
     Parameters
@@ -162,7 +162,7 @@ READERS: dict[type, Any] = {
 PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forward)
 
 
-def _output(part: Part, options: Options) -> Output:
+def _output(part: Part, options: Options) -> tuple[Reference, float]:
     """One output and one draw."""
     reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
     reference = _automatic(part, options) if reference is None else reference

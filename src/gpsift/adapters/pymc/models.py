@@ -50,7 +50,7 @@ def reference_of(
     draws: int = 100,
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """A Gaussian process of PyMC as one that can be ranked, for each draw of its hyperparameters.
 
     Parameters

@@ -45,7 +45,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """A fitted model of scikit-learn as one that can be ranked.
 
     Parameters

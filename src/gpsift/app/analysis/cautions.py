@@ -12,28 +12,20 @@ from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.tabular import Prepared
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.inputs import standard_units
-from gpsift.relevance.ranking import Ranking
 
 CORRELATED = 0.9
 # Fewer rows than this for each column make any ranking shaky.
 ROWS_PER_COLUMN = 5
-# Scores of the two ways to be sparse that differ by more than this share of the top one are told, unless the other way
-# is worse by more than this many nats for each row that is left out: it is then no alternative.
-LARGE_DIFFERENCE = 0.1
-CLEAR_LEAD = 0.02
 # Columns whose correlations with all others are held at once.
 BLOCK = 500
 
 
-def cautions_of(
-    model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Finding], leading: Ranking
-) -> tuple[Finding, ...]:
-    """All cautions, the gravest first; `notes` are what was done with the table, `leading` the ranking that decides."""
+def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Finding]) -> tuple[Finding, ...]:
+    """All cautions, the gravest first; `notes` are what was done with the table."""
     return (
         *([Finding(FindingKind.EXPLAINS_NOTHING)] if model.explains is False else []),
         *_no_noise_left(model),
         *_trouble_of_the_search(model, table),
-        *ways_disagree(leading),
         *_odd_inputs(model, table),
         *_sampler_trouble(model),
         *_correlated(model, table),
@@ -57,14 +49,6 @@ def _trouble_of_the_search(model: FittedGP | DrawnGP, table: Prepared) -> list[F
         (bool(report.at_limit), FindingKind.AT_LIMIT, {"parameters": report.at_limit}),
     ]
     return [Finding(kind, data) for is_so, kind, data in found if is_so]
-
-
-def ways_disagree(ranking: Ranking) -> list[Finding]:
-    """That the other way to be sparse, where it is nearly as good, gives other scores."""
-    other = ranking.apart
-    if other is None or other.share <= LARGE_DIFFERENCE or other.lead > CLEAR_LEAD:
-        return []
-    return [other.finding]
 
 
 def _odd_inputs(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:

@@ -42,8 +42,10 @@ def with_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = 
 
 def take_long(model: FittedGP | DrawnGP) -> bool:
     """Whether intervals of the scores of a model may take more than half a minute."""
-    if isinstance(model, DrawnGP) or (model.inferred.is_sparse and model.other is None):
-        return False  # these have them already, or cannot have them
+    if isinstance(model, DrawnGP):
+        return False  # it has them already
+    if model.inferred.is_sparse and (model.inputs.X is None or not model.likelihood.has_closed_form):
+        return False  # it cannot have them
     return model.n_rows > MOST_ROWS.get(model.inference, 0) or model.n_rows * len(model.open_columns) > MOST_CELLS
 
 

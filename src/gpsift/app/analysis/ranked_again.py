@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gpsift.app.analysis.cautions import ways_disagree
 from gpsift.app.analysis.columns import odd_columns
 from gpsift.app.analysis.record import MOST_FIRST
 from gpsift.app.analysis.saved_inputs import features_of, inputs_of
 from gpsift.app.findings import Finding
 from gpsift.app.tables.tabular import Table
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.orders import unit_ranking
@@ -83,12 +83,11 @@ class RankedAgain:
 
 
 def ranked_again(
-    model: Reference, table: Table | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
+    model: Reference | Ensemble, table: Table | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
 ) -> RankedAgain:
     """Rank a saved model; `names` are those of the files of model and table, and options those of `rank`."""
     tidied = None if table is None else inputs_of(table, model)
     units = features_of(model).units(model.inputs.names)
     ranking = unit_ranking(model, units, measure, None if tidied is None else tidied.X, **options)
-    steps = () if tidied is None else (step.finding for step in tidied.steps)
-    cautions = (*ways_disagree(ranking), *steps)
-    return RankedAgain(*names, ranking.with_other_way(), cautions, options.get("seed", 0))
+    cautions = () if tidied is None else tuple(step.finding for step in tidied.steps)
+    return RankedAgain(*names, ranking, cautions, options.get("seed", 0))

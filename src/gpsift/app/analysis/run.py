@@ -145,7 +145,7 @@ def analyse(
         path=path,
         unsearched=unsearched,
         stability=steady,
-        cautions=cautions_of(fits.fitted, table, notes, next(iter(rankings.values()))),
+        cautions=cautions_of(fits.fitted, table, notes),
         command=call_code(data, target, asked),
         seed=seed,
         seconds=time.perf_counter() - began,
@@ -249,7 +249,7 @@ class _Fits:
         others = [each for each in beside if type(each) is not type(first)]
         turns = counted([first, *others], 1 + len(others))
         with Notices() as caught:
-            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed).with_other_way()
+            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
             notice(message)
         found = {type(first).__name__: leading}

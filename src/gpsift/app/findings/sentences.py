@@ -173,14 +173,6 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
             f"{_columns(data)}. KL and VAR suffer less from this than ARD."
         ),
     ),
-    FindingKind.WAYS_DISAGREE: (
-        "Two ways to be sparse give other scores",
-        lambda data: (
-            f"The other way to be sparse ({data['way']}) predicts rows that were left out "
-            f"{'worse' if data['lead'] >= 0 else 'better'} by {abs(data['lead']):.2g} nats each, and gives scores that "
-            f"differ by at most {data['share']:.2g} of the top one ({data['column']})."
-        ),
-    ),
     FindingKind.AT_LIMIT: ("A parameter ended at its limit", lambda data: f"{'; '.join(data['parameters'])}."),
     FindingKind.TAKEN_FOR_LEVELS: (
         "Few values, taken for levels",

@@ -3,8 +3,8 @@
 `choice.py` is the choice `Sparse`. `inducing.py` picks the points, `sites.py` is what a bound makes of the rows
 (`gpsift._utils.rows`): `bound.py` for Gaussian noise, `variational.py` for other likelihoods (with `natural.py`, the
 steps towards its optimum). `engine.py`, `bound_engine.py` and `variational_engine.py` are the engines, `search.py` and
-`bound_search.py` find the hyperparameters, with `sifted.py` where a sift has left features off; `other_way.py` is what
-they leave of the way that was not taken, `around.py` is for intervals. Read `sites.py` and `bound.py` first.
+`bound_search.py` find the hyperparameters, with `sifted.py` where a sift has left features off;
+`around.py` is for intervals. Read `sites.py` and `bound.py` first.
 """
 
 import lazy_loader

@@ -4,5 +4,4 @@ from .bound_search import search_for as search_for
 from .choice import Sparse as Sparse
 from .engine import SparseEngine as SparseEngine
 from .engine import local_rows as local_rows
-from .other_way import OtherWay as OtherWay
 from .variational_engine import VariationalEngine as VariationalEngine

@@ -19,14 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.arrays import to_numpy
 from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.hyperparameters.left_behind import idle_back, shorter_where_better
 from gpsift.gp.inference import ExactEngine
 from gpsift.gp.sparse.bound_engine import BoundEngine
-from gpsift.gp.sparse.other_way import OtherWay
 from gpsift.gp.sparse.search import (
     MANY_ROWS_TOLERANCE,
     Answer,
@@ -36,7 +34,6 @@ from gpsift.gp.sparse.search import (
     densely_searched,
     picked,
 )
-from gpsift.gp.sparse.vecchia.block_inference import usual_near_rows
 from gpsift.gp.sparse.vecchia.vecchia import VECCHIA_ROWS, VecchiaEngine
 from gpsift.likelihoods import Likelihood
 
@@ -112,14 +109,7 @@ class BoundSearch(SparseSearch[BoundEngine]):
         if len(answers) > 1 and not engine.near_rows:
             _say_if_points_are_too_few(answer, scores[best].residual, by_neighbours=answers[-1])
         objective = max(score.objective for score in scores)
-        return Decision(answer, replace(answer.problem, engine=engine), objective, not_taken(answers, engine))
-
-
-def not_taken(answers: Sequence[Answer[BoundEngine]], engine: BoundEngine) -> OtherWay:
-    """Inducing points with the bound's hyperparameters where the posterior is by neighbours, neighbours otherwise."""
-    other, near_rows = (answers[0], 0) if engine.near_rows else (answers[-1], usual_near_rows(engine.n_kept))
-    points, estimate = to_numpy(other.problem.engine.Z), other.estimate
-    return OtherWay(estimate.log_params, points, near_rows, estimate.n_rows, engine.choice, estimate.by_neighbours)
+        return Decision(answer, replace(answer.problem, engine=engine), objective)
 
 
 def _say_if_points_are_too_few(best: Answer[BoundEngine], residual: float, by_neighbours: Answer[BoundEngine]) -> None:

@@ -24,7 +24,6 @@ from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.left_behind import idle_back
 from gpsift.gp.inference.iterated_engine import LaplaceEngine
 from gpsift.gp.sparse.engine import SparseEngine
-from gpsift.gp.sparse.other_way import OtherWay
 from gpsift.gp.sparse.sifted import Tried
 from gpsift.gp.sparse.variational_engine import VariationalEngine
 from gpsift.kernels import Kernel
@@ -66,22 +65,11 @@ class Answer(Generic[S]):
 
 
 class Decision(NamedTuple, Generic[S]):
-    """The best answer, the problem as its model is to be inferred, a log evidence that was seen elsewhere, and the way
-    that was not taken where there are two.
-    """
+    """The best answer, the problem as its model is to be inferred, and a log evidence that was seen elsewhere."""
 
     best: Answer[S]
     problem: Problem[S]
     evidence_bound: float
-    other: OtherWay | None = None
-
-
-class Searched(NamedTuple, Generic[S]):
-    """The hyperparameters, the problem with the inducing points that go with them, and the way that was not taken."""
-
-    estimate: Estimate
-    problem: Problem[S]
-    other: OtherWay | None
 
 
 class SparseSearch(ABC, Generic[S]):
@@ -92,14 +80,15 @@ class SparseSearch(ABC, Generic[S]):
     def __init__(self, hyper: Hyper, problem: Problem[S]):
         self.hyper, self.once, self.problem = hyper, hyper.with_one_start(), problem
 
-    def run(self) -> Searched[S]:
+    def run(self) -> tuple[Estimate, Problem[S]]:
+        """The hyperparameters, and the problem with the inducing points that go with them."""
         if not self.hyper.searches:
             estimate = self.hyper.estimate(self.problem)
             decision = self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)])
-            return Searched(estimate, decision.problem, decision.other)
+            return estimate, decision.problem
         first = densely_searched(self.hyper, self.dense_problem()).estimate
         answers = self.answers(first)
-        best, problem, evidence_bound, other = self.decided(answers)
+        best, problem, evidence_bound = self.decided(answers)
         starts = _all_starts(first, best.estimate, sum(answer.n_evaluations for answer in answers))
         estimate = replace(
             best.estimate,
@@ -108,7 +97,7 @@ class SparseSearch(ABC, Generic[S]):
             evidence_bound=evidence_bound,
             sift=best.estimate.sift or first.sift,
         )
-        return Searched(estimate, problem, other)
+        return estimate, problem
 
     @abstractmethod
     def dense_problem(self) -> Problem:

@@ -120,7 +120,7 @@ class LatentByBlock(LatentAt):
         self.visited = posterior.visited(X)
 
     @cached_property
-    def mean(self) -> Array:  # type: ignore[override]
+    def mean(self) -> Array:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
             return (self.posterior.mean_triple(number).at(rows_of(self.X, rows)).mean,)
 
