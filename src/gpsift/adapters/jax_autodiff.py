@@ -45,7 +45,7 @@ class Differentiated(Graded):
         mean, var = self._call(_predicted, X)
         return mean, latent_var_of(var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self._call(_mean, X)[0]
 
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:

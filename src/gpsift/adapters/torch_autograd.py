@@ -61,7 +61,7 @@ class Differentiated(Graded):
             return super().joint(points)
         X = points.X
         with torch.no_grad(), self.within():
-            return self.first(X), as_array(self.covariance(self.as_tensor(X)))
+            return self.mean_only(X), as_array(self.covariance(self.as_tensor(X)))
 
     def as_tensor(self, X: np.ndarray) -> torch.Tensor:
         """The inputs where the model lives."""
@@ -74,7 +74,7 @@ class Differentiated(Graded):
         with torch.no_grad(), self.within():
             return self._in_blocks(lambda block: self._values(self.function, block), X)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         mean = self.mean
         if mean is None:
             return self.parameters(X)[0]

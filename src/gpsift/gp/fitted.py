@@ -310,7 +310,7 @@ class FittedGP(AsText, Savable, Reference):
             scaling.x_scale,
             scaling.y_center,
             scaling.y_scale,
-            stays=self.likelihood.has_closed_form,
+            on_model_device=self.likelihood.has_closed_form,
         )
 
     def blocks(self, n: int) -> list[slice]:

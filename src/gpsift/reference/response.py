@@ -1,7 +1,8 @@
 """The closed-form response of a latent posterior, a `gpsift.reference.base.Response` in the user's units.
 
-Our own fitted models and those of other libraries whose kernel we have answer with the same class. The posterior sees
-x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f, in NumPy, wherever it lives.
+Our own fitted models answer with a `GPResponse`; so do models of other libraries whose kernel we have (`LatentGP`). The
+posterior sees x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f. Arrays come out
+in NumPy, on whatever device the posterior computes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 Predictive = Callable[[np.ndarray, np.ndarray], Family]
 
 
-# Of the latent mean, in its standard deviations: the error of a slope goes with its square, rounding with its inverse.
+# Step of the latent mean in its standard deviations: the error of a slope goes with its square, rounding with its
+# inverse.
 MEAN_STEP = 1e-4
 
 
@@ -39,10 +41,10 @@ class GPResponse(Response):
         From latent mean and variance, in the user's units, to the distribution of a new observation.
     x_center, x_scale : arrays (p,)
     y_center, y_scale : float
-    bring : callable
-        From arrays of the posterior to those that are handed out: NumPy's by default.
-    stays : bool
-        Whether `predictive` computes where the posterior lives, as that of Gaussian noise does; others are NumPy's.
+    to_output : callable
+        Converts arrays of the posterior to those that the response returns: by default to NumPy.
+    on_model_device : bool
+        Whether `predictive` computes on the device of the posterior, as that of Gaussian noise does; others need NumPy.
     """
 
     latent: LatentAt
@@ -51,24 +53,24 @@ class GPResponse(Response):
     x_scale: np.ndarray
     y_center: float
     y_scale: float
-    bring: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
-    stays: bool = field(default=True, kw_only=True)
+    to_output: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
+    on_model_device: bool = field(default=True, kw_only=True)
 
     @property
     def on_device(self) -> Self:
-        return replace(self, bring=_as_it_is) if self.stays else self
+        return replace(self, to_output=_identity) if self.on_model_device else self
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self.y_center + self.y_scale * self.bring(self.latent.mean)
+        return self.y_center + self.y_scale * self.to_output(self.latent.mean)
 
     @property
     def latent_var(self) -> np.ndarray:
-        return self.y_scale**2 * self.bring(self.latent.var)
+        return self.y_scale**2 * self.to_output(self.latent.var)
 
     @property
     def latent_cov(self) -> np.ndarray:
-        """Between all points, (n, n)."""
+        """Latent covariance between all points, (n, n)."""
         posterior = self.latent.posterior
         if not isinstance(self.latent, LatentAtSupport):
             return self.y_scale**2 * to_numpy(posterior.covariance(self.latent.X))
@@ -82,7 +84,10 @@ class GPResponse(Response):
         return Gaussian(mean, var) if latent else self.predictive(mean, var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        mean_gradient, var_gradient = self.bring(self.latent.mean_gradient), self.bring(self.latent.var_gradient)
+        mean_gradient, var_gradient = (
+            self.to_output(self.latent.mean_gradient),
+            self.to_output(self.latent.var_gradient),
+        )
         unit = like(mean_gradient, self.y_scale / self.x_scale)
         return mean_gradient * unit, var_gradient * (self.y_scale * unit)
 
@@ -119,16 +124,16 @@ class GPResponse(Response):
 
 
 class OneClassResponse(Response):
-    """One of several classes: its own latent function, and its probability among all of them.
+    """The response of one of several classes: its own latent function, and its probability among all of them.
 
     Parameters
     ----------
     own : Response
-        Of the latent function.
+        The response of the latent function.
     whole : Response
-        Of the model of all classes at the same points.
+        The response of the model of all classes at the same points.
     number : int
-        Of the class.
+        The number of the class.
     """
 
     def __init__(self, own: Response, whole: Response, number: int):
@@ -162,17 +167,17 @@ class OneClassResponse(Response):
         return self._own.placed_posterior()
 
 
-def _as_it_is(array: Array) -> Array:
+def _identity(array: Array) -> Array:
     return array
 
 
-# What a `GPResponse` is made of.
+# The arguments of a `GPResponse`.
 ResponseParts = tuple[LatentAt, Predictive, np.ndarray, np.ndarray, float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatentGP(Reference):
-    """A latent posterior, and what is observed of it."""
+    """A Gaussian process whose latent posterior is known as a triple, of another library or of our own."""
 
     posterior: Posterior  # sees inputs in the user's units
     predictive: Predictive
@@ -204,7 +209,7 @@ class LatentGP(Reference):
         return same_rows(self.inputs.X, self.posterior.Z)
 
     def _response_at(self, points: Points) -> ResponseParts:
-        """The posterior at the points; it sees inputs in the user's units."""
+        """The arguments of the response at the points; the posterior sees inputs in the user's units."""
         if points.is_training and self._is_supported_by_training_points:
             latent = self.posterior.at_support(points.rows)
         else:
@@ -214,7 +219,7 @@ class LatentGP(Reference):
 
 
 class LatentGPResponse(GPResponse):
-    """The closed forms, for models that may have no noise."""
+    """The closed-form response of models that may have no noise."""
 
     @property
     def latent_var(self) -> np.ndarray:

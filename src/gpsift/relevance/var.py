@@ -99,13 +99,13 @@ class VAR(Measure):
         return Relevance(values, f"in squared units of {reference.mean_of}", details=details)
 
     def conditional_of(self, inputs: Inputs) -> Conditional:
-        """The conditional that was asked for, or the best one that a model with these inputs has."""
+        """The conditional that was chosen, or the default for a model with these inputs."""
         if self.conditional is not None:
             return self.conditional
         return "normal" if inputs.training_sample is None else "residuals"
 
     def nodes(self, inputs: Inputs) -> Nodes:
-        """What features are set to, for a model with these inputs."""
+        """The values that features are set to, for a model with these inputs."""
         conditional = self.conditional_of(inputs)
         conditionals = fit_conditionals(inputs.moments, self.covariance)
         n_nodes = N_NODES[conditional] if self.n_nodes is None else int(self.n_nodes)

@@ -240,7 +240,7 @@ class DifferentiatedMarginal(Graded):
         mean, var = self.conditional.moments(self.point, X)
         return mean, latent_var_of(var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self.conditional.mean(self.point, X)[0]
 
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -182,7 +182,7 @@ class DifferencedRegressor(Numeric):
         total = self._one(std) ** 2
         return self._one(mean), latent_var_of(total, self.white_var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self._one(self.model.predict(as_fitted(self.model, X)))
 
     def _one(self, values: np.ndarray) -> np.ndarray:
@@ -276,7 +276,7 @@ class DifferencedClassifier(Numeric):
         var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
         return K.T @ (model.y_train_ - model.pi_), var
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self.model.kernel_(X, self.model.X_train_) @ (self.model.y_train_ - self.model.pi_)
 
 

@@ -1,4 +1,9 @@
-"""Rows in the partitions of dask collections, visited by whoever has them."""
+"""Rows of dask collections: arrays and data frames as users have them in, a source of rows out.
+
+`read_collections` makes a `ClusterRows`, which calls a function with chunks of rows, where these are, and adds up or
+concatenates the results. Each such *pass* is a graph with a task for each partition and a tree of sums whose shape
+depends on nothing but their number (`Pass`).
+"""
 
 from __future__ import annotations
 
@@ -32,15 +37,15 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How a partition is read where it is: in chunks, each made what visits expect.
+    """How a partition is read: in chunks, each of which is transformed when it is read.
 
-    That is done when a chunk is visited, such as standardisation, so that there is no second copy of the data.
+    So a transformation such as standardisation makes no second copy of the data.
     """
 
-    n_columns: int  # of the matrices that a visit makes
-    chunk_bytes: int = CHUNK_BYTES  # that one of them may take
+    n_columns: int  # of the matrices that are made for a chunk
+    chunk_bytes: int = CHUNK_BYTES  # that one of these matrices may take
     transform: Callable[[Rows], Rows] | None = None
-    size_name: str = "size"  # what users call the size of an observation
+    size_name: str = "size"  # the user's name of the size of an observation
 
     @property
     def chunking(self) -> dict[str, int]:
@@ -62,7 +67,7 @@ class Reading:
 
 
 class ClusterRows:
-    """A source of rows: what `gpsift._utils.rows.LocalRows` is for rows in this process.
+    """A source of rows in dask partitions, as `gpsift._utils.rows.LocalRows` is one of rows in this process.
 
     Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
     scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a
@@ -88,7 +93,7 @@ class ClusterRows:
         return int(self._starts[-1])
 
     def read_as(self, *, extremes: Sequence[int] = (), **changes: Any) -> Self:
-        """The same rows, read in another way: the fields of `Reading`."""
+        """Return these rows with other fields of `Reading`."""
         return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.held, extremes)
 
     def total(self, visit: Callable[[Rows], T]) -> T:
@@ -165,7 +170,7 @@ Delayed = Any
 
 
 def dask_module(name: str = "dask") -> Any:
-    """A module of dask."""
+    """Import a module of dask."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -176,7 +181,12 @@ def dask_module(name: str = "dask") -> Any:
 
 
 class Pass:
-    """The tasks of one pass: the title is in their names, which dask's dashboard shows; all get `carried` first."""
+    """The tasks of one pass over all partitions; each gets `carried` as its first argument.
+
+    What every task needs, such as the matrices of a model, is one entry of the graph. It is not scattered: data that
+    were scattered are gone with the last worker that holds them, while all that is in a graph is made again. The title
+    is in the names of the tasks, which dask's dashboard shows.
+    """
 
     def __init__(self, title: str, carried: Any):
         self.title, self._delayed = title, dask_module().delayed
@@ -186,16 +196,16 @@ class Pass:
         self._tasks: list[Delayed] = []
 
     def add(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """A task that calls `function` with what is carried, then with these."""
+        """Add a task that calls `function` with what is carried, then with these arguments."""
         name = f"{self._name}-{len(self._tasks)}"
         self._tasks.append(self._delayed(function, pure=False)(self._carried, *arguments, dask_key_name=name))
 
     def results(self) -> list[Any]:
-        """Of all tasks, in their order."""
+        """Compute the results of all tasks, in their order."""
         return self._computed(self._tasks)
 
     def total(self) -> Any:
-        """The sum of all results, always in the same order."""
+        """Compute the sum of all results, always in the same order."""
         level, sums = 0, self._tasks
         add = self._delayed(_sum, pure=False)
         while len(sums) > 1:
@@ -239,7 +249,7 @@ def _sum(*found: Any) -> Any:
 
 
 def _counting(keys: set[Any], advance: Callable[[], None]) -> Any:
-    """A context in which every finished task of dask's local schedulers moves the bar on."""
+    """Return a context in which every finished task of dask's local schedulers advances the bar."""
 
     def finished(key: Any, *_: Any) -> None:
         if key in keys:
@@ -251,7 +261,7 @@ def _counting(keys: set[Any], advance: Callable[[], None]) -> Any:
 def read_collections(
     X: Any, y: Any = None, noise_var: Any = None, size: Any = None, *, size_name: str = "size"
 ) -> ClusterRows:
-    """Rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
+    """Read the rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
 
     Targets are a dask array, a series or a data frame with one column; known noise and sizes may be a number for all
     rows. Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
@@ -277,7 +287,7 @@ def read_collections(
         if sum(each) != n_rows:
             raise ValueError(f"`{name}` has {sum(each)} entries but `X` has {n_rows} rows.")
     tables = {
-        name: _partitions(values if lengths[name] == lengths["X"] else _divided(values, lengths[name], lengths["X"]))
+        name: _partitions(values if lengths[name] == lengths["X"] else _divide(values, lengths[name], lengths["X"]))
         for name, values in given.items()
     }
     partitions = [
@@ -315,7 +325,7 @@ def _partitions(values: Any) -> list[Any]:
 
 
 def _lengths(given: dict[str, Any]) -> dict[str, list[int]]:
-    """How many rows there are in each partition; counted in one pass where that is not known."""
+    """The number of rows in each partition; counted in one pass where it is not known."""
     known = {name: _known_lengths(values) for name, values in given.items()}
     counting = Pass("count", None)
     for name, values in given.items():
@@ -339,8 +349,8 @@ def _count(_carried: None, name: str, partition: Any) -> tuple[str, int]:
     return name, len(partition)
 
 
-def _divided(values: Any, lengths: Sequence[int], wanted: Sequence[int]) -> Any:
-    """A target in other partitions."""
+def _divide(values: Any, lengths: Sequence[int], wanted: Sequence[int]) -> Any:
+    """Divide a target into other partitions."""
     array = dask_module("dask.array")
     if not hasattr(values, "chunks"):
         values = values.to_dask_array(lengths=list(lengths))

@@ -1,8 +1,15 @@
-r"""Models that see their inputs transformed: rankings in the units of what the user has.
+r"""Wrappers around models that see transformed inputs or targets: they answer in the units of the user's table.
 
-Where each column that the model sees is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k, the chain
-rule is a division, and what is closed stays closed (`ColumnMapped`). Any other transformation is differenced through
-(`Transformed`).
+Which wrapper serves depends on the transformation of the inputs:
+
+- Each column z_k of the model is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k: the chain rule is a
+  division (`ColumnMapped`).
+- Each column is a function of one of the user's, z_k = g_j(x_j), such as a warp. The chain rule is a product,
+  :math:`\partial m / \partial x_j = g_j'(x_j) \, \partial m / \partial z_k` (`Coordinatewise`). Columns that hold
+  categories may become several columns, or codes; there is no slope along them.
+- Any other transformation: derivatives are differences through it (`Transformed`).
+
+In the first two cases closed forms of the model stay closed. `OtherTarget` is for a transformed target.
 """
 
 from __future__ import annotations
@@ -24,7 +31,7 @@ Transform = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """z_k = (x_columns_k - center_k) / scale_k, from n_inputs columns to some of them, each at most once."""
+    """The map z_k = (x_columns_k - center_k) / scale_k, from n_inputs columns to some of them, each at most once."""
 
     columns: np.ndarray
     center: np.ndarray
@@ -33,18 +40,18 @@ class ColumnMap:
 
     @classmethod
     def scaling(cls, center: Any, scale: Any, n_inputs: int) -> Self:
-        """All columns in their order, shifted and scaled."""
+        """Return the map that shifts and scales all columns."""
         center, scale = (np.broadcast_to(np.asarray(v, dtype=float), n_inputs) for v in (center, scale))
         return cls(np.arange(n_inputs), center, scale, n_inputs)
 
     @classmethod
     def selecting(cls, columns: Any, n_inputs: int) -> Self:
-        """Some of the columns, as they are."""
+        """Return the map that selects some of the columns."""
         columns = np.asarray(columns, dtype=int)
         return cls(columns, np.zeros(columns.size), np.ones(columns.size), n_inputs)
 
     def then(self, after: ColumnMap) -> ColumnMap:
-        """This map followed by another."""
+        """Return this map followed by another."""
         columns = after.columns
         center = self.center[columns] + self.scale[columns] * after.center
         return ColumnMap(self.columns[columns], center, self.scale[columns] * after.scale, self.n_inputs)
@@ -58,7 +65,7 @@ class ColumnMap:
         return X
 
     def position(self, j: int) -> int | None:
-        """Which column of Z input j becomes."""
+        """The column of Z that input j becomes; None if it becomes none."""
         found = np.flatnonzero(self.columns == j)
         return int(found[0]) if found.size else None
 
@@ -152,17 +159,17 @@ class ColumnMapped(Wrapped):
         return lengthscale
 
     def at(self, points: Points) -> ColumnMappedResponse:
-        return ColumnMappedResponse(self.inner.at(self._seen(points)), self.column_map)
+        return ColumnMappedResponse(self.inner.at(self._transformed(points)), self.column_map)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self._seen(points))
+        return self.inner.joint(self._transformed(points))
 
-    def _seen(self, points: Points) -> Points:
+    def _transformed(self, points: Points) -> Points:
         return points.transformed(self.transform, self.inner.inputs)
 
 
 class ColumnMappedResponse(Response):
-    """Derivatives along x_j are those along z_k, divided by its scale."""
+    """The response behind a `ColumnMap`: derivatives along x_j are those along z_k, divided by its scale."""
 
     def __init__(self, inner: Response, column_map: ColumnMap):
         self._inner, self._map = inner, column_map
@@ -257,18 +264,18 @@ class Transformed(Wrapped, Numeric):
 
 
 class CoordinateMap(ABC):
-    """From the user's columns to those that a model sees."""
+    """A map from the user's columns to those of a model."""
 
     categorical: tuple[int, ...] = ()
 
     @property
     @abstractmethod
     def names(self) -> str:
-        """What the map consists of, in words."""
+        """The names of the transformations."""
 
     @abstractmethod
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """What the model sees of X."""
+        """Transform rows X of the user's table to the model's columns."""
 
     @abstractmethod
     def slopes(self, X: np.ndarray) -> np.ndarray:
@@ -297,7 +304,7 @@ class Coordinatewise(Wrapped):
 
     @classmethod
     def around(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
-        """With the categories of the map, and those that the model itself has."""
+        """Wrap a model; categories are those of the map and of the model itself."""
         seen, known = inner.inputs.categorical, transform.categorical
         columns = range(inputs.n_features)
         categorical = tuple(j for j in columns if j in known or transform.position(j) in seen)
@@ -313,17 +320,17 @@ class Coordinatewise(Wrapped):
         return None
 
     def at(self, points: Points) -> CoordinatewiseResponse:
-        return CoordinatewiseResponse(self, points, self.inner.at(self._seen(points)))
+        return CoordinatewiseResponse(self, points, self.inner.at(self._transformed(points)))
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self._seen(points))
+        return self.inner.joint(self._transformed(points))
 
-    def _seen(self, points: Points) -> Points:
+    def _transformed(self, points: Points) -> Points:
         return points.transformed(self.transform, self.inner.inputs)
 
 
 class CoordinatewiseResponse(Response):
-    """Derivatives along x_j are those along z_k, times dz_k / dx_j."""
+    """The response behind a `CoordinateMap`: derivatives along x_j are those along z_k, times dz_k / dx_j."""
 
     def __init__(self, model: Coordinatewise, points: Points, inner: Response):
         self._model, self._points, self._X, self._inner = model, points, points.X, inner
@@ -350,7 +357,7 @@ class CoordinatewiseResponse(Response):
         return np.concatenate([self._inner.section(k, self._column(X, j, k), here) for X in moved], axis=1)
 
     def _column(self, X: np.ndarray, j: int, k: int) -> np.ndarray:
-        """Column k of what the model sees; where x_j has no image, as a negative number no logarithm, of the end."""
+        """Column k of the model. Where x_j has no image (no logarithm), the nearest known value serves."""
         with np.errstate(invalid="ignore", divide="ignore"):
             column = self._model.transform(X)[:, k]
         lost = ~np.isfinite(column)

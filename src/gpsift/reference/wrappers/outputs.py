@@ -1,4 +1,8 @@
-r"""Several classes, each told from the rest by a Gaussian process of its own; probabilities are normalised.
+r"""Models of several functions that are independent given the input: several outputs, or one process for each class.
+
+`Outputs` are several outputs of the same inputs: their distributions are multiplied, so KL divergences add up.
+
+`OneVsRest` has for each class a Gaussian process that separates it from the rest; probabilities are normalised,
 
 .. math:: s_c = E \, \sigma(f_c), \quad f_c \sim N(m_c, v_c), \qquad \pi_c = s_c / \textstyle\sum_d s_d
 
@@ -175,28 +179,28 @@ class StackedResponse(Response):
         return self.normal(latent=latent)
 
     def normal(self, *, latent: bool) -> MultivariateNormal:
-        """All of them as one distribution."""
+        """The distribution of all members together."""
         parts = [member.distribution(latent=latent) for member in self._members]
         mean = np.stack([part.mean for part in parts], axis=1)
         return MultivariateNormal(mean, diagonal([part.var for part in parts]))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._joined(member.gradients() for member in self._members)
+        return self._stack(member.gradients() for member in self._members)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        return self._joined(member.step(j, delta) for member in self._members)
+        return self._stack(member.step(j, delta) for member in self._members)
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         return np.stack([member.section(j, base, offset) for member in self._members], axis=2)
 
     @staticmethod
-    def _joined(parts: Iterable[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    def _stack(parts: Iterable[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
         mean_parts, var_parts = zip(*parts, strict=True)
         return np.stack(mean_parts, axis=1), diagonal(var_parts)
 
 
 class OneVsRestResponse(StackedResponse):
-    """Normalised probabilities of the classes."""
+    """The response of `OneVsRest`: normalised probabilities of the classes."""
 
     def __init__(self, members: Sequence[Response], white_var: np.ndarray):
         super().__init__(members)
