@@ -8,8 +8,8 @@ from waist import at, moments
 from gpsift import GP, KL, VAR, Derivative, Fixed, rank
 from gpsift.adapters.functions import reference_of
 from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import Drawn
-from gpsift.reference.wrappers.outputs import Outputs, chosen_output
+from gpsift.reference.ensemble import Ensemble
+from gpsift.reference.wrappers.outputs import Outputs, chosen_output, stack_outputs
 
 
 def fitted(X, y, lengthscale):
@@ -68,13 +68,14 @@ def test_outputs_of_different_rows_share_all_of_them(regression):
 
 def test_draws_go_together(two, regression):
     X, y = regression
-    drawn = Drawn(tuple(fitted(X, y, lengthscale) for lengthscale in (0.5, 1.0, 2.0)))
-    joint = Outputs({"drawn": drawn, "fixed": two["second"]}, np.ones(2))
-    draws = list(joint.draws)
-    assert len(draws) == 3
+    drawn = Ensemble(tuple(fitted(X, y, lengthscale) for lengthscale in (0.5, 1.0, 2.0)))
+    joint = stack_outputs({"drawn": drawn, "fixed": two["second"]}, np.ones(2))
+    assert isinstance(joint, Ensemble)
+    assert len(joint.members) == 3
+    assert joint.functions == joint.outputs == {"drawn": drawn, "fixed": two["second"]}
     expected = np.sqrt(rank(drawn.members[2]).pointwise ** 2 + rank(two["second"]).pointwise ** 2).mean(axis=0)
     assert_allclose(rank(joint).draws[2], expected, rtol=1e-9)
-    assert list(Outputs(two, np.ones(2)).draws) == []
+    assert isinstance(stack_outputs(two, np.ones(2)), Outputs)
 
 
 def test_an_output_is_chosen_by_name_or_position(two):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gpsift._utils.rows import Rows
 from gpsift.likelihoods import Binomial, Gaussian
 from gpsift.reference.dask.summary import NOWHERE, Bounds, Spread, Values, cloud, missing, summarise
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 
 
 @pytest.fixture

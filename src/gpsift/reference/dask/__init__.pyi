@@ -1,5 +1,5 @@
-from .collections import read_collections as read_collections
 from .rows import ClusterRows as ClusterRows
+from .rows import read_collections as read_collections
 from .summary import NOWHERE as NOWHERE
 from .summary import Cloud as Cloud
 from .summary import Spread as Spread
