@@ -23,7 +23,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift.gp.hyperparameters import Estimate, Problem
-from gpsift.gp.hyperparameters.left_behind import idle_back, shorter_where_better
+from gpsift.gp.hyperparameters.restarts import idle_back, shorter_where_better
 from gpsift.gp.inference import ExactEngine
 from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.gp.sparse.other_way import OtherWay

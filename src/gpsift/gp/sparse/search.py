@@ -21,7 +21,7 @@ import numpy as np
 from gpsift._utils.arrays import to_numpy
 from gpsift._utils.threads import outer_blas_threads_for
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
-from gpsift.gp.hyperparameters.left_behind import idle_back
+from gpsift.gp.hyperparameters.restarts import idle_back
 from gpsift.gp.inference.iterated_engine import LaplaceEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.other_way import OtherWay

@@ -14,9 +14,9 @@ import numpy as np
 
 from gpsift._utils.grouping import read_groups
 from gpsift.gp.hyperparameters import Estimate, Problem, Sift
-from gpsift.gp.hyperparameters.left_behind import brought_back, idle_back
-from gpsift.gp.hyperparameters.optimise import SiftReport, SwitchedOn
-from gpsift.gp.hyperparameters.sifting import owed_by
+from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
+from gpsift.gp.hyperparameters.restarts import brought_back, idle_back
+from gpsift.gp.hyperparameters.stepwise import owed_by
 
 # How many units in a row have to pay for shorter length-scales to be taken as paying, too.
 ENOUGH_PAYING = 3
