@@ -30,7 +30,7 @@ ON_DEMAND = [
     "gpsift.selection.conditional_test",
     "gpsift.sklearn.estimators",
     "gpsift.app.findings",
-    "gpsift.gp.hyperparameters.around",
+    "gpsift.gp.hyperparameters.laplace_approximation",
     "gpsift.gp.hyperparameters.nuts",
     "gpsift.gp.inference.coupled",
     "gpsift.gp.inference.iterated_engine",
@@ -108,8 +108,8 @@ def test_import_and_a_ranking_load_no_more_than_they_need(fresh, module):
 
 
 def test_import_loads_no_sift_before_a_fit(fresh):
-    assert "gpsift.gp.hyperparameters.sifting" not in fresh["modules"]
-    assert "gpsift.gp.hyperparameters.sifting" in fresh["modules of a ranking"]
+    assert "gpsift.gp.hyperparameters.stepwise" not in fresh["modules"]
+    assert "gpsift.gp.hyperparameters.stepwise" in fresh["modules of a ranking"]
 
 
 @pytest.mark.parametrize("room", LAZY_ROOMS)

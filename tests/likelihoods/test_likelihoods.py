@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 from scipy.special import expit, ndtr
 
-from gpsift.gp.hyperparameters.optimise import LIMITS
+from gpsift.gp.hyperparameters.optimize import LIMITS
 from gpsift.likelihoods import (
     Binomial,
     Gamma,

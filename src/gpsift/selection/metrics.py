@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.screening import average_ranks
+from gpsift.gp.hyperparameters.score_tests import average_ranks
 
 
 def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Mapping[str, float]:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
 
 # A column with at most this many values has levels; curves of the others have this many points, and conditionals this

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from gpsift._utils.parallel import Runner, Task, Work
 from gpsift.gp import GP
 from gpsift.gp.hyperparameters import Fixed
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.adequacy import adequacy
 from gpsift.selection.conditional_test.conditionals import (

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.selection.conditional_test.axes import MOST_LEVELS, quantiles
 
 # With fewer rows for each column of few values nothing is said to be explained by these.

@@ -8,12 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.gp.hyperparameters import coarse
-from gpsift.gp.hyperparameters.coarse import CoarseToFine, sorted_out
-from gpsift.gp.hyperparameters.growing import growing_samples, growing_sizes
-from gpsift.gp.hyperparameters.optimise import Start, maximise
-from gpsift.gp.hyperparameters.overlooked import with_bends, with_trends
+from gpsift.gp.hyperparameters import subsampling
+from gpsift.gp.hyperparameters.optimize import Start, maximise
 from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
+from gpsift.gp.hyperparameters.subsampling import CoarseToFine, growing_samples, growing_sizes, sorted_out
 from gpsift.gp.inference import ExactEngine
 
 OPTIONS = {"n_starts": 3, "seed": 0, "max_iterations": 200}
@@ -59,7 +58,7 @@ def test_few_rows_lead_to_the_optimum_of_all(effect, monkeypatch):
 
 
 def test_where_few_rows_are_misleading_all_starts_are_searched_on_all(monkeypatch):
-    monkeypatch.setattr(coarse, "FAR", -100.0)
+    monkeypatch.setattr(subsampling, "FAR", -100.0)
     problem = posed(lambda X: np.sin(2 * X[:, 0]))
     found, on_all = CoarseToFine(problem, PRIOR, **OPTIONS).run(), maximise(problem, PRIOR, **OPTIONS)
     assert {start.objective for start in on_all.starts} <= {start.objective for start in found.starts}

@@ -7,8 +7,8 @@ import pytest
 
 import gpsift as gs
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp.hyperparameters import optimise as optimise_module
-from gpsift.gp.hyperparameters.optimise import (
+from gpsift.gp.hyperparameters import optimize as optimise_module
+from gpsift.gp.hyperparameters.optimize import (
     Start,
     limits,
     maximise,

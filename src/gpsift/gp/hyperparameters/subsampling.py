@@ -1,12 +1,13 @@
-"""The search from several starts by way of few rows, with which most of its work is done.
+"""A search for hyperparameters that begins on few rows and goes on to all of them.
 
-All starts are searched on a small sample of the rows. Those that end at the same height have found the same optimum,
-and those far below the best are left: more rows would only widen the gap. The others go on on a larger sample, and last
-on all rows. A search on more rows begins where that on fewer ended, with the curvature that they have there, and then
-takes few evaluations. Where all rows lead further away than chance explains, few rows were misleading, and all begins
-anew on the next larger sample, at last on all rows.
+All starts are searched on a small sample of the rows. Starts that end at the same objective have found the same
+optimum, and those far below the best are dropped: more rows would only widen the gap. The others continue on a larger
+sample, and finally on all rows. A search on more rows begins where that on fewer rows ended, with the curvature found
+there, and needs few evaluations. If all rows lead further away than chance explains, the small sample was misleading,
+and the search begins anew on the next larger sample.
 
-Few rows may see nothing of a feature and let its length-scale go: see `gpsift.gp.hyperparameters.overlooked`.
+A small sample may miss the effect of a feature and let its length-scale grow without bound. Such features are tried
+again by `gpsift.gp.hyperparameters.restarts`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from gpsift._utils.progress import SearchProgress
-from gpsift.gp.hyperparameters.growing import growing_samples, on_sample
-from gpsift.gp.hyperparameters.optimise import (
+from gpsift.gp.hyperparameters.optimize import (
     AGREEMENT,
     Estimate,
     LogPrior,
@@ -30,9 +30,60 @@ from gpsift.gp.hyperparameters.optimise import (
     searched_from,
     starting_points,
 )
-from gpsift.gp.hyperparameters.overlooked import with_bends, with_trends
 from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
 from gpsift.gp.inference import DenseEngine
+
+# Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
+MANY_ROWS = 600
+FEW_ROWS = 300
+MOST_GROWTH = 3.5
+
+
+def begins_on_few(problem: Problem) -> bool:
+    """Whether a search is quicker by way of fewer rows: its gradients must have all digits, and rows must be many."""
+    is_dense = isinstance(problem.engine, DenseEngine) and problem.likelihood.has_closed_form
+    return is_dense and len(problem.y) >= MANY_ROWS
+
+
+def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[np.ndarray]:
+    """Row numbers of samples, each within the next, the last of them of all rows, or of `most` if these are fewer.
+
+    Each has the smallest and the largest target, so that it varies.
+
+    >>> [len(rows) for rows in growing_samples(np.arange(2000.0), seed=0)]
+    [300, 775, 2000]
+    """
+    order = extremes_first(y, seed)
+    return [np.sort(order[:size]) for size in growing_sizes(min(len(y), most or len(y)))]
+
+
+def sampled_rows(y: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Row numbers of one sample, with the smallest and the largest target."""
+    return np.sort(extremes_first(y, seed)[:size])
+
+
+def extremes_first(y: np.ndarray, seed: int) -> np.ndarray:
+    """All row numbers in a random order, those of the smallest and the largest target before the others."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    is_extreme = np.isin(order, [y.argmin(), y.argmax()])
+    return np.concatenate([order[is_extreme], order[~is_extreme]])
+
+
+def growing_sizes(n: int) -> list[int]:
+    """Sizes from few rows to n, which grow by the same factor.
+
+    >>> growing_sizes(1000), growing_sizes(4000)
+    ([300, 1000], [300, 711, 1687, 4000])
+    """
+    n_steps = max(1, math.ceil(math.log(n / FEW_ROWS, MOST_GROWTH)))
+    return [round(size) for size in np.geomspace(min(FEW_ROWS, n), n, n_steps + 1)]
+
+
+def on_sample(problem: Problem, rows: np.ndarray) -> Problem:
+    """The problem on some of the rows; itself where they are all."""
+    return problem if rows.size == len(problem.y) else problem.on_rows(rows)
+
 
 # Nats behind the best at which a start is left. A log ratio that is D on average has a variance of about 2 D, so that
 # a gap of the other sign is more than two standard deviations away.

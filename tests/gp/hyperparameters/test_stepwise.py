@@ -11,7 +11,7 @@ from optional import need
 import gpsift as gs
 from gpsift._utils.progress import hearing
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.sifting import Place, price_of_choosing
+from gpsift.gp.hyperparameters.stepwise import Place, price_of_choosing
 
 TRUE = ("x1", "x2", "x3", "x4", "x5")
 
@@ -279,14 +279,14 @@ def test_known_noise_is_sifted_too():
 
 @pytest.mark.parametrize("noise_var", [None, 0.04])
 def test_many_rows_are_sifted_on_a_sample_and_then_on_all(monkeypatch, noise_var):
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.MANY_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.FEW_ROWS", 60)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.FEW_ROWS", 60)
     rng = np.random.default_rng(5)
     X = rng.normal(size=(400, 8))
     y = 2.0 * X[:, 1] + 0.035 * X[:, 4] + 0.2 * rng.normal(size=400)
     gp = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
     assert set(gp.report.sift.active) == {"x2", "x5"}  # the second effect is too weak for sixty rows
-    monkeypatch.setattr("gpsift.gp.hyperparameters.sift.MOST_ROWS_AFTERWARDS", 60)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.stepwise.MOST_ROWS_AFTERWARDS", 60)
     on_sample = gs.GP(hyper=gs.Sift()).fit(X, y, noise_var=noise_var)
     assert set(on_sample.report.sift.active) == {"x2"}
     assert on_sample.y_train.size == 400
@@ -297,7 +297,7 @@ def test_few_rows_lead_to_the_place_of_a_sift_on_all(monkeypatch):
     """What is on is the same, and so is where its hyperparameters are found, to a hundredth of a nat."""
     X, y = wide(700, 12)
     found = gs.GP(hyper=gs.Sift()).fit(X, y)
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.MANY_ROWS", 10_000)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.MANY_ROWS", 10_000)
     on_all = gs.GP(hyper=gs.Sift()).fit(X, y)
     assert set(found.report.sift.active) == set(on_all.report.sift.active) == set(TRUE)
     assert objective(found) > objective(on_all) - 0.01
@@ -305,8 +305,8 @@ def test_few_rows_lead_to_the_place_of_a_sift_on_all(monkeypatch):
 
 @pytest.mark.parametrize("seed", [4, 6])  # before and after the evidence is steep for one of them
 def test_what_few_rows_do_not_see_is_found_from_the_other_end(monkeypatch, seed):
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.MANY_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.FEW_ROWS", 60)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.FEW_ROWS", 60)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(400, 6))
     y = X[:, 0] * X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=400)
@@ -320,8 +320,8 @@ def test_what_few_rows_do_not_see_is_found_from_the_other_end(monkeypatch, seed)
 
 
 def test_both_ends_leave_noise_alone(monkeypatch):
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.MANY_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.hyperparameters.growing.FEW_ROWS", 60)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.MANY_ROWS", 100)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.subsampling.FEW_ROWS", 60)
     rng = np.random.default_rng(0)
     assert gs.GP(hyper=gs.Sift()).fit(rng.normal(size=(300, 6)), rng.normal(size=300)).report.sift.active == ()
 
@@ -370,7 +370,7 @@ def test_the_final_search_takes_less_with_the_curvature_of_fewer_rows():
     X, y = wide(300, 8)
     found = gs.GP(hyper=gs.Sift()).fit(X, y)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("gpsift.gp.hyperparameters.sifting.LEAST_CURVED", 10_000)
+        patched.setattr("gpsift.gp.hyperparameters.stepwise.LEAST_CURVED", 10_000)
         without = gs.GP(hyper=gs.Sift()).fit(X, y)
     assert found.report.sift.active == without.report.sift.active
     assert abs(objective(found) - objective(without)) < 0.01
@@ -413,7 +413,7 @@ def test_features_far_less_steep_than_a_clear_one_wait_for_their_turn(monkeypatc
 
 
 def test_counts_of_many_rows_are_tried_on_a_sample_first(monkeypatch):
-    monkeypatch.setattr("gpsift.gp.hyperparameters.sift.MOST_ROWS_ITERATED", 100)
+    monkeypatch.setattr("gpsift.gp.hyperparameters.stepwise.MOST_ROWS_ITERATED", 100)
     rng = np.random.default_rng(2)
     X = rng.normal(size=(250, 4))
     y = rng.poisson(np.exp(0.5 + np.sin(X[:, 0]))).astype(float)

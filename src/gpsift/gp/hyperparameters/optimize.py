@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import SearchProgress
-from gpsift.gp.hyperparameters.curvature import Newton, Steps, curvature_by_differences
+from gpsift.gp.hyperparameters.coordinates import Newton, Steps, curvature_by_differences
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import DenseEngine
 from gpsift.kernels import Kernel
