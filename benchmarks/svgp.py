@@ -24,7 +24,7 @@ import torch
 from scale import data_set
 
 import gpsift as gs
-from gpsift.gp.inference.exact import Evidence
+from gpsift.gp.inference.base import Evidence
 from gpsift.gp.sparse.bound import Passes, bound_model
 from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.kernels import Kernel

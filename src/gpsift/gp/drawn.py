@@ -20,7 +20,7 @@ from gpsift.gp.record_quality import Quality
 from gpsift.io.savable import Savable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 from gpsift.reference.ensemble import Drawn, without_caches
 
 

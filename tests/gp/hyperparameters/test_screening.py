@@ -16,7 +16,9 @@ from gpsift.gp.hyperparameters.screening import (
     promising_pairs,
 )
 from gpsift.gp.inference import ExactEngine
-from gpsift.gp.inference.iterated_engine import EPEngine, LaplaceEngine, MulticlassEngine
+from gpsift.gp.inference.ep import EPEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.softmax import MulticlassEngine
 from gpsift.likelihoods import Gamma, Gaussian, Poisson, Probit, Softmax, StudentT
 
 rng = np.random.default_rng(3)

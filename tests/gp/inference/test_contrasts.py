@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from gpsift.gp.inference import multiclass as multiclass_module
+from gpsift.gp.inference import softmax as multiclass_module
 from gpsift.gp.inference.contrasts import ContrastCurvature
-from gpsift.gp.inference.multiclass import CoupledCurvature, coupled, multiclass_gradient, multiclass_laplace
+from gpsift.gp.inference.softmax import CoupledCurvature, coupled, multiclass_gradient, multiclass_laplace
 from gpsift.kernels import Constant, SquaredExponential
 
 N = 80  # more than the blocks in which triangles are visited

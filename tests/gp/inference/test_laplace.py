@@ -9,8 +9,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.inference import laplace as laplace_module
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
-from gpsift.gp.inference.laplace import Curvature, laplace, laplace_gradient
+from gpsift.gp.inference.laplace import Curvature, LaplaceEngine, laplace, laplace_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT
 

@@ -5,10 +5,15 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from gpsift.gp.inference import multiclass as multiclass_module
-from gpsift.gp.inference.iterated_engine import MulticlassEngine
-from gpsift.gp.inference.low_rank import LowRankCurvature, low_rank_factor
-from gpsift.gp.inference.multiclass import coupled, multiclass_gradient, multiclass_laplace
+from gpsift.gp.inference import softmax as multiclass_module
+from gpsift.gp.inference.softmax import (
+    LowRankCurvature,
+    MulticlassEngine,
+    coupled,
+    low_rank_factor,
+    multiclass_gradient,
+    multiclass_laplace,
+)
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Softmax
 

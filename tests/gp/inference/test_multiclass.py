@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp.inference import multiclass as multiclass_module
-from gpsift.gp.inference.iterated_engine import LaplaceEngine, MulticlassEngine
-from gpsift.gp.inference.laplace import laplace
-from gpsift.gp.inference.multiclass import (
+from gpsift.gp.inference import softmax as multiclass_module
+from gpsift.gp.inference.laplace import LaplaceEngine, laplace
+from gpsift.gp.inference.softmax import (
     CoupledCurvature,
+    MulticlassEngine,
     cavities,
     multiclass_gradient,
     multiclass_laplace,

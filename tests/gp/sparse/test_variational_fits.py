@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 import gpsift as gs
 from gpsift._utils.rows import LocalRows
 from gpsift.gp import choosing
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse import search
 from gpsift.gp.sparse.search import VariationalSearch
 from gpsift.sklearn.estimators import GPClassifier

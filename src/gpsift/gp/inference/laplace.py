@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.linalg import blas
@@ -29,11 +29,12 @@ from gpsift._utils.linalg import (
     jittered_cholesky,
     solve_lower,
 )
+from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Slope, marginal_variances, site_var
 from gpsift.gp.inference.conjugate import conjugate_gradients
-from gpsift.gp.inference.marginals import marginal_variances
+from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives
-from gpsift.reference.posterior import DenseFactor, Factor, TriangularFactor
+from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 
 # Steps of Newton's method, and how often one is halved that does not lead up.
 MAX_ITERATIONS = 500
@@ -45,6 +46,10 @@ TOLERANCE = 1e-10
 ROUGHEST = 1e-4
 # A gain that no step can realise is rounding error below this share of the height.
 ROUNDING = 1e-6
+# What Newton's method may leave before its last step where less will do, as a share of the height, and for a value
+# alone times this.
+ROUGH_LEFT = 1e-6
+VALUE_ALONE = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,3 +316,82 @@ def uphill(
         if new_height >= height:
             return new_a, new_f, new_height
     return a, f, height
+
+
+class LastMode(NamedTuple):
+    """Weights and latent values at the mode of the latent posterior."""
+
+    weights: np.ndarray
+    latent: np.ndarray
+
+
+class LaplaceEngine(IteratedEngine):
+    """Laplace's method; each answer starts from the mode of the last one if `warm`."""
+
+    name = "laplace"
+    TOLERANCE, ROUGH = TOLERANCE, ROUGH_LEFT
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, likelihood)
+        G, by_param = laplace_gradient(result, self.y, self.size, likelihood)
+        return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
+
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        return self._run(kernel.between(self.X, self.X).K, likelihood, VALUE_ALONE * self.tolerance).log_evidence
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, likelihood)
+        return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        K = kernel.between(self.X, self.X).K
+        result = self._run(K, likelihood)
+        W, var = result.curvature.W, result.curvature.var
+        # The likelihood as a normal site around the mode: precision W, natural mean W f + gradient.
+        # Sites of negative precision (outliers of a Student-t) can make a neighbour's larger than the posterior's;
+        # without its observation a point is at most as uncertain as under the prior.
+        cavity_var = 1.0 / np.maximum(1.0 / var - W, 1.0 / np.diagonal(K))
+        cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
+        return Inferred(
+            posterior=Posterior(kernel, self.X, result.weights, result.curvature.factors, site_var(K, W)),
+            log_evidence=result.log_evidence,
+            cavity_mean=cavity_mean,
+            cavity_var=cavity_var,
+            converged=result.converged,
+            n_iterations=result.n_iterations,
+        )
+
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y, self.size, warm=False)
+
+    def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float | None = None) -> LaplaceResult:
+        tolerance = self.tolerance if tolerance is None else tolerance
+        last, modes = self._memory.last, [self._from(self._memory.last, K, likelihood, tolerance)]
+        if not likelihood.is_log_concave:
+            # Several modes: also from nothing, and from a smooth curve through the data.
+            smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
+            starts = [smooth] if last is None else [None, smooth]
+            modes += [self._mode(K, likelihood, tolerance, start=start) for start in starts]
+        best = max(modes, key=lambda result: result.height)
+        if not best.converged and last is not None:
+            # The weights of smoother functions can mean rates of e^48, from where no step leads up.
+            best = self._mode(K, likelihood, tolerance)
+        if self.warm:
+            self._memory.last = LastMode(best.weights, best.mode) if best.converged else None
+        return best
+
+    def _from(self, last: LastMode | None, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
+        """The mode from the last one, or from nothing if that led to where the curvature has no factor."""
+        if last is None:
+            return self._mode(K, likelihood, tolerance)
+        start = {"near": last.latent} if likelihood.is_log_concave else {"start": last.weights}
+        try:
+            return self._mode(K, likelihood, tolerance, **start)
+        except NotPositiveDefinite:
+            return self._mode(K, likelihood, tolerance)
+
+    def _mode(
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, **start: np.ndarray | None
+    ) -> LaplaceResult:
+        return laplace(K, self.y, self.size, likelihood, tolerance=tolerance, **start)

@@ -25,7 +25,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, namespace
 from gpsift._utils.linalg import log_det_from_cholesky, total_product
 from gpsift._utils.rows import Rows, RowSource, Totals
-from gpsift.gp.inference.exact import LOG_2PI, Evidence
+from gpsift.gp.inference.base import LOG_2PI, Evidence
 from gpsift.gp.sparse.inducing import Inducing
 from gpsift.gp.sparse.natural import Normal
 from gpsift.gp.sparse.sites import SiteSums, Whitened, by_inducing, prepare, shrunk

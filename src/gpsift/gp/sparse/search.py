@@ -22,7 +22,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift._utils.threads import outer_blas_threads_for
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.left_behind import idle_back
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.other_way import OtherWay
 from gpsift.gp.sparse.sifted import Tried

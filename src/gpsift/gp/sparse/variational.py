@@ -23,7 +23,7 @@ from gpsift._utils.chunks import row_chunks
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
 from gpsift._utils.rows import Rows, RowSource, Totals
 from gpsift._utils.threads import threaded_map
-from gpsift.gp.inference.exact import Evidence
+from gpsift.gp.inference.base import Evidence
 from gpsift.gp.sparse.inducing import Inducing
 from gpsift.gp.sparse.natural import MEMORY, Normal, goals
 from gpsift.gp.sparse.sites import SiteSums, Whitened, by_inducing, prepare, shrunk

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from gpsift.likelihoods.distributions import Family, MultivariateNormal, log1p_excess
-from gpsift.likelihoods.distributions.categorical import SeveralClasses
+from gpsift.likelihoods.distributions.classes import SeveralClasses
 from gpsift.reference.base import Reference, Response, Several
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.response import OneClassResponse
