@@ -32,8 +32,9 @@ from gpsift._utils.linalg import (
     one_plus_scaled,
     triangle_gram,
 )
+from gpsift._utils.newton import anderson_weights, symv
 from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Memory, Slope, marginal_variances, site_var
-from gpsift.gp.inference.laplace import LatentDensity, latent_mode, times
+from gpsift.gp.inference.laplace import SingleLatentDensity, latent_mode
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives, Moments
@@ -190,11 +191,7 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
 
     here = np.stack([scaled(step.sites) for step in trail])
     moves = np.stack([scaled(step.moved) for step in trail]) - here
-    there = here[-1] + damping * moves[-1]
-    if len(trail) > 1:
-        by_step = np.diff(moves, axis=0).T
-        shares = np.linalg.lstsq(by_step, moves[-1], rcond=LEAST_SINGULAR)[0]
-        there = there - (np.diff(here, axis=0).T + damping * by_step) @ shares
+    there = anderson_weights(moves, LEAST_SINGULAR) @ (here + damping * moves)
     tau, nu = np.split(there, 2)
     if np.any(tau <= 0):  # no place for a site: one step only
         return trail[-1].sites.toward(trail[-1].moved, damping)
@@ -220,7 +217,7 @@ class _State:
         K, root = terms.K, np.sqrt(sites.tau)
         L = cholesky(one_plus_scaled(K, root), overwrite=True)
         inverse = invert_lower(L)
-        mean = times(K, sites.nu - root * cholesky_solve(L, root * times(K, sites.nu)))
+        mean = symv(K, sites.nu - root * cholesky_solve(L, root * symv(K, sites.nu)))
         var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
         precision = 1.0 / var - sites.tau
         if not np.all(precision > 0):
@@ -244,7 +241,7 @@ class _State:
         what a sweep without this leaves.
         """
         weights = self.refined(moved, self.sites.nu - self.sites.tau * self.mean)
-        mean = times(self.terms.K, weights)
+        mean = symv(self.terms.K, weights)
         cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
         return matched(cavity_mean, self.cavity_var, self.terms.tilted(cavity_mean, self.cavity_var))
 
@@ -260,9 +257,9 @@ class _State:
 
     def refined(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
         """Weights (K + D)^-1 t of sites, from some that are near, by one step with the factor of this state."""
-        residual = sites.nu - sites.tau * times(self.terms.K, weights) - weights
+        residual = sites.nu - sites.tau * symv(self.terms.K, weights) - weights
         root = np.sqrt(self.sites.tau)
-        return weights + residual - root * cholesky_solve(self.L, root * times(self.terms.K, residual))
+        return weights + residual - root * cholesky_solve(self.L, root * symv(self.terms.K, residual))
 
     def result(self, *, converged: bool, n_sweeps: int) -> EPResult:
         # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before adding.
@@ -341,8 +338,8 @@ def settled_cavities(
     `weights` are those where the search begins, unless all means of 0 are higher.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        density, none = LatentDensity(K, y, size, terms), np.zeros(y.size)
-        start = weights if density.height(weights, K @ weights) > density.height(none, none) else none
+        density, zero = SingleLatentDensity(K, y, size, terms), np.zeros(y.size)
+        start = weights if density.log_joint(weights, K @ weights) > density.log_joint(zero, zero) else zero
         # By factors: where the function is steep, what products leave out of a step grows by the eigenvalues of K.
         mode = latent_mode(density, start=start, tolerance=tolerance, max_iterations=MAX_ITERATIONS, by_products=False)
         found = terms.cavities(y, mode.f, size)

@@ -28,10 +28,10 @@ mode. Where K has a low rank (`LowRankCurvature`) its factors are small, and ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import NamedTuple, Self
+from functools import cached_property
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.linalg import blas, helmert
@@ -49,25 +49,22 @@ from gpsift._utils.linalg import (
     solve_triangle,
     triangle_gram,
 )
-from gpsift.gp.inference.base import DenseEngine, Evidence, Inferred, Memory, Slope
-from gpsift.gp.inference.conjugate import conjugate_gradients
-from gpsift.gp.inference.contrasts import MOST_CLASSES, ContrastCurvature
-from gpsift.gp.inference.laplace import (
-    MAX_ITERATIONS,
-    ROUGH_LEFT,
-    ROUGHEST,
-    ROUNDING,
-    TOLERANCE,
-    VALUE_ALONE,
-    times,
-    uphill,
+from gpsift._utils.newton import (
+    FIRST_ACCURACY,
+    LATER_ACCURACY,
+    NewtonStep,
+    Point,
+    after_a_step,
+    conjugate_gradients,
+    newton_ascent,
+    symv,
 )
+from gpsift.gp.inference.base import DenseEngine, Evidence, Inferred, Memory, Slope
+from gpsift.gp.inference.laplace import MAX_ITERATIONS, ROUGH_LEFT, TOLERANCE, VALUE_ALONE
 from gpsift.gp.inference.softmax_posterior import CoupledPosterior
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
-# Steps that are found by products, at most; where they do not arrive, factors do.
-MOST_BY_PRODUCTS = 30
 # Steps by factors of low rank take less than those by products up to a rank whose square is this many times the rows.
 FEW_COLUMNS = 50
 # Variance that a covariance matrix of low rank may leave out at each point, in tolerances; for a value alone it is the
@@ -76,13 +73,40 @@ FEW_COLUMNS = 50
 LEFT_OUT = 10.0
 
 
+class SoftmaxCurvature(Protocol):
+    """The negative Hessian W = diag(pi) - pi pi^T at a point of the latent space, factorised together with K.
+
+    M = (K + W^-1)^-1, of which no inverse of W is needed.
+    """
+
+    @property
+    def pi(self) -> np.ndarray:
+        """The probabilities, (n, C)."""
+
+    @property
+    def log_det(self) -> float:
+        """log |I + K W|."""
+
+    @property
+    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b, (n, C)."""
+
+
 @dataclass(frozen=True, eq=False)
-class CoupledCurvature:
-    """The curvature of the height at a point of the latent space: K, L of I + K, and the probabilities pi, (n, C)."""
+class FullCurvature:
+    """The curvature by a factor for each class, for any K: K, L of I + K, and the probabilities pi, (n, C)."""
 
     K: np.ndarray
     L: np.ndarray
     pi: np.ndarray
+
+    @classmethod
+    def at(cls, K: np.ndarray, pi: np.ndarray) -> Self:
+        """The curvature at probabilities pi, (n, C)."""
+        return cls(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
 
     @cached_property
     def _roots(self) -> np.ndarray:
@@ -111,13 +135,11 @@ class CoupledCurvature:
 
     @cached_property
     def log_det(self) -> float:
-        """log |I + K W|."""
         coupling = log_det_from_cholesky(self.N) - log_det_from_cholesky(self.L)
         return float(sum(log_det_from_cholesky(L) for L in self._factors) + coupling)
 
     @cached_property
     def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
         total, spread = np.zeros(self.K.shape), 1.0 - self.pi
         for c, (L, Y, root) in enumerate(zip(self._factors, self._triangles, self._roots, strict=True)):
             inverse = invert_lower(L)
@@ -142,7 +164,6 @@ class CoupledCurvature:
         return cov
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b, (n, C)."""
         P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
         coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
         return solve_lower(self.L, P_q - coupled.T, transpose=True)
@@ -196,12 +217,10 @@ class LowRankCurvature:
 
     @cached_property
     def log_det(self) -> float:
-        """log |I + K W|."""
         return float(log_det_from_cholesky(self.L))
 
     @cached_property
     def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
         H, V, pi = self._H, self._V, self.pi
         m, (n, r) = len(V), self.F.shape
         inverse = invert_lower(self.L)
@@ -224,59 +243,121 @@ class LowRankCurvature:
         return total, pi * (variances - 2.0 * S_pi + np.sum(pi * S_pi, axis=1, keepdims=True))
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b, (n, C)."""
         V_b = np.einsum("jkn,kn->jn", self._V, self._H @ b.T)
         inner = cholesky_solve(self.L, (V_b @ self.F).ravel()).reshape(len(V_b), -1)
         V_b -= np.einsum("jkn,kn->jn", self._V, inner @ self.F.T)
         return V_b.T @ self._H
 
 
-Bend = ContrastCurvature | CoupledCurvature | LowRankCurvature
-
-
 @dataclass(frozen=True, eq=False)
-class MulticlassResult:
+class SoftmaxResult:
     """The mode and what belongs to it; see `LaplaceResult`."""
 
     K: np.ndarray
     mode: np.ndarray  # (n, C)
     weights: np.ndarray
-    bend: Bend  # what the evidence and its gradient are made of
+    curvature: SoftmaxCurvature
     log_evidence: float
     converged: bool
     n_iterations: int
 
     @cached_property
-    def curvature(self) -> CoupledCurvature:
-        """What the posterior is made of."""
-        return self.bend if isinstance(self.bend, CoupledCurvature) else coupled(self.K, self.bend.pi)
+    def full_curvature(self) -> FullCurvature:
+        """The curvature by a factor for each class, which the posterior is made of."""
+        if isinstance(self.curvature, FullCurvature):
+            return self.curvature
+        return FullCurvature.at(self.K, self.curvature.pi)
 
 
-def coupled(K: np.ndarray, pi: np.ndarray) -> CoupledCurvature:
-    """The curvature at probabilities pi, (n, C), by a factor for each class."""
-    return CoupledCurvature(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
+@dataclass(frozen=True, eq=False)
+class SoftmaxDensity:
+    """The posterior of all latent functions, up to a constant: prior covariance K of each, and indicators Y, (n, C).
 
-
-def bend_at(K: np.ndarray, F: np.ndarray | None, f: np.ndarray) -> Bend:
-    """The curvature at latent values f, (n, C), in the form that takes least; F is the factor of low rank if K has one.
-
-    The others are for few classes, and for many.
+    F is the factor of low rank, if K has one.
     """
-    pi = softmax(f, axis=1)
-    if F is not None:
-        return LowRankCurvature(F, pi)
-    return ContrastCurvature(K, pi) if f.shape[1] <= MOST_CLASSES else coupled(K, pi)
+
+    K: np.ndarray
+    Y: np.ndarray
+    F: np.ndarray | None
+
+    def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
+        """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
+        return float(np.sum(self.Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))
+
+    def curvature(self, f: np.ndarray) -> SoftmaxCurvature:
+        """The curvature at latent values f, (n, C), by the factor of low rank if there is one."""
+        pi = softmax(f, axis=1)
+        return FullCurvature.at(self.K, pi) if self.F is None else LowRankCurvature(self.F, pi)
+
+    def times_K(self, b: np.ndarray) -> np.ndarray:
+        return self.K @ b
+
+    def newton_step(self, a: np.ndarray, f: np.ndarray, accuracy: float | None) -> NewtonStep:
+        gradient = self.Y - softmax(f, axis=1) - a  # of the log joint density in f-space
+        weights = None if accuracy is None else self.newton_weights(f, accuracy)
+        if weights is None:
+            accuracy, weights = None, self._weights_by_factors(f)
+        K_direction = self.K @ (direction := weights - a)
+        return NewtonStep(direction, K_direction, 0.5 * float(np.sum(K_direction * gradient)), accuracy)
+
+    def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
+        """The weights at the maximum of the quadratic around any f.
+
+        Where a factor of low rank is quicker, by that; else by products, None where these take too long.
+        """
+        return self._weights_by_factors(f) if self.is_narrow else self._weights_by_products(f, accuracy)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether factors of low rank find a step in less time than products with K."""
+        return self.F is not None and self.F.shape[1] ** 2 <= FEW_COLUMNS * len(self.K)
+
+    def _weights_by_factors(self, f: np.ndarray) -> np.ndarray:
+        """b - M K b, with b = W f + y - pi."""
+        curvature = self.curvature(f)
+        b = times_W(curvature.pi, f) + self.Y - curvature.pi
+        return b - curvature.times_M(self.K @ b)
+
+    def _weights_by_products(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
+        """The weights with M = R (I + R^T K R)^-1 R^T.
+
+        W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
+        """
+        pi = softmax(f.T, axis=0)
+        s = np.sqrt(pi)
+        product = np.empty_like(pi)
+        slope = self.Y - softmax(f, axis=1)
+
+        def times_R(z: np.ndarray) -> np.ndarray:
+            v = s * z
+            v -= pi * np.add.reduce(v, axis=0)
+            return v
+
+        def times_R_transposed(v: np.ndarray) -> np.ndarray:
+            return s * (v - np.einsum("cn,cn->n", pi, v))
+
+        def times_R_transposed_K(v: np.ndarray) -> np.ndarray:
+            # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
+            for row, of_class in zip(product[:-1], v[:-1], strict=True):
+                row[:] = symv(self.K, of_class)
+            np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
+            return times_R_transposed(product)
+
+        # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
+        target = times_R_transposed_K(slope.T) - times_R_transposed(f.T)
+        step = conjugate_gradients(lambda z: z + times_R_transposed_K(times_R(z)), target, accuracy)
+        return None if step is None else slope - times_R(step).T
 
 
-def multiclass_laplace(
+def softmax_laplace(
     K: np.ndarray,
     Y: np.ndarray,
     *,
     start: np.ndarray | None = None,
-    tolerance: float = 1e-10,
+    tolerance: float = TOLERANCE,
     left_out: float = 0.0,
-) -> MulticlassResult:
-    """Newton's method on weights a with f = K a; Y are the indicators, (n, C).
+) -> SoftmaxResult:
+    """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
     Parameters
     ----------
@@ -285,119 +366,28 @@ def multiclass_laplace(
     start : array (n, C), optional
         Latent values near the mode, such as those of other hyperparameters; zero by default.
     tolerance : float
-        What may be left to gain before the last step, as a share of the height.
+        What may be left to gain before the last step, as a share of the log joint density.
     left_out : float
         Variance that a form of low rank may leave out at each point; nothing by default.
     """
-    F = low_rank_factor(K, Y.shape[1], left_out)
-    by_factors = partial(_by_factors, K, F)
-    is_narrow = F is not None and F.shape[1] ** 2 <= FEW_COLUMNS * len(K)
-    quickest = by_factors if is_narrow else partial(_by_products, K)
-    mode = _climbed(K, Y, _first(K, Y, start, quickest), quickest, tolerance, MOST_BY_PRODUCTS)
-    if not mode.converged:
-        mode = _climbed(K, Y, mode, by_factors, tolerance, MAX_ITERATIONS)
-    bend = bend_at(K, F, mode.f)
-    log_evidence = _height(Y, mode.a, mode.f) - 0.5 * bend.log_det
-    return MulticlassResult(K, mode.f, mode.a, bend, log_evidence, mode.converged, mode.n_iterations)
-
-
-# Latent values, the slope of the log likelihood there and an accuracy -> weights where a step of Newton's method ends.
-WeightsOf = Callable[[np.ndarray, np.ndarray, float], np.ndarray | None]
-
-
-class _Climb(NamedTuple):
-    """Weights, latent values and height that Newton's method has come to."""
-
-    a: np.ndarray
-    f: np.ndarray
-    height: float
-    converged: bool = False
-    n_iterations: int = 0
-
-
-def _climbed(
-    K: np.ndarray,
-    Y: np.ndarray,
-    here: _Climb,
-    weights_of: WeightsOf,
-    tolerance: float,
-    most: int,
-) -> _Climb:
-    """Where at most as many steps lead, of which `weights_of` says where they end, if it can."""
-    a, f, height, _, _ = here
-    # After a step from values that were near, the next may be the last.
-    accuracy = ROUGHEST if not np.any(a) else 0.1 * ROUGHEST
-    for iteration in range(1, most + 1):
-        slope = Y - softmax(f, axis=1)
-        weights = weights_of(f, slope, accuracy)
-        if weights is None:
-            return _Climb(a, f, height, False, iteration)
-        direction = weights - a
-        K_direction = K @ direction
-        left = 0.5 * float(np.sum(K_direction * (slope - a))) / max(1.0, abs(height))
-        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
-        if 0.0 <= left < tolerance and accuracy < ROUGHEST:
-            return _Climb(a + direction, f + K_direction, height, True, iteration)
-        a, f, new_height = uphill(partial(_height, Y), a, f, direction, K_direction, height)
-        if new_height <= height:  # rounding hides what little is left to gain
-            return _Climb(a, f, height, abs(left) < ROUNDING, iteration)
-        height, accuracy = new_height, min(0.1 * ROUGHEST, max(left**2, tolerance))
-    return _Climb(a, f, height, False, most)
-
-
-def _first(K: np.ndarray, Y: np.ndarray, start: np.ndarray | None, weights_of: WeightsOf) -> _Climb:
-    """Where to begin: a step from the start, or zero if that is higher."""
+    density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
     zero = np.zeros(Y.shape)
-    lowest = _height(Y, zero, zero)
+    point = Point(zero, zero, density.log_joint(zero, zero))
     if start is not None:
-        a = weights_of(start, Y - softmax(start, axis=1), ROUGHEST)
-        if a is not None and (height := _height(Y, a, f := K @ a)) > lowest:
-            return _Climb(a, f, height)
-    return _Climb(zero, zero, lowest)
+        point = after_a_step(density, start, point)
+    accuracy = None if density.is_narrow else LATER_ACCURACY if np.any(point.a) else FIRST_ACCURACY
+    mode = newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
+    curvature = density.curvature(mode.f)
+    log_evidence = density.log_joint(mode.a, mode.f) - 0.5 * curvature.log_det
+    return SoftmaxResult(K, mode.f, mode.a, curvature, log_evidence, mode.converged, mode.n_iterations)
 
 
-def _by_factors(K: np.ndarray, F: np.ndarray | None, f: np.ndarray, slope: np.ndarray, _accuracy: float) -> np.ndarray:
-    """Weights b - M K b at the maximum of the quadratic around f, with b = W f + slope."""
-    bend = bend_at(K, F, f)
-    b = times_W(bend.pi, f) + slope
-    return b - bend.times_M(K @ b)
-
-
-def _by_products(K: np.ndarray, f: np.ndarray, slope: np.ndarray, accuracy: float) -> np.ndarray | None:
-    """The same by conjugate gradients; None where they take long.
-
-    M = R (I + R^T K R)^-1 R^T with W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
-    """
-    pi = softmax(f.T, axis=0)
-    s = np.sqrt(pi)
-    product = np.empty_like(pi)
-
-    def gathered(z: np.ndarray) -> np.ndarray:
-        v = s * z
-        v -= pi * np.add.reduce(v, axis=0)
-        return v  # R z
-
-    def spread_K(v: np.ndarray) -> np.ndarray:
-        # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
-        for row, of_class in zip(product[:-1], v[:-1], strict=True):
-            row[:] = times(K, of_class)
-        np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
-        return spread(product)  # R^T K v
-
-    def spread(v: np.ndarray) -> np.ndarray:
-        return s * (v - np.einsum("cn,cn->n", pi, v))  # R^T v
-
-    # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
-    step = conjugate_gradients(lambda z: z + spread_K(gathered(z)), spread_K(slope.T) - spread(f.T), accuracy)
-    return None if step is None else slope - gathered(step).T
-
-
-def multiclass_gradient(result: MulticlassResult) -> np.ndarray:
+def softmax_gradient(result: SoftmaxResult) -> np.ndarray:
     """G with d log q = sum(G o dK) for a change of K."""
-    bend, a = result.bend, result.weights
-    M_sum, spread = bend.M_sum_and_spread
-    s = -0.5 * (spread - bend.pi * spread.sum(axis=1, keepdims=True))
-    u = s - bend.times_M(result.K @ s)
+    curvature, a = result.curvature, result.weights
+    M_sum, spread = curvature.M_sum_and_spread
+    s = -0.5 * (spread - curvature.pi * spread.sum(axis=1, keepdims=True))
+    u = s - curvature.times_M(result.K @ s)
     # a a^T + u a^T + a u^T is one product of two blocks of columns with two of rows.
     G = np.hstack([a + u, a]) @ np.hstack([a, u]).T
     G -= M_sum
@@ -405,17 +395,18 @@ def multiclass_gradient(result: MulticlassResult) -> np.ndarray:
     return G
 
 
-def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cavities(result: SoftmaxResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Latent means (n, C) and covariances (n, C, C) at each point without its own observation.
 
     The likelihood is a normal site around the mode, of precision W and natural mean W f + y - pi. Taking it out of the
     posterior N(f, S) leaves the precision S^-1 - W, and the mean f - (S^-1 - W)^-1 (y - pi).
     """
-    pi, cov = result.curvature.pi, result.curvature.cov
+    curvature = result.full_curvature
+    pi, cov = curvature.pi, curvature.cov
     W = pi[:, :, None] * (np.eye(pi.shape[1]) - pi[:, None, :])
     precisions, axes = np.linalg.eigh(np.linalg.inv(cov) - W)
     # Without its observation a point is at most as uncertain as under the prior; rounding can say otherwise.
-    variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(result.curvature.K)[:, None])
+    variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(curvature.K)[:, None])
     cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
     return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
 
@@ -423,11 +414,6 @@ def cavities(result: MulticlassResult, Y: np.ndarray) -> tuple[np.ndarray, np.nd
 def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
     """W b, (n, C)."""
     return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
-
-
-def _height(Y: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
-    """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
-    return float(np.sum(Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))
 
 
 class MulticlassEngine(DenseEngine):
@@ -452,7 +438,7 @@ class MulticlassEngine(DenseEngine):
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
         result = self._run(pairs.K, self.tolerance, LEFT_OUT * self.tolerance)
-        return Evidence(result.log_evidence, pairs.log_gradient(multiclass_gradient(result)), 0.0)
+        return Evidence(result.log_evidence, pairs.log_gradient(softmax_gradient(result)), 0.0)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         tolerance = VALUE_ALONE * self.tolerance
@@ -460,7 +446,7 @@ class MulticlassEngine(DenseEngine):
 
     def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
         result = self._run(kernel.between(self.X, self.X).K, self.tolerance, LEFT_OUT * self.tolerance)
-        return Slope(multiclass_gradient(result), result.weights)
+        return Slope(softmax_gradient(result), result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = columns_of(self.X, columns)
@@ -474,7 +460,7 @@ class MulticlassEngine(DenseEngine):
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         result = self._run(kernel.between(self.X, self.X).K, self.tolerance)
-        curvature = result.curvature
+        curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
         return Inferred(
             posterior=CoupledPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
@@ -488,9 +474,9 @@ class MulticlassEngine(DenseEngine):
     def fresh(self) -> Self:
         return type(self)(self.X, self.y, self.likelihood, warm=False)
 
-    def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> MulticlassResult:
+    def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> SoftmaxResult:
         start = self._memory.last
-        result = multiclass_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
+        result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
         if self.warm:
             self._memory.last = result.mode if result.converged else None
         return result
