@@ -18,9 +18,8 @@ from gpsift.io.registry import name_of
 from gpsift.io.savable import kept_fields
 from gpsift.io.trace import Group, Trace, Variable
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 from gpsift.likelihoods.mixture import LatentMixture
-from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.reference.inputs import InputMoments
 from gpsift.reference.posterior import DenseFactor

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
-from gpsift.gp.inference.ep import expectation_propagation
-from gpsift.gp.inference.settled import CavityTerms, settled_cavities
+from gpsift.gp.inference.ep import CavityTerms, expectation_propagation, settled_cavities
 from gpsift.kernels import SquaredExponential
 from gpsift.likelihoods import Logit, Poisson, Probit
 

@@ -5,10 +5,15 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from gpsift.gp.inference import multiclass as multiclass_module
-from gpsift.gp.inference.iterated_engine import MulticlassEngine
-from gpsift.gp.inference.low_rank import LowRankCurvature, low_rank_factor
-from gpsift.gp.inference.multiclass import coupled, multiclass_gradient, multiclass_laplace
+from gpsift.gp.inference import softmax as softmax_module
+from gpsift.gp.inference.softmax import (
+    FullCurvature,
+    LowRankCurvature,
+    MulticlassEngine,
+    low_rank_factor,
+    softmax_gradient,
+    softmax_laplace,
+)
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Softmax
 
@@ -27,7 +32,7 @@ def test_curvature_is_that_of_the_whole_matrix(rng, n_classes, spread):
     _, K, pi = case(rng, n_classes, spread)
     F = low_rank_factor(K, 2, 1e-12)
     assert F.shape[1] < N
-    one, other = LowRankCurvature(F, pi), coupled(F @ F.T, pi)
+    one, other = LowRankCurvature(F, pi), FullCurvature.at(F @ F.T, pi)
     b = rng.normal(size=pi.shape)
     assert_allclose(one.log_det, other.log_det, rtol=1e-10)
     assert_allclose(one.times_M(b), other.times_M(b), atol=1e-9)
@@ -52,23 +57,23 @@ def test_spread_gives_the_slope_of_the_determinant(rng):
 def test_evidence_errs_by_a_quarter_of_what_is_left_out_at_most(rng, left_out):
     _, K, pi = case(rng, 3)
     Y = np.eye(3)[pi.argmax(axis=1)]
-    whole, low = multiclass_laplace(K, Y), multiclass_laplace(K, Y, left_out=left_out)
-    assert isinstance(low.bend, LowRankCurvature)
+    whole, low = softmax_laplace(K, Y), softmax_laplace(K, Y, left_out=left_out)
+    assert isinstance(low.curvature, LowRankCurvature)
     assert_allclose(low.mode, whole.mode, atol=10 * left_out)
     assert (
         0.0 < low.log_evidence - whole.log_evidence < 0.25 * left_out * N
     )  # what is left out is a smaller determinant
-    assert_allclose(multiclass_gradient(low), multiclass_gradient(whole), atol=left_out)
+    assert_allclose(softmax_gradient(low), softmax_gradient(whole), atol=left_out)
 
 
 @pytest.mark.parametrize("few_columns", [0, 10_000])  # steps by products, and by factors
 def test_both_kinds_of_steps_lead_to_one_mode(rng, monkeypatch, few_columns):
     _, K, pi = case(rng, 3)
     Y = np.eye(3)[pi.argmax(axis=1)]
-    expected = multiclass_laplace(K, Y)
-    monkeypatch.setattr(multiclass_module, "FEW_COLUMNS", few_columns)
-    for start in (None, multiclass_laplace(1.3 * K, Y).mode):
-        found = multiclass_laplace(K, Y, start=start, left_out=1e-9)
+    expected = softmax_laplace(K, Y)
+    monkeypatch.setattr(softmax_module, "FEW_COLUMNS", few_columns)
+    for start in (None, softmax_laplace(1.3 * K, Y).mode):
+        found = softmax_laplace(K, Y, start=start, left_out=1e-9)
         assert found.converged
         assert_allclose(found.mode, expected.mode, atol=1e-7)
 
@@ -76,7 +81,7 @@ def test_both_kinds_of_steps_lead_to_one_mode(rng, monkeypatch, few_columns):
 def test_a_matrix_of_high_rank_keeps_the_other_form(rng):
     _, K, pi = case(rng, 3, kernel=SquaredExponential(np.array([0.1, 0.1]), 3.0) + Constant(1.0))
     assert low_rank_factor(K, 3, 1e-6) is None
-    assert not isinstance(multiclass_laplace(K, np.eye(3)[pi.argmax(axis=1)], left_out=1e-6).bend, LowRankCurvature)
+    assert not isinstance(softmax_laplace(K, np.eye(3)[pi.argmax(axis=1)], left_out=1e-6).curvature, LowRankCurvature)
 
 
 def test_posterior_leaves_nothing_out(rng):
@@ -84,7 +89,7 @@ def test_posterior_leaves_nothing_out(rng):
     X, K, pi = case(rng, 3)
     y = pi.argmax(axis=1).astype(float)
     rough = MulticlassEngine(X, y, Softmax(3)).rough()
-    whole = multiclass_laplace(K, np.eye(3)[pi.argmax(axis=1)]).log_evidence
+    whole = softmax_laplace(K, np.eye(3)[pi.argmax(axis=1)]).log_evidence
     assert_allclose(rough.infer(SMOOTH, Softmax(3)).log_evidence, whole, rtol=1e-9)
     assert 1e-9 < rough.evidence(SMOOTH, Softmax(3)).value - whole < 1e-3
 

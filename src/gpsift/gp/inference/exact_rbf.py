@@ -15,7 +15,7 @@ from scipy.linalg import blas, lapack
 
 from gpsift._utils.arrays import Array
 from gpsift._utils.linalg import BLOCK, invert_cholesky_in_place, is_numpy
-from gpsift.gp.inference.exact import LOG_2PI, Evidence, exact_evidence
+from gpsift.gp.inference.base import LOG_2PI, Evidence
 from gpsift.kernels import Constant, Kernel, SquaredExponential, Sum
 from gpsift.reference.posterior import Posterior, TriangularFactor
 
@@ -41,9 +41,6 @@ class Slopes(NamedTuple):
     signal: float
     level: float
     noise: float
-
-
-LogParamsEvidence = Callable[[np.ndarray], Evidence]
 
 
 class InPlaceEvidence:
@@ -107,14 +104,16 @@ class InPlaceEvidence:
         )
         return Solution(posterior, value, Q)
 
-    def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence:
+    def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence | None:
         return self.by_log_params(kernel, noise_var)(kernel.log_params)
 
-    def by_log_params(self, kernel: Kernel, noise_var: np.ndarray | float | None = None) -> LogParamsEvidence:
+    def by_log_params(
+        self, kernel: Kernel, noise_var: np.ndarray | float | None = None
+    ) -> Callable[[np.ndarray], Evidence | None]:
         """The evidence as a function of the kernel's log parameters, which makes no kernel each time.
 
         Without a noise variance its logarithm is the last of the parameters. It is the last of the gradient in any
-        case.
+        case. The function returns None where the matrix needs jitter.
         """
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         ends = np.cumsum([term.log_params.size for term in terms]).tolist()
@@ -125,13 +124,13 @@ class InPlaceEvidence:
         is_shared = np.ndim(radial.lengthscale) == 0
         lengthscales = slice(signal - (1 if is_shared else self.X.shape[1]), signal)
 
-        def evidence(log_params: np.ndarray) -> Evidence:
+        def evidence(log_params: np.ndarray) -> Evidence | None:
             params = np.exp(log_params)
             noise = params[-1] if noise_var is None else noise_var
             level = float(params[levels].sum())
             slopes = self._slopes(params[lengthscales], float(log_params[signal]), level, noise)
-            if slopes is None:  # with jitter
-                return exact_evidence(kernel.with_log_params(log_params[: ends[-1]]), self.X, self.y, noise)
+            if slopes is None:
+                return None
             gradient = np.empty(ends[-1] + 1)
             gradient[lengthscales] = slopes.lengthscale.sum() if is_shared else slopes.lengthscale
             gradient[signal] = slopes.signal

@@ -6,18 +6,21 @@ may use for the next (workspaces, sites, modes).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array
-from gpsift.gp.inference.exact import Evidence
-from gpsift.gp.inference.inplace import LogParamsEvidence
+from gpsift._utils.arrays import Array, columns_of
+from gpsift._utils.linalg import invert_lower, solve_lower
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
+from gpsift.reference.posterior import LEAST_PRECISION
+
+LOG_2PI = math.log(2.0 * math.pi)
 
 
 class LatentPosterior(Protocol):
@@ -27,6 +30,22 @@ class LatentPosterior(Protocol):
     def kernel(self) -> Kernel: ...
     def at(self, X: Array) -> Any: ...
     def covariance(self, X: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Log marginal likelihood, its gradient with respect to log hyperparameters, and the jitter it needed.
+
+    The gradient has an entry for each of `kernel.log_params`, and a last one for a noise variance that all points
+    share.
+    """
+
+    value: float
+    gradient: np.ndarray
+    jitter: float
+
+
+LogParamsEvidence = Callable[[np.ndarray], Evidence]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +145,69 @@ class DenseEngine(Engine):
     def rough(self) -> Self:
         """An engine on the same data whose answers may have fewer digits, for searches that other ones follow."""
         return self
+
+
+class Memory:
+    """Where the last answer ended, from which the next one starts; engines on other columns of the rows share it."""
+
+    def __init__(self, last: Any = None):
+        self.last = last
+
+
+class IteratedEngine(DenseEngine):
+    """Inference of one latent function by iteration; each answer starts from where the last one ended if `warm`."""
+
+    TOLERANCE: ClassVar[float]  # of answers, and of those that may have fewer digits
+    ROUGH: ClassVar[float]
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        size: np.ndarray,
+        *,
+        warm: bool = True,
+        memory: Memory | None = None,
+        tolerance: float | None = None,
+    ):
+        self.X, self.y, self.size, self.warm = X, y, size, warm
+        self.tolerance = self.TOLERANCE if tolerance is None else tolerance
+        self._memory = memory or Memory()
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        X = columns_of(self.X, columns)
+        return type(self)(X, self.y, self.size, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
+
+    def rough(self) -> Self:
+        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=self.ROUGH)
+
+
+def site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:
+    """1 / precision where the training-point identities can use it."""
+    return 1.0 / precision if np.all(precision * np.diagonal(K) > LEAST_PRECISION) else None
+
+
+# A site that takes less than this share of its marginal's precision leaves too few digits of the difference from 1.
+LEAST_SHARE = 1e-4
+
+
+def marginal_variances(
+    K: np.ndarray, L: np.ndarray, root: np.ndarray, B_inverse: np.ndarray | None = None
+) -> np.ndarray:
+    """Diagonal of (K^-1 + S^2)^-1, for S = diag(root) and L the Cholesky factor of B = I + S K S.
+
+    S (K^-1 + S^2)^-1 S = I - B^-1, of which the diagonal needs a third of the work of K - K S B^-1 S K; that form
+    remains for the points whose sites say almost nothing. `B_inverse` is the diagonal of B^-1, where it is known.
+    """
+    if B_inverse is None:
+        B_inverse = np.einsum("ij,ij->j", inverse := invert_lower(L), inverse)
+    share = 1.0 - B_inverse
+    weak = share < LEAST_SHARE
+    var = share / np.where(weak, 1.0, root) ** 2
+    if weak.any():
+        V = solve_lower(L, root[:, None] * K[:, weak])
+        var[weak] = np.diagonal(K)[weak] - np.einsum("ij,ij->j", V, V)
+    return var

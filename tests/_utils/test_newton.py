@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from gpsift.gp.inference.conjugate import conjugate_gradients
+from gpsift._utils.newton import conjugate_gradients
 
 
 def positive_matrix(n, rng):

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gpsift.gp.inference import ExactEngine
-from gpsift.gp.inference.exact import exact_evidence
-from gpsift.gp.inference.level import level_evidence
+from gpsift.gp.inference.exact import exact_evidence, level_evidence
 from gpsift.kernels import Constant, Linear, Matern32, SquaredExponential
 from gpsift.likelihoods import Gaussian
 
@@ -29,8 +28,8 @@ def test_evidence_without_inputs_matches_the_covariance_matrix(kernel, noise_var
 
 
 def test_an_engine_without_inputs_makes_no_matrix(rng, monkeypatch):
-    monkeypatch.setattr("gpsift.gp.inference.exact_engine.InPlaceEvidence", None)
-    monkeypatch.setattr("gpsift.gp.inference.exact_engine.exact_evidence", None)
+    monkeypatch.setattr("gpsift.gp.inference.exact.InPlaceEvidence", None)
+    monkeypatch.setattr("gpsift.gp.inference.exact.exact_evidence", None)
     engine, kernel, likelihood = ExactEngine(NOTHING, rng.normal(size=30)), KERNELS[0].for_features(0), Gaussian(0.3)
     evidence = engine.evidence(kernel, likelihood)
     assert evidence.gradient.size == kernel.log_params.size + 1

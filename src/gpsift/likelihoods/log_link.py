@@ -1,4 +1,4 @@
-"""Counts with a log link: Poisson and negative binomial."""
+"""Observations with a log link: counts (Poisson and negative binomial) and positive numbers (gamma)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betainc, digamma, expit, gammaincc, gammainccinv, gammaincinv, gammaln
+from scipy.special import (
+    betainc,
+    digamma,
+    expit,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+)
 
-from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, no_count
-from gpsift.likelihoods.expectations import Expected
+from gpsift._utils.quadrature import gauss_legendre
+from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives, no_count
 
 # Counts below this one are summed one by one, larger ones by a Gauss-Legendre rule with this many nodes.
 SINGLE = 256
@@ -19,6 +28,8 @@ PANEL = 160
 TAIL = 7.0
 # A concentration from which on a limit stands in for differences of large logarithms.
 NEARLY_POISSON = 1e7
+# Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
+GAMMA_PANEL = 256
 
 
 def log_rising(y: np.ndarray, r: float) -> np.ndarray:
@@ -162,3 +173,80 @@ class NegativeBinomial(Counts):
         low = size * np.exp(mean - TAIL * sd) * gammaincinv(r, 1e-14) / r
         high = size * np.exp(mean + TAIL * sd) * gammainccinv(r, 1e-14) / r
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
+
+
+@dataclass(frozen=True)
+class Gamma(Likelihood):
+    """Positive observations with mean exp(f) and variance mean^2 / gamma_shape.
+
+    Parameters
+    ----------
+    gamma_shape : float
+        1 is the exponential distribution; large values are nearly normal.
+    """
+
+    gamma_shape: float = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
+    kind: ClassVar[str] = "gamma"
+    target_rule: ClassVar[str] = "positive observations"
+    takes_negative: ClassVar[bool] = False
+
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return y <= 0
+
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
+        return float(np.log(y.mean()))
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        k = self.gamma_shape
+        return k * np.log(k) - gammaln(k) + (k - 1.0) * np.log(y) - k * f - k * y * np.exp(-f)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        pull = self.gamma_shape * y * np.exp(-f)
+        return Derivatives(pull - self.gamma_shape, -pull, pull)
+
+    def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
+        k = self.gamma_shape
+        first, second, _ = self.derivatives(y, f, size)
+        log_density = k * (np.log(k) + 1.0 - digamma(k) + np.log(y) - f - y * np.exp(-f))
+        return [ParamDerivatives(log_density, first, second)]
+
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        k, ratio = self.gamma_shape, self._expected_ratio(y, mean, var)
+        log_density = k * np.log(k) - gammaln(k) + (k - 1.0) * np.log(y) - k * (mean + ratio)
+        return Expected(log_density, k * (ratio - 1.0), k * ratio)
+
+    def expected_param_slopes(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
+    ) -> list[np.ndarray]:
+        k, ratio = self.gamma_shape, self._expected_ratio(y, mean, var)
+        return [k * (np.log(k) + 1.0 - digamma(k) + np.log(y) - mean - ratio)]
+
+    @staticmethod
+    def _expected_ratio(y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """E[y exp(-f)]."""
+        with np.errstate(over="ignore"):
+            return y * np.exp(0.5 * var - mean)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = np.exp(f)
+        return mean, mean**2 / self.gamma_shape
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.gamma(self.gamma_shape, np.exp(f) / self.gamma_shape)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return gammainc(self.gamma_shape, self.gamma_shape * np.maximum(y, 0.0) * np.exp(-f))
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.full_like(f, 0.5 / np.sqrt(1.0 + self.gamma_shape))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        k = self.gamma_shape
+        start = mean - TAIL * sd + np.log(gammaincinv(k, 1e-15) / k)
+        stop = mean + TAIL * sd + np.log(gammainccinv(k, 1e-15) / k)
+        t, w = gauss_legendre(GAMMA_PANEL)
+        half = 0.5 * (stop - start)[:, None]
+        y = np.exp(start[:, None] + half * (t + 1.0))
+        return y, half * w * y

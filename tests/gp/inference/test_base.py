@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gpsift._utils.linalg import add_diagonal, cholesky
-from gpsift.gp.inference.marginals import marginal_variances
+from gpsift.gp.inference.base import marginal_variances
 from gpsift.kernels import SquaredExponential
 
 
