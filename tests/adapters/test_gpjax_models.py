@@ -49,7 +49,7 @@ def data(target=y):
     ids=["isotropic", "Matern 5/2", "rational quadratic", "columns", "multiplied out", "a slice"],
 )
 def test_converted_kernels_match_the_librarys_own(kernel):
-    from gpsift.adapters.gpjax.kernels import converted
+    from gpsift.adapters.gpjax import converted
 
     theirs, Z = kernel(), X[:7] + 0.1
     ours, _ = converted(theirs, 3)

@@ -9,7 +9,7 @@ from optional import need
 
 torch, gpt = need("torch"), need("gpytorch").kernels
 
-from gpsift.adapters.gpytorch.kernels import converted  # noqa: E402
+from gpsift.adapters.gpytorch.prior import converted  # noqa: E402
 
 RNG = np.random.default_rng(3)
 X, Z = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))

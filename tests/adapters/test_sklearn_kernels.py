@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import kernels as sk
 
-from gpsift.adapters.sklearn.kernels import NoClosedForm, converted, white_of
+from gpsift.adapters.sklearn.models import NoClosedForm, converted, white_of
 
 RNG = np.random.default_rng(3)
 X, Z = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))

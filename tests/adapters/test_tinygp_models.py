@@ -46,7 +46,7 @@ def process(kernel=None, **choices):
     ids=["isotropic", "Cholesky", "a shared scale", "one column", "a product"],
 )
 def test_converted_kernels_match_the_librarys_own(kernel):
-    from gpsift.adapters.tinygp.kernels import converted
+    from gpsift.adapters.tinygp import converted
 
     theirs, Z = kernel(), X[:7] + 0.1
     ours = converted(theirs, 3)

@@ -7,10 +7,8 @@ import numpy as np
 import toylib
 from scipy.linalg import cho_solve
 
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise
-from gpsift.adapters.options import check_derivatives, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm, added_up, radial
+from gpsift.adapters.kernels import NoClosedForm, added_up, radial
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
 from gpsift.kernels import SquaredExponential
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs

@@ -5,32 +5,52 @@ Predictions are those of the library: a new observation has the noise of the ker
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise, Observed
-from gpsift.adapters.options import Options, closed_form_or_none, output_index
-from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
-from gpsift.adapters.sklearn.kernels import converted, white_of
-from gpsift.kernels import Kernel
+from gpsift.adapters.kernels import (
+    NoClosedForm,
+    Term,
+    White,
+    added_up,
+    factor_of,
+    linear,
+    product,
+    radial,
+    reader_of,
+    scaled,
+)
+from gpsift.adapters.reading import (
+    NormalNoise,
+    Observed,
+    Options,
+    closed_form_or_none,
+    known_inputs,
+    output_index,
+    read_only,
+)
+from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
 from gpsift.reference.wrappers.latent import LatentGP
-from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget, Transformed
+from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
 from gpsift.reference.wrappers.onevsrest import OneVsRest
 
 Derivatives = Literal["auto", "closed", "numeric"]
@@ -308,3 +328,178 @@ READERS: dict[type, Any] = {
     TransformedTargetRegressor: _transformed_target,
     Pipeline: _pipeline,
 }
+
+
+MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.inf: SquaredExponential}
+
+
+def converted(kernel: sk.Kernel, n_features: int) -> tuple[Kernel, float]:
+    """The same covariance function as a sum of our kernels, and the variance of the white noise in it.
+
+    Products are multiplied out: constants are factors, and the product of two squared exponentials is one. Raises
+    `NoClosedForm` for what is left.
+    """
+    total, noise_var = added_up(terms_of(kernel, n_features), str(kernel))
+    return total.for_features(n_features), noise_var
+
+
+def terms_of(kernel: sk.Kernel, n_features: int) -> list[Term]:
+    """Terms whose sum the kernel is."""
+    return reader_of(kernel, KERNELS)(kernel, n_features)
+
+
+def _radial(kind: Callable[..., Radial], length_scale: Any, n_features: int, **parameters: float) -> list[Term]:
+    return [radial(kind, length_scale, np.arange(n_features), n_features, **parameters)]
+
+
+def _matern(kernel: sk.Matern, n_features: int) -> list[Term]:
+    if kernel.nu not in MATERN:
+        raise NoClosedForm(f"Matern(nu={kernel.nu:g})")
+    return _radial(MATERN[kernel.nu], kernel.length_scale, n_features)
+
+
+def _power(kernel: sk.Exponentiation, n_features: int) -> list[Term]:
+    terms, power = terms_of(kernel.kernel, n_features), kernel.exponent
+    if len(terms) != 1 or not isinstance(terms[0], Constant | SquaredExponential | RationalQuadratic):
+        raise NoClosedForm(f"{type(kernel).__name__} of {type(kernel.kernel).__name__}")
+    term = scaled(terms[0], factor_of(terms[0]) ** (power - 1.0))
+    if isinstance(term, Radial):
+        term = replace(term, lengthscale=term.lengthscale / np.sqrt(power))
+    return [replace(term, shape=term.shape * power) if isinstance(term, RationalQuadratic) else term]
+
+
+KERNELS: dict[type, Callable[[Any, int], list[Term]]] = {
+    sk.Sum: lambda kernel, n: terms_of(kernel.k1, n) + terms_of(kernel.k2, n),
+    sk.Product: lambda kernel, n: product(terms_of(kernel.k1, n), terms_of(kernel.k2, n)),
+    sk.Exponentiation: _power,
+    sk.ConstantKernel: lambda kernel, _: [Constant(float(kernel.constant_value))],
+    sk.WhiteKernel: lambda kernel, _: [White(float(kernel.noise_level))],
+    sk.RBF: lambda kernel, n: _radial(SquaredExponential, kernel.length_scale, n),
+    sk.Matern: _matern,
+    sk.RationalQuadratic: lambda kernel, n: _radial(
+        RationalQuadratic, kernel.length_scale, n, shape=float(kernel.alpha)
+    ),
+    sk.DotProduct: lambda kernel, n: [Constant(float(kernel.sigma_0) ** 2), linear(1.0, np.arange(n), n)],
+}
+
+
+def white_of(kernel: sk.Kernel) -> float:
+    """The variance of white noise that is added to a kernel, which need not have a closed form here.
+
+    Noise that is multiplied with anything but constants is not found; it counts as part of the function.
+    """
+    if isinstance(kernel, sk.WhiteKernel):
+        return float(kernel.noise_level)
+    if isinstance(kernel, sk.Sum):
+        return white_of(kernel.k1) + white_of(kernel.k2)
+    if isinstance(kernel, sk.Product):
+        for one, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
+            if isinstance(one, sk.ConstantKernel):
+                return float(one.constant_value) * white_of(other)
+    return 0.0
+
+
+def active_steps(pipeline: Pipeline) -> list[Any]:
+    """The steps of a pipeline that do something."""
+    return [step for _, step in pipeline.steps if not _passes_through(step)]
+
+
+def transformed(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
+    """X as the steps see it, each after the one before."""
+    for k, step in enumerate(steps):
+        X = step.transform(as_fitted(step, X) if k == 0 else X)
+    return np.asarray(X, dtype=float)
+
+
+def as_fitted(model: Any, X: np.ndarray) -> Any:
+    """X with the names of columns that a model was fitted with, without which scikit-learn warns."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=names)
+
+
+def column_map_of(steps: Sequence[Any], n_inputs: int) -> ColumnMap | None:
+    """What the steps do together, where all of them shift, scale and select columns; None otherwise."""
+    total = ColumnMap.scaling(0.0, 1.0, n_inputs)
+    for step in steps:
+        one = _map_of_step(step, total.columns.size)
+        if one is None:
+            return None
+        total = total.then(one)
+    return total
+
+
+def _map_of_step(step: Any, n_inputs: int) -> ColumnMap | None:
+    if _passes_through(step):
+        return ColumnMap.scaling(0.0, 1.0, n_inputs)
+    if isinstance(step, Pipeline):
+        return column_map_of(active_steps(step), n_inputs)
+    if isinstance(step, ColumnTransformer):
+        return _map_of_column_transformer(step, n_inputs)
+    if isinstance(step, SelectorMixin):
+        return ColumnMap.selecting(step.get_support(indices=True), n_inputs)
+    if type(step) not in SCALERS or getattr(step, "clip", False):
+        return None
+    center, scale = SCALERS[type(step)](step)
+    return ColumnMap.scaling(center, scale, n_inputs)
+
+
+def _passes_through(step: Any) -> bool:
+    # A ColumnTransformer replaces the word by a function that does nothing.
+    does_nothing = type(step) is FunctionTransformer and step.func is None
+    return step is None or does_nothing or (isinstance(step, str) and step == "passthrough")
+
+
+def _or(value: Any, default: float) -> Any:
+    return default if value is None else value
+
+
+# (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
+SCALERS: dict[type, Any] = {
+    StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, _or(step.scale_, 1.0)),
+    MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),
+    MaxAbsScaler: lambda step: (0.0, step.scale_),
+    RobustScaler: lambda step: (_or(step.center_, 0.0), _or(step.scale_, 1.0)),
+}
+
+
+def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> ColumnMap | None:
+    if step.transformer_weights:
+        return None
+    parts = []
+    for _, transformer, chosen in step.transformers_:
+        columns = _column_indices(step, chosen, n_inputs)
+        if columns.size == 0 or (isinstance(transformer, str) and transformer == "drop"):
+            continue
+        part = _map_of_step(transformer, columns.size)
+        if part is None:
+            return None
+        parts.append(ColumnMap.selecting(columns, n_inputs).then(part))
+    if not parts:
+        return None
+    columns, center, scale = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "center", "scale")
+    )
+    is_unique = np.unique(columns).size == columns.size
+    return ColumnMap(columns, center, scale, n_inputs) if is_unique else None
+
+
+def _column_indices(step: ColumnTransformer, chosen: Any, n_inputs: int) -> np.ndarray:
+    """Columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
+    names = getattr(step, "feature_names_in_", None)
+    index = {} if names is None else {name: j for j, name in enumerate(names)}
+    if isinstance(chosen, slice):
+        if isinstance(chosen.start, str) or isinstance(chosen.stop, str):
+            start = None if chosen.start is None else index[chosen.start]
+            stop = None if chosen.stop is None else index[chosen.stop] + 1  # labels are included, as in pandas
+            chosen = slice(start, stop, chosen.step)
+        return np.arange(n_inputs)[chosen]
+    listed = np.atleast_1d(np.asarray(chosen))
+    if listed.size == 0:
+        return np.empty(0, dtype=int)
+    if listed.dtype.kind in "UO":
+        return np.array([index[name] for name in listed])
+    return np.arange(n_inputs)[listed]

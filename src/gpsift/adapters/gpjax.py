@@ -7,24 +7,32 @@ the latent function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import Any, Literal
 
 import gpjax as gpx
 import numpy as np
+from gpjax import kernels as gk
 from gpjax import likelihoods as gl
 from gpjax import mean_functions as gm
 from gpjax import variational_families as gv
 from gpjax.conditioning import CollapsedPosterior, ExactPosterior, LatentPosterior, SparsePosterior
+from gpjax.kernels.base import Constant as GPJaxConstant
 from gpjax.parameters import val
 
 from gpsift import likelihoods
 from gpsift._utils.linalg import solve_lower
-from gpsift.adapters.gpjax.kernels import converted, number
 from gpsift.adapters.jax_autodiff import Differentiated
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise, Observed
-from gpsift.adapters.options import check_derivatives, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.kernels import NoClosedForm, Term, White, added_up, linear, product, radial, reader_of
+from gpsift.adapters.reading import (
+    NormalNoise,
+    Observed,
+    check_derivatives,
+    closed_form_or_none,
+    known_inputs,
+    read_only,
+)
+from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
 from gpsift.reference.response import Predictive
@@ -220,3 +228,55 @@ def _predictive(likelihood: Any, extra_var: float) -> Predictive:
         f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
         "StudentT. Pass a function of X that predicts observations: `as_reference(function, family=...)`."
     )
+
+
+def converted(kernel: Any, n_features: int) -> tuple[Kernel, float]:
+    """The same covariance function as a sum of our kernels, and the variance of the white noise in it.
+
+    Raises `NoClosedForm`, which names what we do not have.
+    """
+    return added_up(terms_of(kernel, n_features), type(kernel).__name__)
+
+
+def terms_of(kernel: Any, n_features: int) -> list[Term]:
+    """Terms whose sum the kernel is."""
+    return reader_of(kernel, KERNELS)(kernel, n_features)
+
+
+def number(parameter: Any) -> float:
+    """The value of a parameter that is one number."""
+    return float(np.squeeze(np.asarray(val(parameter))))
+
+
+def _columns(kernel: Any, n_features: int) -> np.ndarray:
+    return np.arange(n_features)[kernel.active_dims]
+
+
+def _radial(kind: Any, kernel: Any, n_features: int) -> list[Term]:
+    own = {"shape": number(kernel.alpha)} if kind is RationalQuadratic else {}
+    lengthscale = np.asarray(val(kernel.lengthscale))
+    columns = _columns(kernel, n_features)
+    return [radial(kind, lengthscale, columns, n_features, signal_var=number(kernel.variance), **own)]
+
+
+def _sum(kernel: Any, n_features: int) -> list[Term]:
+    return [term for part in kernel.kernels for term in terms_of(part, n_features)]
+
+
+def _product(kernel: Any, n_features: int) -> list[Term]:
+    return reduce(product, (terms_of(part, n_features) for part in kernel.kernels))
+
+
+KERNELS: dict[type, Callable[[Any, int], list[Term]]] = {
+    gk.SumKernel: _sum,
+    gk.ProductKernel: _product,
+    GPJaxConstant: lambda kernel, n_features: [Constant(number(kernel.constant))],
+    gk.White: lambda kernel, n_features: [White(number(kernel.variance))],
+    gk.Linear: lambda kernel, n_features: [
+        linear(val(kernel.variance), _columns(kernel, n_features), n_features),
+    ],
+    gk.RBF: partial(_radial, SquaredExponential),
+    gk.Matern32: partial(_radial, Matern32),
+    gk.Matern52: partial(_radial, Matern52),
+    gk.RationalQuadratic: partial(_radial, RationalQuadratic),
+}
