@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import gpflow
@@ -30,9 +30,19 @@ from gpflow.likelihoods.utils import inv_probit
 from scipy.linalg import cholesky, solve_triangular
 
 from gpsift import likelihoods
-from gpsift.adapters.kernels import NoClosedForm, Term, White, added_up, linear, product, radial, reader_of
+from gpsift.adapters.kernels import (
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    white,
+)
 from gpsift.adapters.reading import Noise, Observed, Options, closed_form_or_none, known_inputs, output_index, read_only
-from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
@@ -89,7 +99,7 @@ def reference_of(
     if closed is not None:
         return closed
     kind = Differenced if options.derivatives == "numeric" else Taped
-    white = white_of(model.kernel)
+    white = KERNELS.white_var(model.kernel)
     return kind(model, shared.k, white, **shared.noise.fields(shared.inputs, white))
 
 
@@ -190,7 +200,7 @@ Triple = Callable[[Any, int, Kernel, float], Posterior]
 def _closed_form(model: Any, shared: Shared) -> LatentGP:
     if type(model.mean_function) not in (gf.Zero, gf.Constant):
         raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = converted(model.kernel, shared.inputs.n_features)
+    kernel, white = KERNELS.convert(model.kernel, shared.inputs.n_features)
     triple = _triple_of(model)
     return LatentGP(
         posterior=triple(model, shared.k, kernel, white),
@@ -328,54 +338,19 @@ class Taped(Graded, Differenced):
         return mean_slope, var_slope
 
 
-def converted(kernel: gk.Kernel, n_features: int) -> tuple[Kernel, float]:
-    """The same covariance function as a sum of our kernels, and the variance of the white noise in it.
-
-    Products are multiplied out: constants are factors, and the product of two squared exponentials is one. Raises
-    `NoClosedForm` for what is left.
-    """
-    return added_up(terms_of(kernel, n_features), type(kernel).__name__)
-
-
-def terms_of(kernel: gk.Kernel, n_features: int) -> list[Term]:
-    """Terms whose sum the kernel is."""
-    return reader_of(kernel, KERNELS)(kernel, n_features)
-
-
-def number(parameter: Any) -> float:
-    """The value of a parameter that is one number."""
-    return float(np.squeeze(np.asarray(parameter)))
-
-
-def _columns(kernel: gk.Kernel, n_features: int) -> np.ndarray:
-    """The columns of X that a kernel looks at."""
-    return np.arange(n_features)[kernel.active_dims]
-
-
-def _radial(kind: Any, kernel: Any, n_features: int) -> list[Term]:
-    own = {"shape": number(kernel.alpha)} if kind is RationalQuadratic else {}
-    lengthscale, columns = np.asarray(kernel.lengthscales), _columns(kernel, n_features)
-    return [radial(kind, lengthscale, columns, n_features, signal_var=number(kernel.variance), **own)]
-
-
-KERNELS: dict[type, Callable[[Any, int], list[Term]]] = {
-    # Parts of a sum or product choose columns of X themselves.
-    gk.Sum: lambda kernel, n: [term for part in kernel.kernels for term in terms_of(part, n)],
-    gk.Product: lambda kernel, n: reduce(product, [terms_of(part, n) for part in kernel.kernels]),
-    gk.SquaredExponential: partial(_radial, SquaredExponential),
-    gk.Matern32: partial(_radial, Matern32),
-    gk.Matern52: partial(_radial, Matern52),
-    gk.RationalQuadratic: partial(_radial, RationalQuadratic),
-    gk.Linear: lambda kernel, n: [linear(np.asarray(kernel.variance), _columns(kernel, n), n)],
-    gk.Constant: lambda kernel, n: [Constant(number(kernel.variance))],
-    gk.White: lambda kernel, n: [White(number(kernel.variance))],
-}
-
-
-def white_of(kernel: gk.Kernel) -> float:
-    """The variance of white noise that is added to a kernel, which need not have a closed form here.
-
-    Noise that is multiplied with another kernel is not found; it counts as part of the function.
-    """
-    parts = kernel.kernels if type(kernel) is gk.Sum else [kernel]
-    return sum(number(part.variance) for part in parts if type(part) is gk.White)
+KERNELS = KernelReader(
+    {
+        gk.Sum: SumOf("kernels"),
+        gk.Product: ProductOf("kernels"),
+        gk.SquaredExponential: radial(SquaredExponential, lengthscale="lengthscales", signal_var="variance"),
+        gk.Matern32: radial(Matern32, lengthscale="lengthscales", signal_var="variance"),
+        gk.Matern52: radial(Matern52, lengthscale="lengthscales", signal_var="variance"),
+        gk.RationalQuadratic: radial(
+            RationalQuadratic, lengthscale="lengthscales", signal_var="variance", shape="alpha"
+        ),
+        gk.Linear: linear(variance="variance"),
+        gk.Constant: constant(variance="variance"),
+        gk.White: white(variance="variance"),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+)

@@ -7,7 +7,6 @@ the latent function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
 from typing import Any, Literal
 
 import gpjax as gpx
@@ -23,7 +22,17 @@ from gpjax.parameters import val
 from gpsift import likelihoods
 from gpsift._utils.linalg import solve_lower
 from gpsift.adapters.jax_autodiff import Differentiated
-from gpsift.adapters.kernels import NoClosedForm, Term, White, added_up, linear, product, radial, reader_of
+from gpsift.adapters.kernels import (
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    white,
+)
 from gpsift.adapters.reading import (
     NormalNoise,
     Observed,
@@ -32,7 +41,7 @@ from gpsift.adapters.reading import (
     known_inputs,
     read_only,
 )
-from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
 from gpsift.reference.response import Predictive
@@ -147,11 +156,11 @@ def _constant_mean(process: Any) -> float:
     mean_function = process.prior.mean_function
     if type(mean_function) not in (gm.Zero, gm.Constant):
         raise NoClosedForm(f"the mean function {type(mean_function).__name__}")
-    return number(mean_function.constant)
+    return _number(mean_function.constant)
 
 
 def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     X, y = _array(posterior.train_data.X), _array(posterior.train_data.y)[:, 0]
     if white > 0.0 and len(np.unique(X, axis=0)) < len(X):
         raise NoClosedForm("White, which two rows that are alike share")
@@ -161,7 +170,7 @@ def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, fl
 
 def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
     """f = m + L v with v fixed: nothing but `jitter` is left unknown at the training points."""
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     if white > 0.0:
         raise NoClosedForm("White, as part of a latent function")
     L = _array(posterior.cholesky_factor)
@@ -172,7 +181,7 @@ def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Poste
 
 def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
     """var = k - k M k with M = Kzz^-1 - R^T R, R = root^T Lz^-1 where q is whitened and root^T Kzz^-1 where not."""
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
     mean, root = _array(posterior.variational_mean)[:, 0], _array(posterior.variational_root)
     R = solve_lower(L, np.array(root), transpose=True)  # Lz^-T root
@@ -185,7 +194,7 @@ def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, f
 
 def _collapsed(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
     """M = Kzz^-1 - Lz^-T B^-1 Lz^-1 (Titsias 2009)."""
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
     R = solve_lower(_array(posterior.cholesky_b), solve_lower(L, np.eye(len(L))))
     weights = _array(posterior.representer_weights)[:, 0]
@@ -222,7 +231,7 @@ def _predictive(likelihood: Any, extra_var: float) -> Predictive:
         return Observed(likelihoods.Poisson(), extra_var)
     if type(likelihood) is gl.StudentT:
         return Observed(
-            likelihoods.StudentT(number(likelihood.degrees_of_freedom), number(likelihood.scale)), extra_var
+            likelihoods.StudentT(_number(likelihood.degrees_of_freedom), _number(likelihood.scale)), extra_var
         )
     raise TypeError(
         f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
@@ -230,53 +239,24 @@ def _predictive(likelihood: Any, extra_var: float) -> Predictive:
     )
 
 
-def converted(kernel: Any, n_features: int) -> tuple[Kernel, float]:
-    """The same covariance function as a sum of our kernels, and the variance of the white noise in it.
-
-    Raises `NoClosedForm`, which names what we do not have.
-    """
-    return added_up(terms_of(kernel, n_features), type(kernel).__name__)
+def _number(parameter: Any) -> float:
+    return number(val(parameter))
 
 
-def terms_of(kernel: Any, n_features: int) -> list[Term]:
-    """Terms whose sum the kernel is."""
-    return reader_of(kernel, KERNELS)(kernel, n_features)
-
-
-def number(parameter: Any) -> float:
-    """The value of a parameter that is one number."""
-    return float(np.squeeze(np.asarray(val(parameter))))
-
-
-def _columns(kernel: Any, n_features: int) -> np.ndarray:
-    return np.arange(n_features)[kernel.active_dims]
-
-
-def _radial(kind: Any, kernel: Any, n_features: int) -> list[Term]:
-    own = {"shape": number(kernel.alpha)} if kind is RationalQuadratic else {}
-    lengthscale = np.asarray(val(kernel.lengthscale))
-    columns = _columns(kernel, n_features)
-    return [radial(kind, lengthscale, columns, n_features, signal_var=number(kernel.variance), **own)]
-
-
-def _sum(kernel: Any, n_features: int) -> list[Term]:
-    return [term for part in kernel.kernels for term in terms_of(part, n_features)]
-
-
-def _product(kernel: Any, n_features: int) -> list[Term]:
-    return reduce(product, (terms_of(part, n_features) for part in kernel.kernels))
-
-
-KERNELS: dict[type, Callable[[Any, int], list[Term]]] = {
-    gk.SumKernel: _sum,
-    gk.ProductKernel: _product,
-    GPJaxConstant: lambda kernel, n_features: [Constant(number(kernel.constant))],
-    gk.White: lambda kernel, n_features: [White(number(kernel.variance))],
-    gk.Linear: lambda kernel, n_features: [
-        linear(val(kernel.variance), _columns(kernel, n_features), n_features),
-    ],
-    gk.RBF: partial(_radial, SquaredExponential),
-    gk.Matern32: partial(_radial, Matern32),
-    gk.Matern52: partial(_radial, Matern52),
-    gk.RationalQuadratic: partial(_radial, RationalQuadratic),
-}
+KERNELS = KernelReader(
+    {
+        gk.SumKernel: SumOf("kernels"),
+        gk.ProductKernel: ProductOf("kernels"),
+        gk.RBF: radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance"),
+        gk.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
+        gk.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
+        gk.RationalQuadratic: radial(
+            RationalQuadratic, lengthscale="lengthscale", signal_var="variance", shape="alpha"
+        ),
+        gk.Linear: linear(variance="variance"),
+        GPJaxConstant: constant(variance="constant"),
+        gk.White: white(variance="variance"),
+    },
+    value=lambda parameter: np.asarray(val(parameter), dtype=float),
+    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+)

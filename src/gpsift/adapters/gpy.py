@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 from typing import Any, Literal, NamedTuple
 
 import GPy
@@ -21,9 +20,23 @@ from GPy.likelihoods import link_functions
 from GPy.util.normalizer import Standardize
 
 from gpsift import likelihoods
-from gpsift.adapters.kernels import NoClosedForm, Term, White, added_up, linear, product, radial, reader_of
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    radial_term,
+    white,
+)
 from gpsift.adapters.reading import Noise, Observed, Options, closed_form_or_none, known_inputs, output_index, read_only
-from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
@@ -78,7 +91,7 @@ def reference_of(
     )
     if closed is not None:
         return closed
-    white = white_of(model.kern)
+    white = KERNELS.white_var(model.kern)
     differenced = Differenced(model, parts, white, **parts.fields(white))
     if options.derivatives == "numeric":
         return differenced
@@ -206,7 +219,7 @@ LIKELIHOODS: dict[tuple[type, type], Callable[..., Noise]] = {
 def _closed_form(model: Any, parts: Parts) -> LatentGP:
     if model.mean_function is not None and type(model.mean_function) is not GPy.mappings.Constant:
         raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = converted(model.kern, parts.X_train.shape[1])
+    kernel, white = KERNELS.convert(model.kern, parts.X_train.shape[1])
     constant = 0.0 if model.mean_function is None else float(model.mean_function.C[parts.k])
     Z = parts.X_train if model._predictive_variable is model.X else read_only(model._predictive_variable)
     factors = _factors(model.posterior, parts.k)
@@ -318,55 +331,26 @@ class OwnGradients(Graded, Differenced):
         return None
 
 
-def converted(kernel: kern.Kern, n_features: int) -> tuple[Kernel, float]:
-    """The same covariance function as a sum of our kernels, and the variance of the white noise in it.
-
-    Products are multiplied out: constants are factors, and the product of two squared exponentials is one. Raises
-    `NoClosedForm` for what is left.
-    """
-    return added_up(terms_of(kernel, n_features), type(kernel).__name__)
-
-
-def terms_of(kernel: kern.Kern, n_features: int) -> list[Term]:
-    """Terms whose sum the kernel is."""
-    return reader_of(kernel, KERNELS)(kernel, n_features)
-
-
-def _columns(kernel: kern.Kern) -> np.ndarray:
-    """The columns of X that a kernel looks at."""
-    return np.asarray(kernel._all_dims_active)
-
-
-def _radial(kind: Callable[..., Any], kernel: kern.Kern, n_features: int) -> list[Term]:
-    lengthscale, signal_var = kernel.lengthscale.values, float(kernel.variance[0])
-    return [radial(kind, lengthscale, _columns(kernel), n_features, signal_var=signal_var)]
-
-
-def _rational_quadratic(kernel: kern.RatQuad, n_features: int) -> list[Term]:
+def _rational_quadratic(columns: Columns, lengthscale: np.ndarray, signal_var: np.ndarray, power: np.ndarray) -> Radial:
     # GPy has (1 + s / 2)^-power; ours divides s by the power.
-    power, signal_var = float(kernel.power[0]), float(kernel.variance[0])
-    lengthscale = kernel.lengthscale.values / np.sqrt(power)
-    return [radial(RationalQuadratic, lengthscale, _columns(kernel), n_features, signal_var=signal_var, shape=power)]
+    scaled = lengthscale / np.sqrt(number(power))
+    return radial_term(RationalQuadratic, columns, scaled, signal_var=signal_var, shape=power)
 
 
-KERNELS: dict[type, Callable[[Any, int], list[Term]]] = {
-    kern.Add: lambda kernel, n: [term for part in kernel.parts for term in terms_of(part, n)],
-    kern.Prod: lambda kernel, n: reduce(product, [terms_of(part, n) for part in kernel.parts]),
-    kern.RBF: partial(_radial, SquaredExponential),
-    kern.ExpQuad: partial(_radial, SquaredExponential),
-    kern.Matern32: partial(_radial, Matern32),
-    kern.Matern52: partial(_radial, Matern52),
-    kern.RatQuad: _rational_quadratic,
-    kern.Linear: lambda kernel, n: [linear(kernel.variances.values, _columns(kernel), n)],
-    kern.Bias: lambda kernel, n: [Constant(float(kernel.variance[0]))],
-    kern.White: lambda kernel, n: [White(float(kernel.variance[0]))],
-}
-
-
-def white_of(kernel: kern.Kern) -> float:
-    """The variance of white noise that is added to a kernel, which need not have a closed form here.
-
-    Noise that is multiplied with another kernel is not found; it counts as part of the function.
-    """
-    parts = kernel.parts if type(kernel) is kern.Add else [kernel]
-    return sum(float(part.variance[0]) for part in parts if type(part) is kern.White)
+RBF = radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance")
+RATIONAL_QUADRATIC = {"lengthscale": "lengthscale", "signal_var": "variance", "power": "power"}
+KERNELS = KernelReader(
+    {
+        kern.Add: SumOf("parts"),
+        kern.Prod: ProductOf("parts"),
+        kern.RBF: RBF,
+        kern.ExpQuad: RBF,
+        kern.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
+        kern.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
+        kern.RatQuad: Leaf(_rational_quadratic, RATIONAL_QUADRATIC),
+        kern.Linear: linear(variance="variances"),
+        kern.Bias: constant(variance="variance"),
+        kern.White: white(variance="variance"),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(kernel._all_dims_active),
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,9 +25,23 @@ from pytensor.tensor.random.op import RandomVariable
 
 from gpsift._utils.arrays import Array
 from gpsift._utils.user_arrays import read_features, read_target
-from gpsift.adapters.kernels import NoClosedForm, Term, White, added_up, linear, product, radial
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    Row,
+    SumOf,
+    Term,
+    White,
+    constant,
+    linear_term,
+    number,
+    radial,
+)
 from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
-from gpsift.kernels import Constant, Kernel, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
+from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Drawn
@@ -173,14 +187,15 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
     if type(model.sigma) is not pm.gp.cov.WhiteNoise:
         raise NoClosedForm(f"noise of the kind {type(model.sigma).__name__}")
     center = _constant_mean(model.mean_func)
-    symbols = list(symbols_of(model.cov_func))
+    symbols = list(KERNELS.leaves(model.cov_func))
     # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
     numbers = _compiled([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
     y = read_target(_value(model.y), len(X))
     for each in points:
         y_center, sigma, *found = numbers(each)
-        values = {id(symbol): value for symbol, value in zip(symbols, found, strict=True)}
-        kernel, white = converted(model.cov_func, lambda symbol: values[id(symbol)], X.shape[1])  # noqa: B023
+        values = {id(symbol): np.asarray(value, dtype=float) for symbol, value in zip(symbols, found, strict=True)}
+        at_draw = replace(KERNELS, value=lambda symbol: values[id(symbol)])  # noqa: B023
+        kernel, white = at_draw.convert(model.cov_func, X.shape[1])
         noise_var = np.broadcast_to(np.square(sigma), len(X))
         posterior, _ = exact_posterior(kernel, X, y - float(y_center), noise_var + white + JITTER)
         # A copy holds no cached matrices: with many draws they would fill the memory.
@@ -249,83 +264,25 @@ class DifferentiatedMarginal(Graded):
         return tuple(self.conditional.gradients(self.point, X))
 
 
-# From an expression to its value at one draw.
-Values = Callable[[Any], np.ndarray]
+class CovarianceReader(KernelReader):
+    """The covariance functions of PyMC: the parts of a sum or product may be numbers and expressions."""
 
-PARAMETERS: dict[type, tuple[str, ...]] = {
-    pc.ExpQuad: ("ls",),
-    pc.Matern32: ("ls",),
-    pc.Matern52: ("ls",),
-    pc.RatQuad: ("ls", "alpha"),
-    pc.Linear: ("c",),
-    pc.Constant: ("c",),
-    pc.WhiteNoise: ("sigma",),
-}
+    def row(self, kernel: Any) -> Row:
+        return super().row(kernel) if isinstance(kernel, pc.BaseCovariance) else _factor
 
-
-def symbols_of(cov: Any) -> Iterator[Any]:
-    """Expressions of all parameters. Raises `NoClosedForm`, which names what we do not have."""
-    if type(cov) in (pc.Add, pc.Prod):
-        for part in cov._factor_list:
-            yield from symbols_of(part)
-    elif not isinstance(cov, pc.BaseCovariance):  # a number or an expression that is added or multiplied
-        yield cov
-    elif type(cov) in PARAMETERS:
-        yield from (getattr(cov, name) for name in PARAMETERS[type(cov)])
-    else:
-        raise NoClosedForm(type(cov).__name__)
+    def leaves(self, kernel: Any) -> Iterator[Any]:
+        if isinstance(kernel, pc.BaseCovariance):
+            yield from super().leaves(kernel)
+        else:
+            yield kernel
 
 
-def converted(cov: Any, values: Values, n_features: int) -> tuple[Kernel, float]:
-    """The same covariance function as a sum of our kernels, and the variance of the white noise in it."""
-    return added_up(terms_of(cov, values, n_features), type(cov).__name__)
+def _factor(reader: KernelReader, expression: Any, _: Columns) -> list[Term]:
+    return [Constant(number(reader.value(expression)))]
 
 
-def terms_of(cov: Any, values: Values, n_features: int) -> list[Term]:
-    """Terms whose sum the covariance function is."""
-    if not isinstance(cov, pc.BaseCovariance):
-        return [Constant(_number(values(cov)))]
-    # By the class itself, not by what it inherits: a subclass may compute something else.
-    return KERNELS[type(cov)](cov, values, n_features)
-
-
-def _number(value: np.ndarray) -> float:
-    if np.size(value) != 1:
-        raise NoClosedForm(f"a factor of shape {np.shape(value)}")
-    return float(np.squeeze(value))
-
-
-def _radial(kind: Any, cov: Any, values: Values, n_features: int) -> list[Term]:
-    own = {"shape": _number(values(cov.alpha))} if kind is RationalQuadratic else {}
-    return [radial(kind, values(cov.ls), np.asarray(cov.active_dims), n_features, **own)]
-
-
-def _linear(cov: Any, values: Values, n_features: int) -> list[Term]:
-    columns = np.asarray(cov.active_dims)
-    center = np.zeros(n_features)
-    center[columns] = np.squeeze(values(cov.c))
-    return [CenteredLinear(linear(1.0, columns, n_features).linear_var, center)]
-
-
-def _sum(cov: Any, values: Values, n_features: int) -> list[Term]:
-    return [term for part in cov._factor_list for term in terms_of(part, values, n_features)]
-
-
-def _product(cov: Any, values: Values, n_features: int) -> list[Term]:
-    return reduce(product, (terms_of(part, values, n_features) for part in cov._factor_list))
-
-
-KERNELS: dict[type, Callable[[Any, Values, int], list[Term]]] = {
-    pc.Add: _sum,
-    pc.Prod: _product,
-    pc.ExpQuad: partial(_radial, SquaredExponential),
-    pc.Matern32: partial(_radial, Matern32),
-    pc.Matern52: partial(_radial, Matern52),
-    pc.RatQuad: partial(_radial, RationalQuadratic),
-    pc.Linear: _linear,
-    pc.Constant: lambda cov, values, n_features: [Constant(_number(values(cov.c)))],
-    pc.WhiteNoise: lambda cov, values, n_features: [White(_number(values(cov.sigma)) ** 2)],
-}
+def _white(_: Columns, sd: np.ndarray) -> White:
+    return White(number(sd) ** 2)
 
 
 @dataclass(frozen=True)
@@ -363,3 +320,24 @@ class CenteredLinearPairs(LinearPairs):
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         center = np.broadcast_to(self.kernel.center, self.X.shape[1])[j]  # type: ignore[attr-defined]
         return super().section(w, j, base - center, offset)
+
+
+def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
+    linear_var = linear_term(columns, np.array(1.0)).linear_var
+    return CenteredLinear(linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
+
+
+KERNELS = CovarianceReader(
+    {
+        pc.Add: SumOf("_factor_list"),
+        pc.Prod: ProductOf("_factor_list"),
+        pc.ExpQuad: radial(SquaredExponential, lengthscale="ls"),
+        pc.Matern32: radial(Matern32, lengthscale="ls"),
+        pc.Matern52: radial(Matern52, lengthscale="ls"),
+        pc.RatQuad: radial(RationalQuadratic, lengthscale="ls", shape="alpha"),
+        pc.Linear: Leaf(_centered, {"center": "c"}),
+        pc.Constant: constant(variance="c"),
+        pc.WhiteNoise: Leaf(_white, {"sd": "sigma"}),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
+)

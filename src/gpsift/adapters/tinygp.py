@@ -19,7 +19,19 @@ from tinygp.solvers import DirectSolver
 
 from gpsift._utils.user_arrays import read_target
 from gpsift.adapters.jax_autodiff import Differentiated
-from gpsift.adapters.kernels import NoClosedForm, Term, added_up, linear, product, radial, reader_of
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    Row,
+    SumOf,
+    Term,
+    constant,
+    linear_term,
+    radial,
+)
 from gpsift.adapters.reading import (
     NormalNoise,
     check_derivatives,
@@ -28,7 +40,8 @@ from gpsift.adapters.reading import (
     known_inputs,
     read_only,
 )
-from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.wrappers.latent import LatentGP
@@ -155,7 +168,7 @@ def _triple(process: Process) -> Posterior:
         raise NoClosedForm(type(process.kernel.solver).__name__)
     L = np.ascontiguousarray(process.kernel.solver.scale_tril, dtype=float)
     return Posterior(
-        kernel=converted(process.kernel.kernel, process.Z.shape[1]),
+        kernel=KERNELS.convert(process.kernel.kernel, process.Z.shape[1])[0],
         Z=process.Z,
         weights=np.array(process.mean.alpha, dtype=float),
         factors=(TriangularFactor(L),),
@@ -178,56 +191,29 @@ def _latent(model: Any, X: Any) -> tuple[Any, Any]:
     return jax.vmap(mean)(points), kernel(points)
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """What a kernel sees: column `columns[k]` of n_features, times `scale[k]`."""
+def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
+    """Make the row of a kernel that takes a distance; ours take the Euclidean one."""
+    row = radial(kind, lengthscale="scale", **names)
 
-    columns: np.ndarray
-    scale: np.ndarray
-    n_features: int
+    def read(reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        distance = type(kernel.distance)
+        if distance is not tk.L2Distance and not (distance is tk.L1Distance and columns.index.size == 1):
+            raise NoClosedForm(f"{type(kernel).__name__} with {distance.__name__}")
+        return row(reader, kernel, columns)
 
-    def times(self, factor: np.ndarray) -> Inputs:
-        """The same coordinates, multiplied."""
-        return Inputs(self.columns, self.scale * factor, self.n_features)
-
-    def at(self, axis: Any) -> Inputs:
-        """Some of the coordinates."""
-        return Inputs(np.atleast_1d(self.columns[axis]), np.atleast_1d(self.scale[axis]), self.n_features)
+    return read
 
 
-def converted(kernel: Any, n_features: int) -> Kernel:
-    """The same covariance function as a sum of our kernels.
-
-    Raises `NoClosedForm`, which names what we do not have.
-    """
-    inputs = Inputs(np.arange(n_features), np.ones(n_features), n_features)
-    return added_up(terms_of(kernel, inputs), type(kernel).__name__)[0]
+def _scaled(reader: KernelReader, kernel: tt.Linear, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.times(_diagonal(kernel.scale)))
 
 
-def terms_of(kernel: Any, inputs: Inputs) -> list[Term]:
-    """Terms whose sum the kernel is."""
-    return reader_of(kernel, KERNELS)(kernel, inputs)
+def _whitened(reader: KernelReader, kernel: tt.Cholesky, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.times(1.0 / _diagonal(kernel.factor)))
 
 
-def _radial(kind: Any, kernel: Any, inputs: Inputs) -> list[Term]:
-    is_euclidean = type(kernel.distance) is tk.L2Distance or (
-        type(kernel.distance) is tk.L1Distance and inputs.columns.size == 1
-    )
-    if not is_euclidean:
-        raise NoClosedForm(f"{type(kernel).__name__} with {type(kernel.distance).__name__}")
-    own = {"shape": float(kernel.alpha)} if kind is RationalQuadratic else {}
-    with np.errstate(divide="ignore"):  # a coordinate that is multiplied by 0 is one that the kernel ignores
-        lengthscale = float(kernel.scale) / np.abs(inputs.scale)
-    shared = lengthscale[0] if np.all(lengthscale == lengthscale[0]) else lengthscale
-    return [radial(kind, shared, inputs.columns, inputs.n_features, **own)]
-
-
-def _scaled(kernel: tt.Linear, inputs: Inputs) -> list[Term]:
-    return terms_of(kernel.kernel, inputs.times(_diagonal(kernel.scale)))
-
-
-def _whitened(kernel: tt.Cholesky, inputs: Inputs) -> list[Term]:
-    return terms_of(kernel.kernel, inputs.times(1.0 / _diagonal(kernel.factor)))
+def _selected(reader: KernelReader, kernel: tt.Subspace, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.select(kernel.axis))
 
 
 def _diagonal(matrix: Any) -> np.ndarray:
@@ -239,16 +225,19 @@ def _diagonal(matrix: Any) -> np.ndarray:
     return np.diag(values)
 
 
-KERNELS: dict[type, Callable[[Any, Inputs], list[Term]]] = {
-    tk.Sum: lambda kernel, inputs: terms_of(kernel.kernel1, inputs) + terms_of(kernel.kernel2, inputs),
-    tk.Product: lambda kernel, inputs: product(terms_of(kernel.kernel1, inputs), terms_of(kernel.kernel2, inputs)),
-    tk.Constant: lambda kernel, inputs: [Constant(float(kernel.value))],
-    tk.DotProduct: lambda kernel, inputs: [linear(inputs.scale**2, inputs.columns, inputs.n_features)],
-    tk.ExpSquared: partial(_radial, SquaredExponential),
-    tk.Matern32: partial(_radial, Matern32),
-    tk.Matern52: partial(_radial, Matern52),
-    tk.RationalQuadratic: partial(_radial, RationalQuadratic),
-    tt.Linear: _scaled,
-    tt.Cholesky: _whitened,
-    tt.Subspace: lambda kernel, inputs: terms_of(kernel.kernel, inputs.at(kernel.axis)),
-}
+# A length-scale for each column is written as a transform in tinygp: the kernel takes coordinates z_k = a_k x_c(k).
+KERNELS = KernelReader(
+    {
+        tk.Sum: SumOf("kernel1", "kernel2"),
+        tk.Product: ProductOf("kernel1", "kernel2"),
+        tk.Constant: constant(variance="value"),
+        tk.DotProduct: Leaf(partial(linear_term, variance=np.array(1.0)), {}),
+        tk.ExpSquared: _euclidean(SquaredExponential),
+        tk.Matern32: _euclidean(Matern32),
+        tk.Matern52: _euclidean(Matern52),
+        tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
+        tt.Linear: _scaled,
+        tt.Cholesky: _whitened,
+        tt.Subspace: _selected,
+    }
+)

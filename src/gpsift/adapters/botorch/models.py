@@ -24,7 +24,7 @@ from gpsift._utils.user_arrays import default_names
 from gpsift.adapters.botorch.outputs import ExactPart, Part, TaskPart, VariationalPart
 from gpsift.adapters.gpytorch import models as gpytorch_models
 from gpsift.adapters.gpytorch.models import Derivatives, MeanGP, exact_parts
-from gpsift.adapters.gpytorch.prior import converted, exact_computations, precision_of, private_copy
+from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations, precision_of, private_copy
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.adapters.reading import NormalNoise, Options, closed_form_or_none, known_inputs
 from gpsift.adapters.torch_autograd import Differentiated, as_array
@@ -194,7 +194,7 @@ def _seen_model(part: Part) -> LatentGP:
     if type(part.model).forward not in PLAIN_FORWARDS:
         raise NoClosedForm("it has a `forward` of its own")
     Z, prior_mean = part.seen_inputs, part.prior_mean
-    posterior = exact_parts(converted(part.kernel, Z.shape[1]), Z, part.targets, np.array(prior_mean), part.site_noise)
+    posterior = exact_parts(KERNELS.convert(part.kernel, Z.shape[1])[0], Z, part.targets, prior_mean, part.site_noise)
     return LatentGP(
         posterior=posterior,
         predictive=NormalNoise(part.noise_var()),

@@ -23,8 +23,8 @@ from gpytorch.likelihoods import (
 from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift.adapters.gpytorch.prior import Mean, exact_computations, number_of, private_copy, read_prior, value_of
-from gpsift.adapters.kernels import NoClosedForm
+from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
+from gpsift.adapters.kernels import NoClosedForm, number
 from gpsift.adapters.reading import NormalNoise, Observed, Options, closed_form_or_none, known_inputs
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
 from gpsift.kernels import Kernel
@@ -121,7 +121,7 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
     kernel, mean = prior
     with torch.no_grad():
         noise_var = twin.likelihood(torch.zeros_like(y), [Z]).variance
-    return closed_form(exact_parts(kernel, Z, y, mean(Z), noise_var), mean, **shared)
+    return closed_form(exact_parts(kernel, Z, y, as_array(mean(Z)), noise_var), mean, **shared)
 
 
 def _several(model: Any) -> TypeError:
@@ -157,12 +157,12 @@ def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
 
 
 LIKELIHOODS: dict[type, Callable[[Any], Predictive]] = {
-    GaussianLikelihood: lambda likelihood: NormalNoise(number_of(likelihood.noise)),
+    GaussianLikelihood: lambda likelihood: NormalNoise(number(as_array(likelihood.noise))),
     # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
-    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(value_of(likelihood.noise).mean())),
+    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(as_array(likelihood.noise).mean())),
     BernoulliLikelihood: lambda _: Observed(Probit()),
     StudentTLikelihood: lambda likelihood: Observed(
-        StudentT(number_of(likelihood.deg_free), number_of(likelihood.noise) ** 0.5)
+        StudentT(number(as_array(likelihood.deg_free)), number(as_array(likelihood.noise)) ** 0.5)
     ),
 }
 
@@ -198,7 +198,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
     if prior is None:
         return _automatic(twin, Z, shared, options)
     kernel, mean = prior
-    posterior, extra_var = variational_parts(kernel, twin.variational_strategy, mean(Z))
+    posterior, extra_var = variational_parts(kernel, twin.variational_strategy, as_array(mean(Z)))
     return closed_form(posterior, mean, extra_var=extra_var, **shared)
 
 
@@ -254,9 +254,9 @@ def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any)
         Training targets, and the mean function at Z.
     noise_var : tensor (n,) or of one element
     """
-    y = value_of(y)
-    noise = np.broadcast_to(value_of(noise_var).ravel(), y.shape).copy()
-    return exact_posterior(kernel, value_of(Z), y - value_of(prior_mean), noise)[0]
+    y = as_array(y)
+    noise = np.broadcast_to(as_array(noise_var).ravel(), y.shape).copy()
+    return exact_posterior(kernel, as_array(Z), y - prior_mean, noise)[0]
 
 
 def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
@@ -266,14 +266,14 @@ def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[P
 
     .. math:: w = L^{-T} m, \qquad M = L^{-T} (I - S) L^{-1} .
     """
-    Z, jitter = value_of(strategy.inducing_points), float(strategy.jitter_val)
+    Z, jitter = as_array(strategy.inducing_points), float(strategy.jitter_val)
     q = strategy._variational_distribution()
     L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
     is_whitened = WHITENED[type(strategy)]
-    m = value_of(q.mean) if is_whitened else solve_lower(L, value_of(q.mean) - value_of(prior_mean))
+    m = as_array(q.mean) if is_whitened else solve_lower(L, as_array(q.mean) - prior_mean)
     factors: list[Factor] = [TriangularFactor(L)]
     if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise v is known: S = 0
-        root = _symmetric_root(value_of(q.covariance_matrix))
+        root = _symmetric_root(as_array(q.covariance_matrix))
         root = root if is_whitened else solve_lower(L, root)
         factors.append(DenseFactor(np.ascontiguousarray(solve_lower(L, root, transpose=True).T), sign=-1.0))
     posterior = Posterior(kernel, Z, solve_lower(L, m, transpose=True), tuple(factors))

@@ -5,7 +5,7 @@ Predictions are those of the library: a new observation has the noise of the ker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -22,16 +22,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
     NoClosedForm,
+    ProductOf,
+    SumOf,
     Term,
-    White,
-    added_up,
+    constant,
     factor_of,
-    linear,
-    product,
+    linear_term,
+    matern,
+    number,
     radial,
-    reader_of,
-    scaled,
+    scale_term,
+    white,
 )
 from gpsift.adapters.reading import (
     NormalNoise,
@@ -42,7 +46,7 @@ from gpsift.adapters.reading import (
     output_index,
     read_only,
 )
-from gpsift.kernels import Constant, Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
 from gpsift.reference.base import Reference
@@ -133,9 +137,12 @@ def _support(model: Any) -> np.ndarray:
 
 def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
     """The kernel as ours and its white noise; None where differences are to be taken."""
-    return closed_form_or_none(
-        lambda: converted(model.kernel_, n_features), model, options.derivatives, "finite differences"
-    )
+
+    def read() -> tuple[Kernel, float]:
+        kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
+        return kernel.for_features(n_features), white_var
+
+    return closed_form_or_none(read, model, options.derivatives, "finite differences")
 
 
 def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
@@ -144,7 +151,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     Z = _support(model)
     y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
     closed = _closed_form(model, Z.shape[1], options)
-    white = white_of(model.kernel_) if closed is None else closed[1]
+    white = KERNELS.white_var(model.kernel_) if closed is None else closed[1]
     noise_var = _noise_var(model, options.noise, white, y_scale)
     shared: dict[str, Any] = {
         "inputs": _inputs(model, options, Z),
@@ -262,7 +269,7 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
     inputs = _inputs(around, options, Z)
     closed = _closed_form(model, Z.shape[1], options)
     if closed is None:
-        return DifferencedClassifier(model, Observed(Logit(), white_of(model.kernel_)), inputs)
+        return DifferencedClassifier(model, Observed(Logit(), KERNELS.white_var(model.kernel_)), inputs)
     kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
@@ -330,73 +337,33 @@ READERS: dict[type, Any] = {
 }
 
 
-MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.inf: SquaredExponential}
-
-
-def converted(kernel: sk.Kernel, n_features: int) -> tuple[Kernel, float]:
-    """The same covariance function as a sum of our kernels, and the variance of the white noise in it.
-
-    Products are multiplied out: constants are factors, and the product of two squared exponentials is one. Raises
-    `NoClosedForm` for what is left.
-    """
-    total, noise_var = added_up(terms_of(kernel, n_features), str(kernel))
-    return total.for_features(n_features), noise_var
-
-
-def terms_of(kernel: sk.Kernel, n_features: int) -> list[Term]:
-    """Terms whose sum the kernel is."""
-    return reader_of(kernel, KERNELS)(kernel, n_features)
-
-
-def _radial(kind: Callable[..., Radial], length_scale: Any, n_features: int, **parameters: float) -> list[Term]:
-    return [radial(kind, length_scale, np.arange(n_features), n_features, **parameters)]
-
-
-def _matern(kernel: sk.Matern, n_features: int) -> list[Term]:
-    if kernel.nu not in MATERN:
-        raise NoClosedForm(f"Matern(nu={kernel.nu:g})")
-    return _radial(MATERN[kernel.nu], kernel.length_scale, n_features)
-
-
-def _power(kernel: sk.Exponentiation, n_features: int) -> list[Term]:
-    terms, power = terms_of(kernel.kernel, n_features), kernel.exponent
+def _power(reader: KernelReader, kernel: sk.Exponentiation, columns: Columns) -> list[Term]:
+    terms, power = reader.terms(kernel.kernel, columns), kernel.exponent
     if len(terms) != 1 or not isinstance(terms[0], Constant | SquaredExponential | RationalQuadratic):
         raise NoClosedForm(f"{type(kernel).__name__} of {type(kernel.kernel).__name__}")
-    term = scaled(terms[0], factor_of(terms[0]) ** (power - 1.0))
+    term = scale_term(terms[0], factor_of(terms[0]) ** (power - 1.0))
     if isinstance(term, Radial):
         term = replace(term, lengthscale=term.lengthscale / np.sqrt(power))
     return [replace(term, shape=term.shape * power) if isinstance(term, RationalQuadratic) else term]
 
 
-KERNELS: dict[type, Callable[[Any, int], list[Term]]] = {
-    sk.Sum: lambda kernel, n: terms_of(kernel.k1, n) + terms_of(kernel.k2, n),
-    sk.Product: lambda kernel, n: product(terms_of(kernel.k1, n), terms_of(kernel.k2, n)),
-    sk.Exponentiation: _power,
-    sk.ConstantKernel: lambda kernel, _: [Constant(float(kernel.constant_value))],
-    sk.WhiteKernel: lambda kernel, _: [White(float(kernel.noise_level))],
-    sk.RBF: lambda kernel, n: _radial(SquaredExponential, kernel.length_scale, n),
-    sk.Matern: _matern,
-    sk.RationalQuadratic: lambda kernel, n: _radial(
-        RationalQuadratic, kernel.length_scale, n, shape=float(kernel.alpha)
-    ),
-    sk.DotProduct: lambda kernel, n: [Constant(float(kernel.sigma_0) ** 2), linear(1.0, np.arange(n), n)],
-}
+def _dot_product(reader: KernelReader, kernel: sk.DotProduct, columns: Columns) -> list[Term]:
+    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear_term(columns, np.array(1.0))]
 
 
-def white_of(kernel: sk.Kernel) -> float:
-    """The variance of white noise that is added to a kernel, which need not have a closed form here.
-
-    Noise that is multiplied with anything but constants is not found; it counts as part of the function.
-    """
-    if isinstance(kernel, sk.WhiteKernel):
-        return float(kernel.noise_level)
-    if isinstance(kernel, sk.Sum):
-        return white_of(kernel.k1) + white_of(kernel.k2)
-    if isinstance(kernel, sk.Product):
-        for one, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
-            if isinstance(one, sk.ConstantKernel):
-                return float(one.constant_value) * white_of(other)
-    return 0.0
+KERNELS = KernelReader(
+    {
+        sk.Sum: SumOf("k1", "k2"),
+        sk.Product: ProductOf("k1", "k2"),
+        sk.Exponentiation: _power,
+        sk.ConstantKernel: constant(variance="constant_value"),
+        sk.WhiteKernel: white(variance="noise_level"),
+        sk.RBF: radial(SquaredExponential, lengthscale="length_scale"),
+        sk.Matern: matern(lengthscale="length_scale"),
+        sk.RationalQuadratic: radial(RationalQuadratic, lengthscale="length_scale", shape="alpha"),
+        sk.DotProduct: _dot_product,
+    }
+)
 
 
 def active_steps(pipeline: Pipeline) -> list[Any]:
