@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -12,16 +13,35 @@ import numpy as np
 from tinygp import GaussianProcess
 from tinygp import kernels as tk
 from tinygp import means as tm
+from tinygp import transforms as tt
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
 from gpsift._utils.user_arrays import read_target
 from gpsift.adapters.jax_autodiff import Differentiated
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm
-from gpsift.adapters.tinygp.kernels import converted
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    Row,
+    SumOf,
+    Term,
+    constant,
+    linear_term,
+    radial,
+)
+from gpsift.adapters.reading import (
+    NormalNoise,
+    check_derivatives,
+    check_noise,
+    closed_form_or_none,
+    known_inputs,
+    read_only,
+)
+from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
@@ -148,7 +168,7 @@ def _triple(process: Process) -> Posterior:
         raise NoClosedForm(type(process.kernel.solver).__name__)
     L = np.ascontiguousarray(process.kernel.solver.scale_tril, dtype=float)
     return Posterior(
-        kernel=converted(process.kernel.kernel, process.Z.shape[1]),
+        kernel=KERNELS.convert(process.kernel.kernel, process.Z.shape[1])[0],
         Z=process.Z,
         weights=np.array(process.mean.alpha, dtype=float),
         factors=(TriangularFactor(L),),
@@ -169,3 +189,55 @@ def _latent(model: Any, X: Any) -> tuple[Any, Any]:
     mean, kernel = model
     points = X[:, 0] if kernel.X.ndim == 1 else X
     return jax.vmap(mean)(points), kernel(points)
+
+
+def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
+    """Make the row of a kernel that takes a distance; ours take the Euclidean one."""
+    row = radial(kind, lengthscale="scale", **names)
+
+    def read(reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        distance = type(kernel.distance)
+        if distance is not tk.L2Distance and not (distance is tk.L1Distance and columns.index.size == 1):
+            raise NoClosedForm(f"{type(kernel).__name__} with {distance.__name__}")
+        return row(reader, kernel, columns)
+
+    return read
+
+
+def _scaled(reader: KernelReader, kernel: tt.Linear, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.times(_diagonal(kernel.scale)))
+
+
+def _whitened(reader: KernelReader, kernel: tt.Cholesky, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.times(1.0 / _diagonal(kernel.factor)))
+
+
+def _selected(reader: KernelReader, kernel: tt.Subspace, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.select(kernel.axis))
+
+
+def _diagonal(matrix: Any) -> np.ndarray:
+    values = np.asarray(matrix, dtype=float)
+    if values.ndim < 2:
+        return values
+    if values.shape[0] != values.shape[1] or np.any(values != np.diag(np.diag(values))):
+        raise NoClosedForm("a transform that mixes columns")
+    return np.diag(values)
+
+
+# A length-scale for each column is written as a transform in tinygp: the kernel takes coordinates z_k = a_k x_c(k).
+KERNELS = KernelReader(
+    {
+        tk.Sum: SumOf("kernel1", "kernel2"),
+        tk.Product: ProductOf("kernel1", "kernel2"),
+        tk.Constant: constant(variance="value"),
+        tk.DotProduct: Leaf(partial(linear_term, variance=np.array(1.0)), {}),
+        tk.ExpSquared: _euclidean(SquaredExponential),
+        tk.Matern32: _euclidean(Matern32),
+        tk.Matern52: _euclidean(Matern52),
+        tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
+        tt.Linear: _scaled,
+        tt.Cholesky: _whitened,
+        tt.Subspace: _selected,
+    }
+)

@@ -13,18 +13,30 @@ from typing import Any, Literal, NamedTuple
 
 import GPy
 import numpy as np
+from GPy import kern
 from GPy.core.parameterization.variational import VariationalPosterior
 from GPy.inference.latent_function_inference import ExactGaussianInference
 from GPy.likelihoods import link_functions
 from GPy.util.normalizer import Standardize
 
 from gpsift import likelihoods
-from gpsift.adapters.gpy.kernels import converted, white_of
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import Noise, Observed
-from gpsift.adapters.options import Options, closed_form_or_none, output_index
-from gpsift.adapters.terms import NoClosedForm
-from gpsift.kernels import Kernel
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    radial_term,
+    white,
+)
+from gpsift.adapters.reading import Noise, Observed, Options, closed_form_or_none, known_inputs, output_index, read_only
+from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import Graded, Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
@@ -77,7 +89,7 @@ def reference_of(
     )
     if closed is not None:
         return closed
-    white = white_of(model.kern)
+    white = KERNELS.white_var(model.kern)
     differenced = Differenced(model, parts, white, **parts.fields(white))
     if options.derivatives == "numeric":
         return differenced
@@ -205,7 +217,7 @@ LIKELIHOODS: dict[tuple[type, type], Callable[..., Noise]] = {
 def _closed_form(model: Any, parts: Parts) -> LatentGP:
     if model.mean_function is not None and type(model.mean_function) is not GPy.mappings.Constant:
         raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = converted(model.kern, parts.X_train.shape[1])
+    kernel, white = KERNELS.convert(model.kern, parts.X_train.shape[1])
     constant = 0.0 if model.mean_function is None else float(model.mean_function.C[parts.k])
     Z = parts.X_train if model._predictive_variable is model.X else read_only(model._predictive_variable)
     factors = _factors(model.posterior, parts.k)
@@ -315,3 +327,28 @@ class OwnGradients(Graded, Differenced):
                     f"they differ from differences of predictions by {error:.2g}, where these are up to {largest:.2g}"
                 )
         return None
+
+
+def _rational_quadratic(columns: Columns, lengthscale: np.ndarray, signal_var: np.ndarray, power: np.ndarray) -> Radial:
+    # GPy has (1 + s / 2)^-power; ours divides s by the power.
+    scaled = lengthscale / np.sqrt(number(power))
+    return radial_term(RationalQuadratic, columns, scaled, signal_var=signal_var, shape=power)
+
+
+RBF = radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance")
+RATIONAL_QUADRATIC = {"lengthscale": "lengthscale", "signal_var": "variance", "power": "power"}
+KERNELS = KernelReader(
+    {
+        kern.Add: SumOf("parts"),
+        kern.Prod: ProductOf("parts"),
+        kern.RBF: RBF,
+        kern.ExpQuad: RBF,
+        kern.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
+        kern.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
+        kern.RatQuad: Leaf(_rational_quadratic, RATIONAL_QUADRATIC),
+        kern.Linear: linear(variance="variances"),
+        kern.Bias: constant(variance="variance"),
+        kern.White: white(variance="variance"),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(kernel._all_dims_active),
+)

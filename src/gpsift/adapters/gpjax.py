@@ -11,20 +11,37 @@ from typing import Any, Literal
 
 import gpjax as gpx
 import numpy as np
+from gpjax import kernels as gk
 from gpjax import likelihoods as gl
 from gpjax import mean_functions as gm
 from gpjax import variational_families as gv
 from gpjax.conditioning import CollapsedPosterior, ExactPosterior, LatentPosterior, SparsePosterior
+from gpjax.kernels.base import Constant as GPJaxConstant
 from gpjax.parameters import val
 
 from gpsift import likelihoods
 from gpsift._utils.linalg import solve_lower
-from gpsift.adapters.gpjax.kernels import converted, number
 from gpsift.adapters.jax_autodiff import Differentiated
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise, Observed
-from gpsift.adapters.options import check_derivatives, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.kernels import (
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    white,
+)
+from gpsift.adapters.reading import (
+    NormalNoise,
+    Observed,
+    check_derivatives,
+    closed_form_or_none,
+    known_inputs,
+    read_only,
+)
+from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
 from gpsift.reference.response import LatentGP, Predictive
@@ -138,11 +155,11 @@ def _constant_mean(process: Any) -> float:
     mean_function = process.prior.mean_function
     if type(mean_function) not in (gm.Zero, gm.Constant):
         raise NoClosedForm(f"the mean function {type(mean_function).__name__}")
-    return number(mean_function.constant)
+    return _number(mean_function.constant)
 
 
 def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     X, y = _array(posterior.train_data.X), _array(posterior.train_data.y)[:, 0]
     if white > 0.0 and len(np.unique(X, axis=0)) < len(X):
         raise NoClosedForm("White, which two rows that are alike share")
@@ -152,7 +169,7 @@ def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, fl
 
 def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
     """f = m + L v with v fixed: nothing but `jitter` is left unknown at the training points."""
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     if white > 0.0:
         raise NoClosedForm("White, as part of a latent function")
     L = _array(posterior.cholesky_factor)
@@ -163,7 +180,7 @@ def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Poste
 
 def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
     """var = k - k M k with M = Kzz^-1 - R^T R, R = root^T Lz^-1 where q is whitened and root^T Kzz^-1 where not."""
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
     mean, root = _array(posterior.variational_mean)[:, 0], _array(posterior.variational_root)
     R = solve_lower(L, np.array(root), transpose=True)  # Lz^-T root
@@ -176,7 +193,7 @@ def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, f
 
 def _collapsed(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
     """M = Kzz^-1 - Lz^-T B^-1 Lz^-1 (Titsias 2009)."""
-    kernel, white = converted(process.prior.kernel, n_features)
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
     R = solve_lower(_array(posterior.cholesky_b), solve_lower(L, np.eye(len(L))))
     weights = _array(posterior.representer_weights)[:, 0]
@@ -213,9 +230,32 @@ def _predictive(likelihood: Any, extra_var: float) -> Predictive:
         return Observed(likelihoods.Poisson(), extra_var)
     if type(likelihood) is gl.StudentT:
         return Observed(
-            likelihoods.StudentT(number(likelihood.degrees_of_freedom), number(likelihood.scale)), extra_var
+            likelihoods.StudentT(_number(likelihood.degrees_of_freedom), _number(likelihood.scale)), extra_var
         )
     raise TypeError(
         f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
         "StudentT. Pass a function of X that predicts observations: `as_reference(function, family=...)`."
     )
+
+
+def _number(parameter: Any) -> float:
+    return number(val(parameter))
+
+
+KERNELS = KernelReader(
+    {
+        gk.SumKernel: SumOf("kernels"),
+        gk.ProductKernel: ProductOf("kernels"),
+        gk.RBF: radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance"),
+        gk.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
+        gk.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
+        gk.RationalQuadratic: radial(
+            RationalQuadratic, lengthscale="lengthscale", signal_var="variance", shape="alpha"
+        ),
+        gk.Linear: linear(variance="variance"),
+        GPJaxConstant: constant(variance="constant"),
+        gk.White: white(variance="variance"),
+    },
+    value=lambda parameter: np.asarray(val(parameter), dtype=float),
+    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+)

@@ -11,23 +11,38 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pymc.gp import cov as pc
 from pymc.gp import mean as pmean
 from pytensor.compile import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
+from gpsift._utils.arrays import Array
 from gpsift._utils.user_arrays import read_features, read_target
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise
-from gpsift.adapters.options import check_derivatives, closed_form_or_none
-from gpsift.adapters.pymc.kernels import converted, symbols_of
-from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    Row,
+    SumOf,
+    Term,
+    White,
+    constant,
+    linear_term,
+    number,
+    radial,
+)
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
+from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
+from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.finite_differences import Graded, latent_var_of
@@ -171,14 +186,15 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
     if type(model.sigma) is not pm.gp.cov.WhiteNoise:
         raise NoClosedForm(f"noise of the kind {type(model.sigma).__name__}")
     center = _constant_mean(model.mean_func)
-    symbols = list(symbols_of(model.cov_func))
+    symbols = list(KERNELS.leaves(model.cov_func))
     # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
     numbers = _compiled([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
     y = read_target(_value(model.y), len(X))
     for each in points:
         y_center, sigma, *found = numbers(each)
-        values = {id(symbol): value for symbol, value in zip(symbols, found, strict=True)}
-        kernel, white = converted(model.cov_func, lambda symbol: values[id(symbol)], X.shape[1])  # noqa: B023
+        values = {id(symbol): np.asarray(value, dtype=float) for symbol, value in zip(symbols, found, strict=True)}
+        at_draw = replace(KERNELS, value=lambda symbol: values[id(symbol)])  # noqa: B023
+        kernel, white = at_draw.convert(model.cov_func, X.shape[1])
         noise_var = np.broadcast_to(np.square(sigma), len(X))
         posterior, _ = exact_posterior(kernel, X, y - float(y_center), noise_var + white + JITTER)
         # A copy holds no cached matrices: with many draws they would fill the memory.
@@ -245,3 +261,82 @@ class DifferentiatedMarginal(Graded):
 
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return tuple(self.conditional.gradients(self.point, X))
+
+
+class CovarianceReader(KernelReader):
+    """The covariance functions of PyMC: the parts of a sum or product may be numbers and expressions."""
+
+    def row(self, kernel: Any) -> Row:
+        return super().row(kernel) if isinstance(kernel, pc.BaseCovariance) else _factor
+
+    def leaves(self, kernel: Any) -> Iterator[Any]:
+        if isinstance(kernel, pc.BaseCovariance):
+            yield from super().leaves(kernel)
+        else:
+            yield kernel
+
+
+def _factor(reader: KernelReader, expression: Any, _: Columns) -> list[Term]:
+    return [Constant(number(reader.value(expression)))]
+
+
+def _white(_: Columns, sd: np.ndarray) -> White:
+    return White(number(sd) ** 2)
+
+
+@dataclass(frozen=True)
+class CenteredLinear(Linear):
+    """k(x, z) = sum_j linear_var_j (x_j - c_j) (z_j - c_j): lines through a point.
+
+    Parameters
+    ----------
+    center : array (p,)
+    """
+
+    center: Any = 0.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
+
+    def between(self, X: Array, Z: Array) -> Pairs:
+        return CenteredLinearPairs(self, X - self.center, Z - self.center)
+
+    def diag(self, X: Array) -> Array:
+        return super().diag(X - self.center)
+
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        return super().diag_log_gradient(X - self.center, g)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return super().diag_gradient(X - self.center)
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return super().diag_step(X - self.center, j, delta)
+
+
+class CenteredLinearPairs(LinearPairs):
+    """Between points that are centred already."""
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        center = np.broadcast_to(self.kernel.center, self.X.shape[1])[j]  # type: ignore[attr-defined]
+        return super().section(w, j, base - center, offset)
+
+
+def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
+    linear_var = linear_term(columns, np.array(1.0)).linear_var
+    return CenteredLinear(linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
+
+
+KERNELS = CovarianceReader(
+    {
+        pc.Add: SumOf("_factor_list"),
+        pc.Prod: ProductOf("_factor_list"),
+        pc.ExpQuad: radial(SquaredExponential, lengthscale="ls"),
+        pc.Matern32: radial(Matern32, lengthscale="ls"),
+        pc.Matern52: radial(Matern52, lengthscale="ls"),
+        pc.RatQuad: radial(RationalQuadratic, lengthscale="ls", shape="alpha"),
+        pc.Linear: Leaf(_centered, {"center": "c"}),
+        pc.Constant: constant(variance="c"),
+        pc.WhiteNoise: Leaf(_white, {"sd": "sigma"}),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
+)

@@ -21,20 +21,28 @@ from typing import Any, Literal, NamedTuple
 import gpflow
 import numpy as np
 import tensorflow as tf
+from gpflow import functions as gf
+from gpflow import kernels as gk
 from gpflow import likelihoods as gl
 from gpflow import models as gm
-from gpflow.functions import Constant, Zero
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods.utils import inv_probit
 from scipy.linalg import cholesky, solve_triangular
 
 from gpsift import likelihoods
-from gpsift.adapters.gpflow.kernels import converted, number, white_of
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import Noise, Observed
-from gpsift.adapters.options import Options, closed_form_or_none, output_index
-from gpsift.adapters.terms import NoClosedForm
-from gpsift.kernels import Kernel
+from gpsift.adapters.kernels import (
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    white,
+)
+from gpsift.adapters.reading import Noise, Observed, Options, closed_form_or_none, known_inputs, output_index, read_only
+from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import Graded, Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
@@ -89,7 +97,7 @@ def reference_of(
     if closed is not None:
         return closed
     kind = Differenced if options.derivatives == "numeric" else Taped
-    white = white_of(model.kernel)
+    white = KERNELS.white_var(model.kernel)
     return kind(model, shared.k, white, **shared.noise.fields(shared.inputs, white))
 
 
@@ -188,9 +196,9 @@ Triple = Callable[[Any, int, Kernel, float], Posterior]
 
 
 def _closed_form(model: Any, shared: Shared) -> LatentGP:
-    if type(model.mean_function) not in (Zero, Constant):
+    if type(model.mean_function) not in (gf.Zero, gf.Constant):
         raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = converted(model.kernel, shared.inputs.n_features)
+    kernel, white = KERNELS.convert(model.kernel, shared.inputs.n_features)
     triple = _triple_of(model)
     return LatentGP(
         posterior=triple(model, shared.k, kernel, white),
@@ -211,7 +219,7 @@ def _triple_of(model: Any) -> Triple:
 
 
 def _constant(mean_function: Any, k: int) -> float:
-    if type(mean_function) is Zero:
+    if type(mean_function) is gf.Zero:
         return 0.0
     values = np.ravel(np.asarray(mean_function.c))
     return float(values[k if values.size > 1 else 0])
@@ -326,3 +334,21 @@ class Taped(Graded, Differenced):
         slopes = (tape.gradient(total, X, unconnected_gradients="zero") for total in (mean, var))
         mean_slope, var_slope = (tf.convert_to_tensor(slope) for slope in slopes)
         return mean_slope, var_slope
+
+
+KERNELS = KernelReader(
+    {
+        gk.Sum: SumOf("kernels"),
+        gk.Product: ProductOf("kernels"),
+        gk.SquaredExponential: radial(SquaredExponential, lengthscale="lengthscales", signal_var="variance"),
+        gk.Matern32: radial(Matern32, lengthscale="lengthscales", signal_var="variance"),
+        gk.Matern52: radial(Matern52, lengthscale="lengthscales", signal_var="variance"),
+        gk.RationalQuadratic: radial(
+            RationalQuadratic, lengthscale="lengthscales", signal_var="variance", shape="alpha"
+        ),
+        gk.Linear: linear(variance="variance"),
+        gk.Constant: constant(variance="variance"),
+        gk.White: white(variance="variance"),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+)
