@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 import gpsift as gs
-from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import data_margin
-from gpsift.decomposition.triple import ProductTriple
+from gpsift.decomposition.partial_dependence import RowsOfCurves, Sections
+from gpsift.decomposition.products import ProductTriple
 
 CLASS = 1
 CONTRAST = np.eye(3)[CLASS] - 1 / 3
@@ -190,7 +190,7 @@ def test_refusals():
 
 @pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")  # thirty draws are few
 def test_intervals_of_a_class(monkeypatch):
-    monkeypatch.setattr("gpsift.decomposition.shares.N_DRAWS", 30)
+    monkeypatch.setattr("gpsift.decomposition.sobol.N_DRAWS", 30)
     X, y = data(30)
     gp = gs.GP(likelihood="softmax", hyper=gs.ML2(starts=1)).fit(X, y)
     found = gs.variance_shares(gp, of=2, intervals=True)

@@ -5,8 +5,8 @@ from effect_cases import five
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.decomposition.curves import RowsOfCurves, Sections
-from gpsift.decomposition.triple import ProductTriple
+from gpsift.decomposition.partial_dependence import RowsOfCurves, Sections
+from gpsift.decomposition.products import ProductTriple
 
 TOLERANCE = 1e-10
 GRID = np.array([-1.5, -0.2, 0.9])

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gpsift.decomposition.record_attribution import Attribution
-    from gpsift.decomposition.record_effects import Curve, Effects
-    from gpsift.decomposition.record_interactions import Interactions, Surface
-    from gpsift.decomposition.record_variance_shares import VarianceShares
+    from gpsift.decomposition.effects import Curve, Effects
+    from gpsift.decomposition.interactions import Interactions, Surface
+    from gpsift.decomposition.shapley import Attribution
+    from gpsift.decomposition.sobol import VarianceShares
 
 # Features with a part of the bar of their own, at most, and the smallest share that is written into its part.
 MOST_PARTS = 9

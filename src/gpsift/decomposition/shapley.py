@@ -1,28 +1,114 @@
-r"""Shapley values of single predictions, in closed form, with what the data leave open of them.
-
-The value of unit j at x is what it adds to the prediction, averaged over the orders in which the units of x come to be
-known while the others are drawn from their margins. As an operator on functions, with delta the value at x and mu the
-average over a margin,
-
-.. math::
-    \phi_j = \int_0^1 (\delta_j - \mu_j) \bigotimes_{i \ne j} \big( t \, \delta_i + (1 - t) \, \mu_i \big) \, dt ,
-
-a polynomial of degree p - 1 in t (Owen 1972). Applied to k(., z_k) it is l_kj, a product over units; the posterior mean
-of the value is l w, and its variance is the operator applied twice to the prior covariance, less l M l^T. It is linear
-in the function, so that the values of a row add up to its prediction less the average.
-"""
+"""The verb: single predictions taken apart, what each feature adds to the average."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpsift._utils.chunks import row_chunks
+from gpsift._utils.notebook import words_and_table
+from gpsift._utils.optional import optional_library
+from gpsift._utils.threads import blas_threads_for
+from gpsift.decomposition.context import Asked, closed_posterior
+from gpsift.decomposition.margins import Margin, Margins, read_margins
+from gpsift.decomposition.monte_carlo import sampled_shapley_values
 from gpsift.decomposition.products import Products, ProductTermOfUnits
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
+from gpsift.io.savable import Savable
+from gpsift.reference.base import Reference
+from gpsift.relevance.groups import group_coordinates
+from gpsift.relevance.rank import versions
+from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.switched import among_all
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+def explain(
+    model: Any,
+    X: Any = None,
+    *,
+    margins: Margins = "data",
+    groups: Mapping[str, Sequence[str | int]] | None = None,
+    categorical: Iterable[str | int] | None = None,
+    of: str | int | None = None,
+) -> Attribution:
+    """Take predictions apart: Shapley values of the latent mean at rows, with their posterior sd.
+
+    What is not known of a row is drawn from the margins of the training rows, each feature for itself: these are
+    interventional SHAP values for independent features. They add up to the prediction less the average. They are in
+    closed form where the model has one, and otherwise averages of its own predictions, without a posterior sd.
+
+    Parameters
+    ----------
+    model : fitted model
+        As in `variance_shares`.
+    X : array or data frame (n, p), optional
+        The rows to take apart; by default those of the fit.
+    margins, groups, categorical, of : optional
+        As in `variance_shares`.
+
+    Returns
+    -------
+    Attribution
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> gp = gs.GP().fit(X, 2 * X[:, 0] + 0.1 * rng.normal(size=60))
+    >>> found = gs.explain(gp, X[:5])
+    >>> bool(np.allclose(found.average + found.values.sum(axis=1), gp.predict(X[:5]).mean))
+    True
+    """
+    asked = Asked.read(model, X, groups, categorical, of)
+    known = asked.points.inputs.at_hand
+    there = read_margins(margins, asked.X if known is None else known, asked.units, asked.margined)
+    with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
+        found = [_taken_apart(each, asked.X, asked.units, there) for each in asked.members]
+    averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
+    return Attribution(
+        names=asked.units.names,
+        values=values.mean(axis=0),
+        sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # what draws agree on, and what they do not
+        average=float(averages.mean()),
+        points=_coordinates(asked),
+        mean_of=asked.model.mean_of,
+        of=asked.of,
+        how=asked.how,
+        details={"n_rows": len(asked.X), "versions": versions()},
+    )
+
+
+def _coordinates(asked: Asked) -> np.ndarray:
+    """One for each unit at each row: a column itself, or the first principal coordinate of several."""
+    columns = asked.units.columns
+    if all(len(own) == 1 for own in columns):
+        return asked.X[:, [own[0] for own in columns]]
+    return group_coordinates(asked.points, columns)
+
+
+def _taken_apart(
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The average, and values and variances of all units, (n, p) each, in the units of the target."""
+    placed = closed_posterior(model, X)
+    if placed is None:
+        mean, values = sampled_shapley_values(model, X, units.columns, margins)
+        return mean, values, np.full_like(values, np.nan)
+    products = Products.of(placed, units.columns, margins)
+    found = shapley_values(products, placed.inputs(X))
+    values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)
+    average = placed.y_center + placed.y_scale * products.average
+    return average, placed.y_scale * values, placed.y_scale**2 * variances
+
 
 # What the factors of all units take for one block of rows.
 BLOCK_BYTES = 2**23
@@ -102,3 +188,123 @@ def _over_orders(change: np.ndarray, factors_at: Callable[[float], np.ndarray]) 
         factors *= whole
         total += factors
     return total
+
+
+# Features of a row that are printed, at most.
+MOST_LINES = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution(Savable):
+    """Predictions taken apart: the average, and what each feature adds to it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the features, groups and categories.
+    values : array (n, p)
+        Shapley values of the latent mean; with the average they add up to the prediction.
+    sd : array (n, p)
+        Their posterior standard deviations: what the data leave open. NaN where there are predictions only.
+    average : float
+        Of the function over the margins of all features.
+    points : array (n, p)
+        The rows; of a group its first principal coordinate.
+    mean_of : str
+        What the function is the mean of.
+    of : str or None
+        Which function, where the model has several.
+    how : str
+        Whether averages are closed forms or made of the model's own predictions.
+    details : mapping
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    sd: np.ndarray
+    average: float
+    points: np.ndarray
+    mean_of: str = "the target"
+    of: str | None = None
+    how: str = "closed form"
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def prediction(self) -> np.ndarray:
+        """The latent mean at the rows, (n,)."""
+        return self.average + self.values.sum(axis=1)
+
+    @property
+    def strength(self) -> np.ndarray:
+        """The mean size of the values of each feature over the rows, (p,)."""
+        return np.abs(self.values).mean(axis=0)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Features by falling strength."""
+        return np.argsort(-self.strength, kind="stable")
+
+    def row(self, number: int) -> pd.DataFrame:
+        """One row taken apart, a line for each feature, the largest value first."""
+        import pandas as pd
+
+        columns = {
+            "feature": self.names,
+            "at": self.points[number],
+            "value": self.values[number],
+            "sd": self.sd[number],
+        }
+        order = np.argsort(-np.abs(self.values[number]), kind="stable")
+        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame of the values with a row for each point and a column for each feature."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, columns=list(self.names))
+
+    def to_shap(self) -> Any:
+        """The values as shap's Explanation, for all of its plots: ``shap.plots.waterfall(found.to_shap()[0])``."""
+        shap = optional_library("shap", "Explanations")
+        return shap.Explanation(
+            values=self.values.copy(),
+            base_values=np.full(len(self.values), self.average),
+            data=self.points.copy(),
+            feature_names=list(self.names),
+        )
+
+    def plot(self, row: int = 0, *, ax: Axes | None = None) -> Axes:
+        """Bars of one row: what each feature adds, with one posterior standard deviation."""
+        from gpsift.decomposition.plots import row_taken_apart
+
+        return row_taken_apart(self, row, ax=ax)
+
+    @property
+    def told(self) -> str:
+        """The answer in a few words."""
+        n = len(self.values)
+        what = "prediction" if n == 1 else "predictions"
+        return f"{n} {what} of {self.mean_of} around an average of {self.average:.4g}"
+
+    def _repr_html_(self) -> str:
+        return words_and_table(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
+
+    def __repr__(self) -> str:
+        n = len(self.values)
+        lines = [self.told]
+        if n == 1:
+            frame = self.row(0).head(MOST_LINES)
+            width = max(len("feature"), *(len(name) for name in frame["feature"]))
+            lines.append(f"  {'feature':<{width}}  {'at':>10}  {'adds':>10}  {'sd':>8}")
+            lines += [
+                f"  {row.feature:<{width}}  {row.at:>10.4g}  {row.value:>+10.4g}  {row.sd:>8.2g}"
+                for row in frame.itertuples()
+            ]
+            return "\n".join(lines)
+        width = max(len("feature"), *(len(name) for name in self.names))
+        lines.append(f"  {'feature':<{width}}  {'mean size':>10}  {'mean sd':>8}")
+        lines += [
+            f"  {self.names[j]:<{width}}  {self.strength[j]:>10.4g}  {self.sd[:, j].mean():>8.2g}"
+            for j in self.order[:MOST_LINES]
+        ]
+        return "\n".join(lines)

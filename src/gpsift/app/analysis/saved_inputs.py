@@ -10,7 +10,7 @@ import pandas as pd
 from gpsift.app.tables.tabular import Table
 from gpsift.app.tables.tidy.again import Tidied, set_aside, tidied_again
 from gpsift.reference.base import Reference
-from gpsift.selection.units import Features
+from gpsift.selection.data import Features
 
 
 def categories_of(model: Reference) -> dict[str, list[str]]:
