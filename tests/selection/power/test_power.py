@@ -12,7 +12,6 @@ from gpsift.selection import power_analysis as planning
 from gpsift.selection.conditional_test import discover as discovering
 from gpsift.selection.conditional_test.folds import OfGP, left_out, moved_means
 from gpsift.selection.data import Data
-from gpsift.selection.power_analysis import power
 
 QUIET = gs.Work(progress=False)
 KNOWING = {"search": False, "work": QUIET}  # hyperparameters known, as most tests have them
