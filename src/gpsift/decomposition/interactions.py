@@ -1,11 +1,11 @@
-r"""The verb: which features act together.
+r"""Interactions: pairs of features whose effects depend on each other, the evidence for them, and where they act.
 
-The score of a pair is what share of the variance of the function needs both, V. What the data have decided of that is
-seen beside E V - V, by how much the posterior expects it to be larger: a model that knows little about two features
-expects much of what they might do together. Their ratio is the evidence for the pair.
+The share of a pair is the share V of the variance of the function that needs both features. The data have decided only
+part of it: E V - V is the excess of its posterior expectation, which is large for a model that knows little about the
+two features. The ratio of V to this excess is the evidence for the pair.
 
-Where in the data two features act together is seen from the second derivative of the mean along both, per standard
-deviation of each, over the standard deviation of the prediction (R-sens2 of the mean; Paananen et al. 2021).
+The strength of a pair at a point is the second derivative of the mean along both features, per standard deviation of
+each, over the standard deviation of the prediction (R-sens2 of the mean; Paananen et al. 2021).
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 
 from gpsift._utils.grouping import number_of
 from gpsift._utils.notebook import words_and_table
-from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.words import listed
-from gpsift.decomposition.context import Asked, axis_of, closed_posterior
-from gpsift.decomposition.margins import Margins, read_margins
+from gpsift.decomposition.context import EffectContext, closed_posterior, value_grid
+from gpsift.decomposition.margins import Margins
 from gpsift.decomposition.monte_carlo import mixed_differences, sampled_surface
-from gpsift.decomposition.partial_dependence import RowsOfCurves, Sections
+from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
-from gpsift.decomposition.sobol import variances_of
+from gpsift.decomposition.sobol import unit_variances
 from gpsift.io.savable import Savable
 from gpsift.reference.base import MissingCapability, Reference, Response, Switched
 from gpsift.reference.inputs import Points
@@ -36,20 +35,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Of a pair with less evidence nothing is said: in docs/mathematics/effects.md 2 of 500 sets have a false one with more.
+# The least evidence for an interaction: in docs/mathematics/effects.md 2 of 500 sets have a false one with more.
 LEAST_EVIDENCE = 5.0
-# What is open of a variance is not known to less than this share of what the prior expects of the function.
+# The undecided part of a variance is not known to less than this share of the largest variance.
 ROUNDING = 1e-10
-# Pairs of which is told where they act together, and those with a surface.
+# Pairs with a strength at each point, and pairs with a surface.
 MOST_PAIRS = 10
 MOST_SURFACES = 3
 SURFACE_VALUES = 25
-# Rows that a surface averages over where it is made of predictions, and steps of second derivatives then, in standard
+# For models with predictions only: rows that a surface averages over, and steps of second derivatives, in standard
 # deviations of a feature.
 MOST_SURFACE_ROWS = 100
 STEP = 0.01
 # Second derivatives at all rows hold at most this many doubles.
 HESSIAN_DOUBLES = 2**25
+# Pairs that are printed, at most.
+MOST_LINES = 10
 
 
 def interactions(
@@ -62,16 +63,16 @@ def interactions(
     categorical: Iterable[str | int] | None = None,
     of: str | int | None = None,
 ) -> Interactions:
-    """Find the pairs of features that act together: the effect of one depends on the value of the other.
+    """Find the pairs of features that interact: the effect of one depends on the value of the other.
 
     Parameters
     ----------
     model : fitted model
         As in `variance_shares`.
     X : array or data frame (n, p), optional
-        The rows that the function is looked at; by default those of the fit.
+        The rows at which the function is described; by default those of the fit.
     pairs : iterable of pairs of features, optional
-        Of which a surface is kept, besides the strongest ones.
+        Pairs that get a surface, besides the strongest ones.
     margins, groups, categorical, of : optional
         As in `variance_shares`.
 
@@ -88,142 +89,42 @@ def interactions(
     >>> gs.interactions(gs.GP().fit(X, y)).found
     (('x1', 'x3'),)
     """
-    asked = Asked.read(model, X, groups, categorical, of)
-    wanted = [_read_pair(pair, asked) for pair in pairs]
-    there = read_margins(margins, asked.X, asked.units, asked.margined)
-    with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
+    context = EffectContext.read(model, X, groups, categorical, of)
+    units, wanted = context.units, [_read_pair(pair, context.units.names) for pair in pairs]
+    there = context.margins(margins)
+    with context.blas_threads():
         found = [
-            variances_of(each, asked.X, asked.units, there, shapley=False, open_pairs=True) for each in asked.members
+            unit_variances(each, context.X, units, there, shapley=False, open_pairs=True) for each in context.members
         ]
         decided = np.mean([each.pairs for each in found], axis=0)
         undecided = np.mean([each.open_pairs for each in found if each.open_pairs is not None], axis=0)
         variance = float(np.mean([each.whole for each in found]))
-        strongest = _strongest(decided)
-        rows = _looked_at(asked)
-        local = np.mean([_local(each, rows, strongest, asked) for each in asked.members], axis=0)
+        strongest = _strongest_pairs(decided)
+        rows = _thin_rows(context)
+        local = np.mean([_local_strength(each, rows, strongest, context) for each in context.members], axis=0)
         surfaced = list(dict.fromkeys([*strongest[:MOST_SURFACES], *wanted]))
-        surfaces = [_surface(pair, asked) for pair in surfaced]
+        surfaces = [_surface(pair, context) for pair in surfaced]
     least = ROUNDING * max(float(undecided.max(initial=0.0)), float(decided.max(initial=0.0)))
     return Interactions(
-        names=asked.units.names,
+        names=units.names,
         share=decided / (variance or 1.0),
         evidence=np.divide(decided, np.maximum(undecided, least), out=np.zeros_like(decided), where=decided > 0),
         least_evidence=LEAST_EVIDENCE,
         pairs=np.array(strongest, dtype=int).reshape(-1, 2),
         local=local,
         points=rows.X,
-        features=asked.points.inputs.names,
+        features=context.points.inputs.names,
         surfaces=tuple(surface for surface in surfaces if surface is not None),
-        mean_of=asked.model.mean_of,
-        of=asked.of,
-        how=asked.how,
-        details={"n_rows": len(asked.X), "versions": versions()},
+        mean_of=context.model.mean_of,
+        of=context.of,
+        how=context.how,
+        details={"n_rows": len(context.X), "versions": versions()},
     )
-
-
-def _read_pair(pair: Any, asked: Asked) -> tuple[int, int]:
-    names = asked.units.names
-    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
-    numbers = [number_of(each, names) for each in pair]
-    known = [number for number in numbers if number is not None]
-    if len(set(known)) < 2:
-        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
-    return min(known), max(known)
-
-
-def _strongest(decided: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs by falling share, those that have one."""
-    pairs = [pair for pair in combinations(range(len(decided)), 2) if decided[pair] > 0]
-    return sorted(pairs, key=lambda pair: -decided[pair])[:MOST_PAIRS]
-
-
-def _looked_at(asked: Asked) -> Points:
-    """The rows, or as many of them as second derivatives leave room for."""
-    n_features = len(asked.model.used) if isinstance(asked.model, Switched) else asked.points.inputs.n_features
-    most = max(1, HESSIAN_DOUBLES // max(1, n_features) ** 2)
-    n = len(asked.points)
-    return asked.points if n <= most else asked.points.take(slice(None, None, -(-n // most)))
-
-
-def _local(model: Reference, points: Points, pairs: Sequence[tuple[int, int]], asked: Asked) -> np.ndarray:
-    """R-sens2 of the mean for each pair at the points, (n, pairs); NaN for groups and categories."""
-    own = np.full((len(points), len(pairs)), np.nan)
-    columns = asked.units.columns
-    moving = {unit: columns[unit][0] for unit in range(len(columns)) if _moves(unit, asked)}
-    known = [number for number, pair in enumerate(pairs) if set(pair) <= set(moving)]
-    if not known:
-        return own
-    response = model.at(points)
-    unit = np.sqrt(response.distribution(latent=asked.model.mean_of != "the target").var)
-    bends = _bends(model, points, response, [(moving[pairs[number][0]], moving[pairs[number][1]]) for number in known])
-    own[:, known] = np.abs(bends) / unit[:, None]
-    return own
-
-
-def _bends(model: Reference, points: Points, response: Response, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Second derivatives of the mean along pairs of columns, per standard deviation of each, (n, pairs)."""
-    smaller, used = _of_used(model)
-    sd = points.inputs.sd
-    try:
-        there = response if smaller is model else smaller.at(points.on_columns(used))
-        hessian = there.mean_hessian()
-    except MissingCapability:
-        return np.stack([mixed_differences(model, points, i, j, STEP) for i, j in pairs], axis=1)
-    places = [(used.index(i), used.index(j)) for i, j in pairs]
-    return np.stack([hessian[:, a, b] * sd[i] * sd[j] for (a, b), (i, j) in zip(places, pairs, strict=True)], axis=1)
-
-
-def _of_used(model: Reference) -> tuple[Reference, tuple[int, ...]]:
-    """The model as one of the columns that it uses, and these."""
-    every = tuple(range(model.inputs.n_features))
-    smaller = model.on_columns(model.used) if isinstance(model, Switched) and model.used else None
-    return (model, every) if smaller is None else (smaller, model.used)  # type: ignore[attr-defined]
-
-
-def _moves(unit: int, asked: Asked) -> bool:
-    return unit not in asked.units.levels and len(asked.units.columns[unit]) == 1
-
-
-def _surface(pair: tuple[int, int], asked: Asked) -> Surface | None:
-    """The average over rows of what is predicted with both units set to values."""
-    X = asked.X
-    axes = [axis_of(unit, asked.units, X, asked.points.inputs, SURFACE_VALUES) for unit in pair]
-    first, second = axes
-    if first is None or second is None:
-        return None
-    columns = [asked.units.columns[unit] for unit in pair]
-    values = [_mean_surface(each, asked, columns, [first.values, second.values]) for each in asked.members]
-    return Surface(
-        names=(asked.units.names[pair[0]], asked.units.names[pair[1]]),
-        x=first.coordinates,
-        y=second.coordinates,
-        mean=np.mean(values, axis=0),
-        x_labels=first.labels or (),
-        y_labels=second.labels or (),
-        x_rows=None if first.labels else X[:, columns[0][0]],
-        y_rows=None if second.labels else X[:, columns[1][0]],
-    )
-
-
-def _mean_surface(
-    model: Reference, asked: Asked, columns: Sequence[tuple[int, ...]], grids: Sequence[np.ndarray]
-) -> np.ndarray:
-    placed = closed_posterior(model, asked.X)
-    if placed is None:
-        return sampled_surface(model, asked.X[:: -(-len(asked.X) // MOST_SURFACE_ROWS)], columns, grids)
-    (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
-    rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(asked.X))
-    return placed.y_center + placed.y_scale * Sections(rows, first, x).surface(second, y)
-
-
-# Pairs that are printed, at most.
-MOST_LINES = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What is predicted on average over the rows with two features set to values, (g, h).
+    """The average prediction over the rows with two features at each pair of their values, (g, h).
 
     `x` and `y` are the values, or for categories the places of their labels; `x_rows` and `y_rows` those of the rows.
     """
@@ -241,50 +142,46 @@ class Surface:
         """A data frame with a row for each value of the first feature, and a column for each of the second."""
         import pandas as pd
 
-        rows, columns = (list(labels or values) for labels, values in self._axes)
-        frame = pd.DataFrame(self.mean, columns=[f"{self.names[1]} = {_value(each)}" for each in columns])
-        frame.insert(0, self.names[0], [_value(each) for each in rows], allow_duplicates=True)
+        rows, columns = self.x_labels or _texts(self.x), self.y_labels or _texts(self.y)
+        frame = pd.DataFrame(self.mean, columns=[f"{self.names[1]} = {each}" for each in columns])
+        frame.insert(0, self.names[0], list(rows), allow_duplicates=True)
         return frame
-
-    @property
-    def _axes(self) -> tuple[tuple[tuple[str, ...], np.ndarray], tuple[tuple[str, ...], np.ndarray]]:
-        return (self.x_labels, self.x), (self.y_labels, self.y)
 
     def _repr_html_(self) -> str:
         return words_and_table(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
 
 
-def _value(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+def _texts(values: np.ndarray) -> tuple[str, ...]:
+    return tuple(f"{value:.4g}" for value in values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interactions(Savable):
-    """Pairs of features, and how sure it is that they act together.
+    """Pairs of features, and the evidence that they interact.
 
     Attributes
     ----------
     names : tuple of str
-        Of the features, groups and categories.
+        The features, groups and categories.
     share : array (p, p)
-        What share of the variance of the function needs both features of a pair.
+        The share of the variance of the function that needs both features of a pair.
     evidence : array (p, p)
-        That variance over what the data have not decided of it; NaN where the model does not say what that is.
+        That variance over the part of it that the data have not decided; NaN where the model does not know that part.
     least_evidence : float
         Pairs with less are not called interactions.
     pairs : array (k, 2)
         The strongest pairs by their share, as numbers of features, whether found or not.
     local : array (n, k)
-        How strongly each of `pairs` acts together at each point: the change of the slope of the mean, in standard
-        deviations of the prediction per standard deviation of each feature; NaN for groups and categories.
+        The strength of each of `pairs` at each point: the change of the slope of the mean, in standard deviations of
+        the prediction per standard deviation of each feature; NaN for groups and categories.
     points : array (n, columns)
-        Where that is, in the user's units; `features` names the columns.
+        These points, in the user's units; `features` names the columns.
     surfaces : tuple of Surface
-        Of the strongest pairs, and of those that were asked for.
+        Surfaces of the strongest pairs, and of those that were asked for.
     mean_of : str
-        What the function is the mean of.
+        The quantity of which the function is the mean.
     of : str or None
-        Which function, where the model has several.
+        The function, where the model has several.
     how : str
         Whether averages are closed forms or made of the model's own predictions.
     details : mapping
@@ -306,18 +203,18 @@ class Interactions(Savable):
 
     @property
     def is_found(self) -> np.ndarray:
-        """Which pairs have enough evidence, (p, p)."""
+        """Whether pairs have enough evidence, (p, p)."""
         return self.evidence >= self.least_evidence
 
     @property
     def found(self) -> tuple[tuple[str, str], ...]:
-        """The pairs that act together, the largest share first."""
+        """The pairs that interact, the largest share first."""
         pairs = [pair for pair in combinations(range(len(self.names)), 2) if self.is_found[pair]]
         pairs.sort(key=lambda pair: -self.share[pair])
         return tuple((self.names[i], self.names[j]) for i, j in pairs)
 
     def where(self, first: str, second: str) -> np.ndarray:
-        """The points by falling strength of a pair of `pairs`, as their numbers."""
+        """Numbers of the points, by falling strength of a pair of `pairs`."""
         wanted = {first, second}
         for number, (i, j) in enumerate(self.pairs.tolist()):
             if {self.names[i], self.names[j]} == wanted:
@@ -325,7 +222,7 @@ class Interactions(Savable):
         raise ValueError(f"{first} and {second} are not among the {len(self.pairs)} strongest pairs.")
 
     def surface(self, first: str, second: str) -> Surface:
-        """That of a pair."""
+        """The surface of a pair."""
         for surface in self.surfaces:
             if set(surface.names) == {first, second}:
                 return surface
@@ -336,13 +233,13 @@ class Interactions(Savable):
 
     @property
     def by_largest_share(self) -> np.ndarray:
-        """Features by the share of their strongest pair, without those that have no part in any, but two at least."""
+        """Features by the share of their strongest pair; two or more of them, and none without a share besides."""
         largest = self.share.max(axis=1, initial=0.0)
         return np.argsort(-largest, kind="stable")[: max(2, int(np.count_nonzero(largest)))]
 
     @property
     def strongest_surface(self) -> Surface | None:
-        """That of the first pair found which has one; None where no pair is found."""
+        """The surface of the first pair found that has one, or None."""
         of_pair = {frozenset(surface.names): surface for surface in self.surfaces}
         return next((of_pair[frozenset(pair)] for pair in self.found if frozenset(pair) in of_pair), None)
 
@@ -390,3 +287,93 @@ class Interactions(Savable):
 
     def _repr_html_(self) -> str:
         return words_and_table(self.told, self.to_frame().head(MOST_LINES))
+
+
+def _read_pair(pair: Any, names: tuple[str, ...]) -> tuple[int, int]:
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
+    numbers = [number_of(each, names) for each in pair]
+    known = [number for number in numbers if number is not None]
+    if len(set(known)) < 2:
+        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
+    return min(known), max(known)
+
+
+def _strongest_pairs(decided: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs with a variance, by falling variance."""
+    pairs = [pair for pair in combinations(range(len(decided)), 2) if decided[pair] > 0]
+    return sorted(pairs, key=lambda pair: -decided[pair])[:MOST_PAIRS]
+
+
+def _thin_rows(context: EffectContext) -> Points:
+    """The rows, or evenly spaced ones where second derivatives at all of them would be too large."""
+    model = context.model
+    n_features = len(model.used) if isinstance(model, Switched) else context.points.inputs.n_features
+    most = max(1, HESSIAN_DOUBLES // max(1, n_features) ** 2)
+    n = len(context.points)
+    return context.points if n <= most else context.points.take(slice(None, None, -(-n // most)))
+
+
+def _local_strength(
+    model: Reference, points: Points, pairs: Sequence[tuple[int, int]], context: EffectContext
+) -> np.ndarray:
+    """R-sens2 of the mean for each pair at the points, (n, pairs); NaN for groups and categories."""
+    found = np.full((len(points), len(pairs)), np.nan)
+    columns, levels = context.units.columns, context.units.levels
+    column = {unit: own[0] for unit, own in enumerate(columns) if unit not in levels and len(own) == 1}
+    numeric = [number for number, pair in enumerate(pairs) if set(pair) <= set(column)]
+    if not numeric:
+        return found
+    response = model.at(points)
+    sd = np.sqrt(response.distribution(latent=context.model.mean_of != "the target").var)
+    of_columns = [(column[pairs[number][0]], column[pairs[number][1]]) for number in numeric]
+    found[:, numeric] = np.abs(_second_derivatives(model, points, response, of_columns)) / sd[:, None]
+    return found
+
+
+def _second_derivatives(
+    model: Reference, points: Points, response: Response, pairs: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """Second derivatives of the mean along pairs of columns, per standard deviation of each, (n, pairs)."""
+    used, sd = tuple(range(model.inputs.n_features)), points.inputs.sd
+    smaller = model.on_columns(model.used) if isinstance(model, Switched) and model.used else None
+    try:
+        if smaller is not None:
+            used = model.used  # type: ignore[attr-defined]
+            response = smaller.at(points.on_columns(used))
+        hessian = response.mean_hessian()
+    except MissingCapability:
+        return np.stack([mixed_differences(model, points, i, j, STEP) for i, j in pairs], axis=1)
+    return np.stack([hessian[:, used.index(i), used.index(j)] * sd[i] * sd[j] for i, j in pairs], axis=1)
+
+
+def _surface(pair: tuple[int, int], context: EffectContext) -> Surface | None:
+    """The surface of two units; None where one of them is a group of columns."""
+    first, second = (value_grid(context, unit, SURFACE_VALUES) for unit in pair)
+    if first is None or second is None:
+        return None
+    X, names = context.X, context.units.names
+    columns = [context.units.columns[unit] for unit in pair]
+    values = [_mean_surface(each, X, columns, [first.values, second.values]) for each in context.members]
+    return Surface(
+        names=(names[pair[0]], names[pair[1]]),
+        x=first.coordinates,
+        y=second.coordinates,
+        mean=np.mean(values, axis=0),
+        x_labels=first.labels or (),
+        y_labels=second.labels or (),
+        x_rows=None if first.labels else X[:, columns[0][0]],
+        y_rows=None if second.labels else X[:, columns[1][0]],
+    )
+
+
+def _mean_surface(
+    model: Reference, X: np.ndarray, columns: Sequence[tuple[int, ...]], grids: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Average predictions over rows with two units at each pair of their values, (g, h)."""
+    placed = closed_posterior(model, X)
+    if placed is None:
+        return sampled_surface(model, X[:: -(-len(X) // MOST_SURFACE_ROWS)], columns, grids)
+    (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
+    rows = ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))
+    return placed.y_center + placed.y_scale * ICECurves(rows, first, x).surface(second, y)

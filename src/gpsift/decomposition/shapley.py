@@ -1,4 +1,16 @@
-"""The verb: single predictions taken apart, what each feature adds to the average."""
+r"""Shapley values of single predictions, in closed form, with their posterior standard deviations.
+
+The value of unit j at x is its contribution to the prediction, averaged over the orders in which the units of x become
+known while the others are drawn from their margins. As an operator on functions, with delta the value at x and mu the
+average over a margin,
+
+.. math::
+    \phi_j = \int_0^1 (\delta_j - \mu_j) \bigotimes_{i \ne j} \big( t \, \delta_i + (1 - t) \, \mu_i \big) \, dt ,
+
+a polynomial of degree p - 1 in t (Owen 1972). Applied to k(., z_k) it is l_kj, a product over units; the posterior mean
+of the value is l w, and its variance is the operator applied twice to the prior covariance, less l M l^T. It is linear
+in the function, so that the values of a row add up to its prediction less the average.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +24,10 @@ import numpy as np
 from gpsift._utils.chunks import row_chunks
 from gpsift._utils.notebook import words_and_table
 from gpsift._utils.optional import optional_library
-from gpsift._utils.threads import blas_threads_for
-from gpsift.decomposition.context import Asked, closed_posterior
-from gpsift.decomposition.margins import Margin, Margins, read_margins
+from gpsift.decomposition.context import EffectContext, closed_posterior
+from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_shapley_values
-from gpsift.decomposition.products import Products, ProductTermOfUnits
+from gpsift.decomposition.products import Products, UnitProductTerm
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 from gpsift.io.savable import Savable
 from gpsift.reference.base import Reference
@@ -29,6 +40,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# Bytes that the factors of all units take for one block of rows.
+BLOCK_BYTES = 2**23
+# Features of a row that are printed, at most.
+MOST_LINES = 10
+
 
 def explain(
     model: Any,
@@ -39,18 +55,18 @@ def explain(
     categorical: Iterable[str | int] | None = None,
     of: str | int | None = None,
 ) -> Attribution:
-    """Take predictions apart: Shapley values of the latent mean at rows, with their posterior sd.
+    """Attribute predictions to features: Shapley values of the latent mean at rows, with their posterior sd.
 
-    What is not known of a row is drawn from the margins of the training rows, each feature for itself: these are
-    interventional SHAP values for independent features. They add up to the prediction less the average. They are in
-    closed form where the model has one, and otherwise averages of its own predictions, without a posterior sd.
+    Unknown features of a row are drawn from the margins of the training rows, each by itself: these are interventional
+    SHAP values for independent features. They add up to the prediction less the average. They are in closed form where
+    the model has one, and otherwise averages of its own predictions, without a posterior sd.
 
     Parameters
     ----------
     model : fitted model
         As in `variance_shares`.
     X : array or data frame (n, p), optional
-        The rows to take apart; by default those of the fit.
+        The rows to explain; by default those of the fit.
     margins, groups, categorical, of : optional
         As in `variance_shares`.
 
@@ -68,152 +84,46 @@ def explain(
     >>> bool(np.allclose(found.average + found.values.sum(axis=1), gp.predict(X[:5]).mean))
     True
     """
-    asked = Asked.read(model, X, groups, categorical, of)
-    known = asked.points.inputs.at_hand
-    there = read_margins(margins, asked.X if known is None else known, asked.units, asked.margined)
-    with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
-        found = [_taken_apart(each, asked.X, asked.units, there) for each in asked.members]
+    context = EffectContext.read(model, X, groups, categorical, of)
+    there = context.margins(margins, context.points.inputs.at_hand)
+    with context.blas_threads():
+        found = [_explain_rows(each, context.X, context.units, there) for each in context.members]
     averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
+    columns = context.units.columns
+    is_single = all(len(own) == 1 for own in columns)
     return Attribution(
-        names=asked.units.names,
+        names=context.units.names,
         values=values.mean(axis=0),
-        sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # what draws agree on, and what they do not
+        sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # variance within and between draws
         average=float(averages.mean()),
-        points=_coordinates(asked),
-        mean_of=asked.model.mean_of,
-        of=asked.of,
-        how=asked.how,
-        details={"n_rows": len(asked.X), "versions": versions()},
+        points=context.X[:, [own[0] for own in columns]] if is_single else group_coordinates(context.points, columns),
+        mean_of=context.model.mean_of,
+        of=context.of,
+        how=context.how,
+        details={"n_rows": len(context.X), "versions": versions()},
     )
-
-
-def _coordinates(asked: Asked) -> np.ndarray:
-    """One for each unit at each row: a column itself, or the first principal coordinate of several."""
-    columns = asked.units.columns
-    if all(len(own) == 1 for own in columns):
-        return asked.X[:, [own[0] for own in columns]]
-    return group_coordinates(asked.points, columns)
-
-
-def _taken_apart(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """The average, and values and variances of all units, (n, p) each, in the units of the target."""
-    placed = closed_posterior(model, X)
-    if placed is None:
-        mean, values = sampled_shapley_values(model, X, units.columns, margins)
-        return mean, values, np.full_like(values, np.nan)
-    products = Products.of(placed, units.columns, margins)
-    found = shapley_values(products, placed.inputs(X))
-    values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)
-    average = placed.y_center + placed.y_scale * products.average
-    return average, placed.y_scale * values, placed.y_scale**2 * variances
-
-
-# What the factors of all units take for one block of rows.
-BLOCK_BYTES = 2**23
-
-
-class ValuesAndVariances(NamedTuple):
-    """Posterior means and variances, (n, p) each, in the units of the model."""
-
-    mean: np.ndarray
-    var: np.ndarray
-
-
-def shapley_values(products: Products, X: np.ndarray) -> ValuesAndVariances:
-    """Of the units at the rows of X, which holds all columns as the model sees them."""
-    n, p = len(X), len(products.varying)
-    mean, var = np.empty((n, p)), np.empty((n, p))
-    for rows in row_chunks(n, p * len(products.weights), BLOCK_BYTES) if p else ():
-        sections, prior = _of_lines(products, X[rows])
-        for term in products.terms:
-            sections += term.variance * _sections(term, products.triple.Z, X[rows])
-            prior += term.variance * _prior(term, X[rows])
-        mean[rows] = (sections @ products.weights).T
-        explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
-        var[rows] = (prior - explained.reshape(p, -1)).T
-    return ValuesAndVariances(mean, np.maximum(var, 0.0))
-
-
-def _of_lines(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What linear terms have of l_kj, (p, n, m), and of the prior's variance, (p, n)."""
-    sections, prior = [], []
-    for unit, columns in enumerate(products.columns):
-        own = list(columns)
-        moved, slope_var = products.from_average(unit, X[:, own]), products.triple.slope_var[own]
-        sections.append((moved * slope_var) @ products.triple.Z[:, own].T)
-        prior.append(moved**2 @ slope_var)
-    return np.stack(sections), np.stack(prior)
-
-
-def _sections(term: ProductTermOfUnits, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """l_kj at each row, without the variance of the term, (p, n, m)."""
-    a = term.averages[:, None, :]
-    units = list(enumerate(term.columns))
-    d = np.stack([term.between(j, X[:, list(own)], Z) - term.factors[j].mean_excess for j, own in units])
-    return _over_orders(d, lambda t: a + t * d)
-
-
-def _prior(term: ProductTermOfUnits, X: np.ndarray) -> np.ndarray:
-    """The operator applied twice to the term itself, without its variance, (p, n)."""
-    units = list(enumerate(term.columns))
-    excess = np.stack(
-        [
-            term.term.excess(own, X[:, list(own)], term.nodes[j]) @ term.factors[j].weights  # to an independent value
-            for j, own in units
-        ]
-    )
-    own_excess = np.array([factor.own_excess for factor in term.factors])[:, None]
-    squares = own_excess - 2.0 * excess
-    nodes, weights = legendre(len(units))
-    total = np.zeros_like(squares)
-    for t, weight in zip(nodes, weights, strict=True):
-        total += weight * _over_orders(squares, partial(_covariance, t, excess, own_excess))
-    return total
-
-
-def _covariance(t: float, excess: np.ndarray, own_excess: np.ndarray, s: float) -> np.ndarray:
-    """Of two mixtures of the value at x and an average over the margin, with shares t and s of the first."""
-    return 1.0 + (s + t - 2.0 * s * t) * excess + (1.0 - s) * (1.0 - t) * own_excess
-
-
-def _over_orders(change: np.ndarray, factors_at: Callable[[float], np.ndarray]) -> np.ndarray:
-    """int_0^1 change_j prod_{i != j} factors_i(t) dt, with units along the first axis."""
-    total = np.zeros_like(change)
-    for t, weight in zip(*legendre(len(change)), strict=True):
-        factors = np.maximum(factors_at(t), SMALLEST_FACTOR)
-        whole = weight * np.multiply.reduce(factors)
-        np.divide(change, factors, out=factors)
-        factors *= whole
-        total += factors
-    return total
-
-
-# Features of a row that are printed, at most.
-MOST_LINES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribution(Savable):
-    """Predictions taken apart: the average, and what each feature adds to it.
+    """Predictions attributed to features: the average prediction, and the contribution of each feature.
 
     Attributes
     ----------
     names : tuple of str
-        Of the features, groups and categories.
+        The features, groups and categories.
     values : array (n, p)
         Shapley values of the latent mean; with the average they add up to the prediction.
     sd : array (n, p)
-        Their posterior standard deviations: what the data leave open. NaN where there are predictions only.
+        Posterior standard deviations of the values. NaN for models with predictions only.
     average : float
-        Of the function over the margins of all features.
+        The mean of the function over the margins of all features.
     points : array (n, p)
-        The rows; of a group its first principal coordinate.
+        The rows; for a group its first principal coordinate.
     mean_of : str
-        What the function is the mean of.
+        The quantity of which the function is the mean.
     of : str or None
-        Which function, where the model has several.
+        The function, where the model has several.
     how : str
         Whether averages are closed forms or made of the model's own predictions.
     details : mapping
@@ -236,7 +146,7 @@ class Attribution(Savable):
 
     @property
     def strength(self) -> np.ndarray:
-        """The mean size of the values of each feature over the rows, (p,)."""
+        """The mean absolute value of each feature over the rows, (p,)."""
         return np.abs(self.values).mean(axis=0)
 
     @property
@@ -245,7 +155,7 @@ class Attribution(Savable):
         return np.argsort(-self.strength, kind="stable")
 
     def row(self, number: int) -> pd.DataFrame:
-        """One row taken apart, a line for each feature, the largest value first."""
+        """A data frame of one row with a line for each feature, the largest value first."""
         import pandas as pd
 
         columns = {
@@ -274,10 +184,10 @@ class Attribution(Savable):
         )
 
     def plot(self, row: int = 0, *, ax: Axes | None = None) -> Axes:
-        """Bars of one row: what each feature adds, with one posterior standard deviation."""
-        from gpsift.decomposition.plots import row_taken_apart
+        """Draw bars of the values at one row, with one posterior standard deviation."""
+        from gpsift.decomposition.plots import attribution_bars
 
-        return row_taken_apart(self, row, ax=ax)
+        return attribution_bars(self, row, ax=ax)
 
     @property
     def told(self) -> str:
@@ -290,9 +200,8 @@ class Attribution(Savable):
         return words_and_table(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
 
     def __repr__(self) -> str:
-        n = len(self.values)
         lines = [self.told]
-        if n == 1:
+        if len(self.values) == 1:
             frame = self.row(0).head(MOST_LINES)
             width = max(len("feature"), *(len(name) for name in frame["feature"]))
             lines.append(f"  {'feature':<{width}}  {'at':>10}  {'adds':>10}  {'sd':>8}")
@@ -308,3 +217,89 @@ class Attribution(Savable):
             for j in self.order[:MOST_LINES]
         ]
         return "\n".join(lines)
+
+
+def _explain_rows(
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The average, and values and variances of all units, (n, p) each, in units of the target."""
+    placed = closed_posterior(model, X)
+    if placed is None:
+        mean, values = sampled_shapley_values(model, X, units.columns, margins)
+        return mean, values, np.full_like(values, np.nan)
+    products = Products.of(placed, units.columns, margins)
+    found = shapley_values(products, placed.inputs(X))
+    values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)
+    average = placed.y_center + placed.y_scale * products.average
+    return average, placed.y_scale * values, placed.y_scale**2 * variances
+
+
+class PosteriorValues(NamedTuple):
+    """Posterior means and variances of Shapley values, (n, p) each, in the units of the model."""
+
+    mean: np.ndarray
+    var: np.ndarray
+
+
+def shapley_values(products: Products, X: np.ndarray) -> PosteriorValues:
+    """Shapley values of the units at rows of X, which holds all columns as the model sees them."""
+    n, p = len(X), len(products.varying)
+    mean, var = np.empty((n, p)), np.empty((n, p))
+    for rows in row_chunks(n, p * len(products.weights), BLOCK_BYTES) if p else ():
+        sections, prior = _linear_terms(products, X[rows])
+        for term in products.terms:
+            sections += term.variance * _sections(term, products.triple.Z, X[rows])
+            prior += term.variance * _prior(term, X[rows])
+        mean[rows] = (sections @ products.weights).T
+        explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
+        var[rows] = (prior - explained.reshape(p, -1)).T
+    return PosteriorValues(mean, np.maximum(var, 0.0))
+
+
+def _linear_terms(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The part of linear terms in l_kj, (p, n, m), and in the prior variance, (p, n)."""
+    sections, prior = [], []
+    for unit, columns in enumerate(products.columns):
+        own = list(columns)
+        moved, slope_var = products.from_average(unit, X[:, own]), products.triple.slope_var[own]
+        sections.append((moved * slope_var) @ products.triple.Z[:, own].T)
+        prior.append(moved**2 @ slope_var)
+    return np.stack(sections), np.stack(prior)
+
+
+def _sections(term: UnitProductTerm, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """l_kj at each row, without the variance of the term, (p, n, m)."""
+    excess = [term.term.excess(own, X[:, list(own)], Z[:, list(own)]) for own in term.columns]
+    d = np.stack([each - factor.mean_excess for each, factor in zip(excess, term.factors, strict=True)])
+    a = term.averages[:, None, :]
+    return _average_over_orders(d, lambda t: a + t * d)
+
+
+def _prior(term: UnitProductTerm, X: np.ndarray) -> np.ndarray:
+    """The operator applied twice to the term itself, without its variance, (p, n)."""
+    units = zip(term.columns, term.nodes, term.factors, strict=True)
+    # The average of kappa - 1 between the value at x and an independent one.
+    excess = np.stack([term.term.excess(own, X[:, list(own)], nodes) @ factor.weights for own, nodes, factor in units])
+    own_excess = np.array([factor.own_excess for factor in term.factors])[:, None]
+    squares = own_excess - 2.0 * excess
+    total = np.zeros_like(squares)
+    for t, weight in zip(*legendre(len(term.columns)), strict=True):
+        total += weight * _average_over_orders(squares, partial(_covariance, t, excess, own_excess))
+    return total
+
+
+def _covariance(t: float, excess: np.ndarray, own_excess: np.ndarray, s: float) -> np.ndarray:
+    """Covariance of two mixtures of the value at x and an average over the margin, with weights t and s at x."""
+    return 1.0 + (s + t - 2.0 * s * t) * excess + (1.0 - s) * (1.0 - t) * own_excess
+
+
+def _average_over_orders(change: np.ndarray, factors_at: Callable[[float], np.ndarray]) -> np.ndarray:
+    """int_0^1 change_j prod_{i != j} factors_i(t) dt, with units along the first axis."""
+    total = np.zeros_like(change)
+    for t, weight in zip(*legendre(len(change)), strict=True):
+        factors = np.maximum(factors_at(t), SMALLEST_FACTOR)
+        whole = weight * np.multiply.reduce(factors)
+        np.divide(change, factors, out=factors)
+        factors *= whole
+        total += factors
+    return total

@@ -1,4 +1,8 @@
-"""The verb: what share of the variance of a function each feature has."""
+r"""Variance decomposition of a fitted function: first-order and total Sobol indices, Shapley effects, pairs.
+
+`variance_shares` divides the variances of `variances.py`, or of `monte_carlo.py` for models without closed forms, by
+the variance of the function; `VarianceShares` is its answer (Sobol 2001; Owen 2014).
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gpsift._utils.notebook import words_and_table
-from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.words import percent
-from gpsift.decomposition.context import Asked, closed_posterior, noise_var
-from gpsift.decomposition.margins import Margin, Margins, read_margins
+from gpsift.decomposition.context import EffectContext, closed_posterior, map_hyperparameter_draws, noise_var
+from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_variances
 from gpsift.decomposition.products import Products
 from gpsift.decomposition.variances import Variances, variances
 from gpsift.io.savable import Savable
 from gpsift.reference.base import Reference
-from gpsift.reference.ensemble import AskedDraws
-from gpsift.relevance.intervals import tell_if_unsure, uncertain
+from gpsift.relevance.intervals import uncertain
 from gpsift.relevance.limits import LEVEL, interval_with
 from gpsift.relevance.rank import versions
 from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import used_columns
+from gpsift.relevance.switched import units_on_columns, used_columns
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
+# These draws fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent
+# ones.
 N_DRAWS = 128
 
 
@@ -44,16 +47,16 @@ def variance_shares(
     intervals: bool = False,
     seed: int = 0,
 ) -> VarianceShares:
-    """Take the variance of a fitted function apart: what each feature does alone, in all, and with each of the others.
+    """Decompose the variance of a fitted function: the share of each feature alone, in all, and with each other one.
 
-    Features are taken as independent of each other, each with its own margin: of features that go along with each other
-    the shares answer what the function would do if they did not. Everything is in closed form where the model has one,
-    and otherwise averages of its own predictions; the record says which.
+    Features are taken as independent, each with its own margin. For correlated features the shares describe the
+    function as if they were not correlated. Everything is in closed form where the model has one, and otherwise
+    averages of its own predictions; the record says which.
 
     Parameters
     ----------
     model : fitted model
-        Such as ``GP().fit(X, y)``, or one of another library. Closed forms are there for latent posteriors that are a
+        Such as ``GP().fit(X, y)``, or one of another library. Closed forms exist for latent posteriors that are a
         triple and whose kernel is a sum of ours.
     X : array or data frame (n, p), optional
         The rows whose values are the margins; by default those of the fit.
@@ -64,12 +67,12 @@ def variance_shares(
     groups, categorical : optional
         As in `rank`: columns that are one unit, and units whose values are levels.
     of : str or int, optional
-        Which function, of a model of several: "class 0", or 0, of classes, whose functions are the latent ones less
+        The function, for a model of several: "class 0", or 0, for classes, whose functions are the latent ones less
         the average of all classes; the name or the number of an output.
     intervals : bool
-        Whether to say how far the data leave the shares open, with other hyperparameters that explain them as well.
+        Whether to give intervals over other hyperparameters that explain the data as well.
     seed : int
-        Of the draws of `intervals`.
+        For the draws of `intervals`.
 
     Returns
     -------
@@ -85,119 +88,68 @@ def variance_shares(
     >>> bool(shares.pairs[0, 1] > 0.03), bool(shares.total[2] < 0.01)
     (True, True)
     """
-    asked = Asked.read(model, X, groups, categorical, of)
-    there = read_margins(margins, asked.X, asked.units, asked.margined)
-    with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
-        found = [variances_of(each, asked.X, asked.units, there) for each in asked.members]
-        noises = [noise_var(each, asked.X) for each in asked.members]
-        draws, k_hat = found if asked.model.draws else [], None
-        if intervals and not asked.model.draws:
-            draws, k_hat = _variances_around(asked, there, seed)
+    context = EffectContext.read(model, X, groups, categorical, of)
+    there = context.margins(margins)
+    with context.blas_threads():
+        found = [unit_variances(each, context.X, context.units, there) for each in context.members]
+        noises = [noise_var(each, context.X) for each in context.members]
+        draws, k_hat = found if context.model.draws else [], None
+        if intervals and not context.model.draws:
+            draws, k_hat = _variances_of_draws(context, there, seed)
     variance = float(np.mean([each.whole for each in found]))
     means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
     return VarianceShares(
-        names=asked.units.names,
+        names=context.units.names,
         **{name: value / (variance or 1.0) for name, value in means.items()},
         variance=variance,
         noise_var=None if noises[0] is None else float(np.mean([each for each in noises if each is not None])),
         margins=margins if isinstance(margins, str) else "data, but for " + ", ".join(margins),
-        mean_of=asked.model.mean_of,
-        draws={name: _shares_of_draws(draws, name) for name in VarianceShares.SHARES if name != "pairs" and draws},
+        mean_of=context.model.mean_of,
+        draws={
+            name: np.array([getattr(each, name) / (float(each.whole) or 1.0) for each in draws])
+            for name in VarianceShares.SHARES
+            if name != "pairs" and draws
+        },
         k_hat=k_hat,
-        of=asked.of,
-        how=asked.how,
-        details={"n_rows": len(asked.X), "seed": seed if k_hat is not None else None, "versions": versions()},
+        of=context.of,
+        how=context.how,
+        details={"n_rows": len(context.X), "seed": seed if k_hat is not None else None, "versions": versions()},
     )
-
-
-def variances_of(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
-) -> Variances:
-    """Of all units, in squared units of the target: those that the model does not depend on have 0."""
-    placed = closed_posterior(model, X)
-    if placed is None:
-        return _sampled(model, X, units, margins, **parts)
-    products = Products.of(placed, units.columns, margins)
-    found = variances(products, **parts)
-    return _among_all(found, products.varying, len(units.columns), placed.y_scale**2)
-
-
-def _sampled(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
-) -> Variances:
-    used = set(used_columns(model))
-    kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
-    columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
-    return _among_all(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns), 1.0)
-
-
-def _among_all(found: Variances, kept: Sequence[int], n_units: int, times: float) -> Variances:
-    """The same among all units, in other units of measurement."""
-
-    def spread(values: np.ndarray | None) -> np.ndarray | None:
-        if values is None:
-            return None
-        wide = np.zeros((n_units,) * values.ndim)
-        wide[np.ix_(*[list(kept)] * values.ndim)] = times * values
-        return wide
-
-    return Variances(**{field.name: spread(getattr(found, field.name)) for field in fields(found)})  # type: ignore[arg-type]
-
-
-def _variances_around(asked: Asked, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
-    """With hyperparameters drawn from an approximation of their posterior, and the k-hat of these draws."""
-    model = uncertain(asked.model)
-    columns = model.open_columns
-    kept, fewer = asked.on_columns(columns)
-    seen = [_on_columns(margins[unit], asked.units.columns[unit], columns) for unit in kept]
-    X = asked.X[:, list(columns)]
-    drawn = model.over_draws(lambda each: variances_of(each, X, fewer, seen), AskedDraws(N_DRAWS, seed))
-    tell_if_unsure(drawn.k_hat)
-    return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in drawn.values], drawn.k_hat
-
-
-def _on_columns(margin: Margin, unit: Sequence[int], columns: Sequence[int]) -> Margin:
-    """The margin of what a unit has among some columns."""
-    return margin.on([place for place, column in enumerate(unit) if column in columns])
-
-
-def _shares_of_draws(draws: Sequence[Variances], name: str) -> np.ndarray:
-    """Of each draw, (s, p)."""
-    return np.array([getattr(each, name) / (float(each.whole) or 1.0) for each in draws])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VarianceShares(Savable):
-    """The variance of a function of independent features, taken apart.
+    """The variance of a function of independent features, decomposed.
 
-    Shares are parts of the variance of the function, noise not among it.
+    Shares are parts of the variance of the function, without noise.
 
     Attributes
     ----------
     names : tuple of str
-        Of the features, groups and categories.
+        The features, groups and categories.
     first : array (p,)
-        What a feature does alone, by its average curve: Sobol's first-order indices.
+        First-order indices: the share of a feature alone, by its average curve.
     total : array (p,)
-        That and everything in which it has a part: total indices. They add up to more than 1 where features interact.
+        Total indices: the share of a feature alone and in interactions. They add up to more than 1 where features
+        interact.
     shapley : array (p,)
-        The same with what features do together divided equally among them: Shapley effects, which add up to 1.
+        Shapley effects: shares of interactions are divided equally among their features. They add up to 1.
     pairs : array (p, p)
-        What needs both features of a pair, alone or with others: superset indices; 0 on the diagonal.
+        Superset indices: the share that needs both features of a pair, alone or with others; 0 on the diagonal.
     variance : float
-        Of the function, in squared units of what `mean_of` says.
+        The variance of the function, in squared units of what `mean_of` says.
     noise_var : float or None
-        Of what the function leaves, where that is normal.
+        The variance of the noise around the function, where that is normal.
     margins : str
         How features were taken to be distributed.
     mean_of : str
-        What the function is the mean of.
+        The quantity of which the function is the mean.
     draws : mapping of str to array (s, p)
         `first`, `total` and `shapley` with other hyperparameters, where these were drawn.
     k_hat : float or None
-        How far to trust draws that intervals were asked for: up to 0.7.
+        How far to trust draws that intervals were made from: up to 0.7.
     of : str or None
-        Which function, where the model has several.
+        The function, where the model has several.
     how : str
         Whether averages are closed forms or made of the model's own predictions.
     details : mapping
@@ -227,7 +179,7 @@ class VarianceShares(Savable):
 
     @property
     def noise_share(self) -> float | None:
-        """What noise has of the variance of an observation; None where noise is not normal."""
+        """The share of noise in the variance of an observation; None where noise is not normal."""
         if self.noise_var is None:
             return None
         whole = self.variance + self.noise_var
@@ -235,13 +187,13 @@ class VarianceShares(Savable):
 
     @property
     def interacting(self) -> float:
-        """What features do only together, as a share."""
+        """The share of the variance that features have only together."""
         return float(max(0.0, 1.0 - self.first.sum())) if self.variance > 0 else 0.0
 
     def interval(self, share: str = "shapley", level: float = LEVEL) -> np.ndarray:
         """Central interval of "first", "total" or "shapley" over the draws of the hyperparameters, (p, 2).
 
-        The share itself is in it: one that is beyond an end is taken for the end.
+        It is extended to the share itself where that lies beyond an end.
         """
         if share not in self.draws:
             raise ValueError(
@@ -262,7 +214,7 @@ class VarianceShares(Savable):
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """One bar of Shapley shares, with what is left to noise."""
+        """Draw one bar of Shapley shares, with the share of noise."""
         from gpsift.decomposition.plots import stacked_shares
 
         return stacked_shares(self, ax=ax)
@@ -287,3 +239,41 @@ class VarianceShares(Savable):
 
     def _repr_html_(self) -> str:
         return words_and_table(self.told, self.to_frame())
+
+
+def unit_variances(
+    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
+) -> Variances:
+    """Variances of all units, in squared units of the target; units that the model does not depend on have 0."""
+    placed = closed_posterior(model, X)
+    if placed is not None:
+        products = Products.of(placed, units.columns, margins)
+        return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.y_scale**2)
+    used = set(used_columns(model))
+    kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
+    columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
+    return _scatter(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns))
+
+
+def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float = 1.0) -> Variances:
+    """Place variances of some units among those of all units, and multiply them by a factor."""
+
+    def scatter(values: np.ndarray | None) -> np.ndarray | None:
+        if values is None:
+            return None
+        wide = np.zeros((n_units,) * values.ndim)
+        wide[np.ix_(*[list(kept)] * values.ndim)] = factor * values
+        return wide
+
+    return Variances(**{field.name: scatter(getattr(found, field.name)) for field in fields(found)})  # type: ignore[arg-type]
+
+
+def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
+    """Variances of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
+    model, units = uncertain(context.model), context.units
+    columns = model.open_columns
+    kept, fewer = units_on_columns(units, columns)
+    there = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
+    X = context.X[:, list(columns)]
+    draws, k_hat = map_hyperparameter_draws(model, lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)
+    return [_scatter(each, kept, len(units.columns)) for each in draws], k_hat
