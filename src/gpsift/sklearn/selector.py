@@ -24,8 +24,8 @@ from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.sklearn.estimators import GPClassifier, GPRegressor, named, read_data
 
 if TYPE_CHECKING:
-    from gpsift.selection.conditional_test.discoveries import Discoveries
-    from gpsift.selection.record_path import Path
+    from gpsift.selection.conditional_test.discover import Discoveries
+    from gpsift.selection.path import Path
 
 
 class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from gpsift.app.tables.tabular.encode import Task
 from gpsift.app.tables.tabular.prepare import Missing
 from gpsift.app.tables.tabular.steps import refuse
 from gpsift.app.tables.tidy import Plan, planned
-from gpsift.selection.held_out import HeldOut
+from gpsift.selection.cross_validation import HeldOut
 from gpsift.selection.sizes import Rule
 
 

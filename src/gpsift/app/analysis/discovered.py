@@ -12,10 +12,9 @@ from gpsift.app.analysis.run import MOST_ROWS_OF_A_SEARCH, likelihood_for, sourc
 from gpsift.app.findings import Finding
 from gpsift.gp import GP
 from gpsift.selection.conditional_test.conditionals import quick_hyper
-from gpsift.selection.conditional_test.discover import discover
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.conditional_test.division import InOrder
-from gpsift.selection.units import Features
+from gpsift.selection.conditional_test.discover import Discoveries, discover
+from gpsift.selection.conditional_test.folds import InOrder
+from gpsift.selection.data import Features
 
 
 @dataclass(frozen=True, eq=False)

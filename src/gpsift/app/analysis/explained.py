@@ -9,8 +9,8 @@ import pandas as pd
 
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.analysis.shape import unit_options
-from gpsift.decomposition.explain import explain as taken_apart
-from gpsift.decomposition.record_attribution import Attribution
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.shapley import explain as taken_apart
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, rank
 

@@ -15,15 +15,15 @@ from gpsift.app.analysis.columns import odd_columns
 from gpsift.app.analysis.switched import Step, switched_on
 from gpsift.app.findings import Finding, told
 from gpsift.app.tables.tabular.encode import Task
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
+from gpsift.selection.conditional_test.discover import Discoveries
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 MOST_NAMED = 5
 # Of "among the first k", where no size is suggested.

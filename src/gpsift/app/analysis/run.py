@@ -29,9 +29,8 @@ from gpsift.relevance.ranking import Ranking
 from gpsift.selection.data import Data
 from gpsift.selection.held_out import Folds
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
-from gpsift.selection.units import Features
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 # A search takes as many fits as sizes.
 MOST_ROWS_OF_A_SEARCH = 1000

@@ -12,10 +12,10 @@ from gpsift._utils.progress import counted
 from gpsift.app.analysis.record import Analysis, Shape
 from gpsift.app.analysis.rows import shown_rows
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.decomposition.average import effects
-from gpsift.decomposition.explain import explain
-from gpsift.decomposition.pairs import interactions
-from gpsift.decomposition.shares import variance_shares
+from gpsift.decomposition.effects import effects
+from gpsift.decomposition.interactions import interactions
+from gpsift.decomposition.shapley import explain
+from gpsift.decomposition.sobol import variance_shares
 from gpsift.gp import DrawnGP, FittedGP, one_of
 from gpsift.reference.base import MissingCapability
 from gpsift.reference.ensemble import members_of

@@ -11,7 +11,7 @@ from gpsift.app.findings import Finding, FindingKind
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
-from gpsift.selection.units import Features
+from gpsift.selection.data import Features
 
 # By inference, up to this many rows, and rows times columns, it takes up to a quarter of a minute on one core.
 MOST_ROWS = {"exact": 500, "ep": 300, "laplace": 200}

@@ -17,7 +17,7 @@ from gpsift.app.cli.dry_run import show_plan
 from gpsift.app.cli.errors import KEPT, clear_errors
 from gpsift.app.cli.machine import discovered_as_json
 from gpsift.app.cli.shown import show_discovered
-from gpsift.selection.conditional_test.division import InOrder
+from gpsift.selection.conditional_test.folds import InOrder
 
 Ordered = Annotated[
     bool,

@@ -13,7 +13,7 @@ from gpsift.app.analysis.record import Shape
 from gpsift.app.cli import options as o
 from gpsift.app.cli.shape_shown import show_effects
 from gpsift.app.cli.shaped import Given, Question
-from gpsift.decomposition.average import effects as effects_of
+from gpsift.decomposition.effects import effects as effects_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

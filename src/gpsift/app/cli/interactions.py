@@ -13,8 +13,8 @@ from gpsift.app.analysis.record import Shape
 from gpsift.app.cli import options as o
 from gpsift.app.cli.shape_shown import show_interactions
 from gpsift.app.cli.shaped import Given, Question
-from gpsift.decomposition.pairs import interactions as interactions_of
-from gpsift.decomposition.shares import variance_shares
+from gpsift.decomposition.interactions import interactions as interactions_of
+from gpsift.decomposition.sobol import variance_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

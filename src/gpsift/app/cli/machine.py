@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from gpsift.app.analysis.record import Shape
     from gpsift.app.analysis.record_comparison import Comparison
     from gpsift.relevance.ranking import Ranking
-    from gpsift.selection.conditional_test.discoveries import Discoveries
-    from gpsift.selection.power.record_power import Power
-    from gpsift.selection.record_path import Path
+    from gpsift.selection.conditional_test.discover import Discoveries
+    from gpsift.selection.path import Path
+    from gpsift.selection.power_analysis import Power
 
 SCHEMA = "gpsift-answer/1"
 

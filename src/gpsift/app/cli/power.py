@@ -16,8 +16,8 @@ from gpsift.app.cli.machine import power_as_json
 from gpsift.app.cli.saved import load_model
 from gpsift.app.cli.shown import show_power
 from gpsift.app.cli.terminal import Output
-from gpsift.selection.power.power import power as power_of
-from gpsift.selection.power.power import read_model
+from gpsift.selection.power_analysis import power as power_of
+from gpsift.selection.power_analysis import read_model
 
 Picture = Annotated[Path | None, typer.Option(help="Draw the shares over the rows into this file, such as power.png.")]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpsift.app.analysis.record import Shape
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions, Surface
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions, Surface
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 
 
 def shape_record(shape: Shape) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from gpsift._utils.words import percent
 from gpsift.app.cli.terminal import new_table, print_first_that_fits, shortened
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.sobol import VarianceShares
 
 MOST_LINES = 40
 NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from gpsift.app.analysis.planned import PlannedAnalysis
     from gpsift.app.analysis.ranked_again import RankedAgain
     from gpsift.relevance.ranking import Ranking
-    from gpsift.selection.power.record_power import Power
-    from gpsift.selection.record_path import Path
-    from gpsift.selection.record_stability import Stability
+    from gpsift.selection.path import Path
+    from gpsift.selection.power_analysis import Power
+    from gpsift.selection.stability import Stability
 
 BAR_WIDTH = 8
 MOST_ODDITIES = 10

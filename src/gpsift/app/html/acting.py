@@ -8,10 +8,10 @@ from itertools import accumulate
 from markupsafe import Markup
 
 from gpsift.app.html.words import number, percent, shortened, signed, tag
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 
 # Columns with a part of the bar of their own, at most, and the smallest part that is drawn.
 MOST_PARTS = 9

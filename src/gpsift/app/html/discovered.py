@@ -15,7 +15,7 @@ from gpsift.app.findings import told
 from gpsift.app.html.render import rendered, written
 from gpsift.app.html.sheet import TASKS, Line
 from gpsift.app.html.words import count, listed, signed, tag
-from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.selection.conditional_test.discover import Discoveries
 
 
 def write_discovered(answer: Discovered, path: str | os.PathLike[str]) -> Path:

@@ -11,8 +11,8 @@ from bokeh.models.annotations import ColorBar, Legend, LegendItem
 
 from gpsift.app.html.frames import FONT, across, frame, item, name_axis, name_strips, ramp
 from gpsift.app.html.words import number, percent, shortened, signed
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions, Surface
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions, Surface
 
 PANEL_HEIGHT, SURFACE_HEIGHT = 190, 380
 CELL_HEIGHT, MATRIX_FRAME = 34, 120

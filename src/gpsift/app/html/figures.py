@@ -10,9 +10,9 @@ from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMa
 from gpsift.app.analysis.rows import Rows
 from gpsift.app.html.frames import FRAME_HEIGHT, across, frame, item, name_strips, ramp
 from gpsift.app.html.words import count, number, shortened, signed
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
+from gpsift.selection.conditional_test.discover import Discoveries
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 MOST_STRIPS = 20
 STRIP_HEIGHT = 38

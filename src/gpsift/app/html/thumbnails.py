@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from gpsift.decomposition.record_effects import Curve
+from gpsift.decomposition.effects import Curve
 
 WIDTH, HEIGHT = 120, 44
 # Room around what is drawn, for the width of lines.

@@ -15,9 +15,9 @@ from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.paper.datasets import Dataset
 from gpsift.paper.reproduce.settings import Result, Settings
 from gpsift.relevance import RATE, Measure, rank
+from gpsift.selection.cross_validation import prediction_metrics
 from gpsift.selection.data import Data
-from gpsift.selection.forward import forward_projection
-from gpsift.selection.metrics import prediction_metrics
+from gpsift.selection.projection import forward_projection
 from gpsift.selection.submodels import SubmodelFit, as_parent, fit_submodel
 
 # Beyond the paper: what it names as the stronger relatives, on the smaller regression sets.
