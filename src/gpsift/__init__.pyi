@@ -2,8 +2,8 @@ from . import adapters as adapters
 from . import kernels as kernels
 from . import likelihoods as likelihoods
 from . import relevance as relevance
-from ._utils.notices import GPSiftWarning as GPSiftWarning
-from ._utils.parallel.choice import Work as Work
+from ._utils.parallel.work import Work as Work
+from ._utils.warnings import GPSiftWarning as GPSiftWarning
 from .app.analysis.choices import Reading as Reading
 from .app.analysis.choices import Selection as Selection
 from .app.analysis.compared import compare as compare

@@ -14,7 +14,7 @@ from storage_cases import cases
 
 import gpsift as gs
 from gpsift.io import UnreadableFile
-from gpsift.io.registry import GONE, GONE_CLASSES, class_named
+from gpsift.io.serializable import GONE, class_named
 from gpsift.relevance.ranking import Ranking
 
 META = """

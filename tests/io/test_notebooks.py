@@ -9,7 +9,7 @@ from storage_cases import cases
 
 import gpsift as gs
 from gpsift.app.analysis.record import Shape
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]
 ANSWERS = [

@@ -16,7 +16,7 @@ import gpsift as gs
 from gpsift.gp import FittedMulticlass
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.gp.hyperparameters.priors import Prior
-from gpsift.io.registry import CLASSES, name_of
+from gpsift.io.serializable import CLASSES, name_of
 from gpsift.io.trace import Trace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood

@@ -13,8 +13,7 @@ from storage_cases import assert_same
 
 import gpsift as gs
 from gpsift.io.archive import Damage
-from gpsift.io.decode import Decoder
-from gpsift.io.encode import SCALARS, Encoder
+from gpsift.io.coding import SCALARS, Decoder, Encoder
 from gpsift.kernels import SquaredExponential
 from gpsift.selection.path import Baseline
 

@@ -17,7 +17,7 @@ from tinygp import transforms as tt
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
-from gpsift._utils.user_arrays import read_target
+from gpsift._utils.validation import read_target
 from gpsift.adapters.jax_autodiff import Differentiated
 from gpsift.adapters.kernels import (
     Columns,

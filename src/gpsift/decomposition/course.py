@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 
 # A clear move is at least this many posterior standard deviations, and this share of the whole range.
 CLEAR = 2.0

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
-from gpsift._utils.notices import notice
+from gpsift._utils.text import AsText
+from gpsift._utils.warnings import notice
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem

@@ -14,6 +14,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.notebook import AsText, words_and_table
 from gpsift._utils.rows import Rows
+from gpsift._utils.text import AsText
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift._utils.user_arrays import read_features, read_target
 from gpsift.gp import sparse
@@ -27,7 +28,7 @@ from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_no
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse import vecchia as neighbours
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian

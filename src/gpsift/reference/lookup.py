@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from gpsift._utils.notices import notice
+from gpsift._utils.warnings import notice
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 

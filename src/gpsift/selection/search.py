@@ -9,8 +9,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.notices import notice
 from gpsift._utils.parallel import Work
+from gpsift._utils.warnings import notice
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE

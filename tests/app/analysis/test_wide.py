@@ -13,8 +13,8 @@ import gpsift as gs
 from gpsift.app.analysis.cautions import correlated_pairs
 from gpsift.app.analysis.columns import LEAST_SLOPE, came_close
 from gpsift.app.analysis.rows import rows_of
-from gpsift.app.cli.machine import as_json
-from gpsift.app.cli.shown import show_ranking
+from gpsift.app.cli.json_answer import as_json
+from gpsift.app.cli.terminal_answer import show_ranking
 from gpsift.app.findings import Finding, FindingKind, told
 from gpsift.app.html import page_text
 

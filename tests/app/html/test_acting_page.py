@@ -11,8 +11,9 @@ from test_page import Outline
 
 import gpsift as gs
 from gpsift.app.analysis.record import Shape
-from gpsift.app.html import acting, page_text
-from gpsift.app.html.effect_figures import MOST_PANELS, curve_panels
+from gpsift.app.html import effects as acting
+from gpsift.app.html import page_text
+from gpsift.app.html.charts import MOST_PANELS, curve_panels
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from test_page import Outline
 
 from gpsift.app.analysis.discovered import Discovered
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.discovered import discovered_text, sentences, write_discovered
-from gpsift.selection.conditional_test.discover import Discoveries
+from gpsift.app.html.answer_pages import discovered_text, sentences, write_discovered
+from gpsift.selection.conditional_test.discoveries import Discoveries
 
 
 def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):

@@ -20,10 +20,10 @@ from gpsift.app.analysis.rows import shade, thinned
 from gpsift.app.analysis.shape import with_shape
 from gpsift.app.findings import Finding, FindingKind, ordinal
 from gpsift.app.html import page_text, write_page
-from gpsift.app.html.embed import script_data
-from gpsift.app.html.figures import ramp, swarm
+from gpsift.app.html.charts import ramp, swarm
+from gpsift.app.html.render import script_data
 from gpsift.app.html.table import relevance_table
-from gpsift.app.html.words import aligned, number, percent, sentence, shortened, tag, value_text
+from gpsift.app.html.text import aligned, number, percent, sentence, shortened, tag, value_text
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 
@@ -452,7 +452,7 @@ def test_shades_go_by_rank_and_by_level():
 
 
 def test_colours_of_the_legend_are_those_of_the_dots():
-    from gpsift.app.html.embed import own
+    from gpsift.app.html.render import own
 
     colours = ramp(3)
     assert f"linear-gradient(90deg, {', '.join(colours)})" in own("page.css")

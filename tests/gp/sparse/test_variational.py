@@ -13,7 +13,6 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.chunks import CHUNK_BYTES
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.rows import LocalRows, Rows
 from gpsift.gp.sparse import Sparse, sites, variational

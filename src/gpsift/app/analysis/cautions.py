@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.tabular import Prepared
 from gpsift.gp import DrawnGP, FittedGP

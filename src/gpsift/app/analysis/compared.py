@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gpsift._utils.notices import Notices
+from gpsift._utils.warnings import Notices
 from gpsift.app.analysis.intervals import take_long
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.analysis.record_comparison import Comparison

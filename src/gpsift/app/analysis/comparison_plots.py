@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.words import meaning
+from gpsift._utils.text import meaning
 from gpsift.relevance.plots import BLUE, MAX_BARS, ORANGE, new_axes, short
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Work, share_bar
 from gpsift._utils.pareto import LARGEST_K_HAT
+from gpsift._utils.warnings import Notices
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.gp import DrawnGP, FittedGP

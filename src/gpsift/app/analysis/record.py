@@ -140,7 +140,7 @@ class Analysis:
         return replace(self.model, members=tuple(kept)) if isinstance(self.model, DrawnGP) else kept[0]
 
     def _repr_html_(self) -> str:
-        from gpsift.app.html.notebook import notebook_html
+        from gpsift.app.html.page import notebook_html
 
         return notebook_html(self)
 

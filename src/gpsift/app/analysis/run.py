@@ -10,9 +10,9 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from gpsift._utils.notices import Notices, messages, notice
 from gpsift._utils.parallel import Work, fit_bar, share_bar, waiting_bar
 from gpsift._utils.progress import counted
+from gpsift._utils.warnings import Notices, messages, notice
 from gpsift.app.analysis.called import call_code
 from gpsift.app.analysis.cautions import cautions_of
 from gpsift.app.analysis.choices import Reading, Selection

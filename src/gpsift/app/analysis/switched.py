@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.gp import DrawnGP, FittedGP
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Work
+from gpsift._utils.warnings import Notices
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpsift._utils.words import listed, percent
+from gpsift._utils.text import listed, percent
 from gpsift.app.findings.kinds import FindingKind
 
 PAIRS_SHOWN = 5

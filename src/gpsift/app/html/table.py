@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.words import NOT_USED, SHARE, meaning
+from gpsift._utils.text import NOT_USED, SHARE, meaning
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.ranked_again import RankedAgain
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.glossary import TERMS
-from gpsift.app.html.words import aligned, limits, number, percent
-from gpsift.relevance.ranking import LEVEL, Ranking
+from gpsift.app.html.text import TERMS, aligned, limits, number, percent
+from gpsift.relevance.limits import LEVEL
+from gpsift.relevance.ranking import Ranking
 
 # This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10

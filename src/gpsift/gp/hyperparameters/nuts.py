@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.notices import notice
+from gpsift._utils.warnings import notice
 from gpsift.gp.hyperparameters.choices import MAP, Hyper
 from gpsift.gp.hyperparameters.coordinates import ByPrior, Coordinates, Density, Round
 from gpsift.gp.hyperparameters.joined import Joined

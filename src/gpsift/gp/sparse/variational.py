@@ -21,9 +21,8 @@ from typing import Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.chunks import row_chunks
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
-from gpsift._utils.rows import Rows, RowSource, Totals
+from gpsift._utils.rows import Rows, RowSource, Totals, row_chunks
 from gpsift._utils.threads import threaded_map
 from gpsift.gp.inference import Evidence, Inferred
 from gpsift.gp.sparse.choice import Sparse

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import ReadTable, column_sd, constant_columns
+from gpsift._utils.validation import ReadTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.hyperparameters.screening import normal_scores

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.tabular.errors import TableError
 from gpsift.app.tables.tabular.steps import Step

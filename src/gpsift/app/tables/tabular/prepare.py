@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.tabular.encode import TASKS, Prepared, Task, encoded, named_columns, refuse_mixed
 from gpsift.app.tables.tabular.errors import Choice, TableError

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.tabular import Step
 from gpsift.app.tables.tabular.date_parts import DAY, HOUR

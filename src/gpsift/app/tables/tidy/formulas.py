@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import lstsq
 
 from gpsift._utils.threads import one_blas_thread
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.tables.tabular import Prepared
 from gpsift.app.tables.tidy.rounding import steps
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.tables.tabular import Prepared
 
 # Correlation of values or of ranks, in size.

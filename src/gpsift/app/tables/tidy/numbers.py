@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.tabular import Step
 from gpsift.app.tables.tidy.changes import replaced
