@@ -43,8 +43,7 @@ ON_DEMAND = [
     "gpsift.gp.sparse.engine",
     "gpsift.io.load",
     "gpsift.io.save",
-    "gpsift.app.tables.tabular",
-    "gpsift.app.tables.tidy",
+    "gpsift.app.tables",
     "gpsift._utils.parallel",
 ]
 LAZY_ROOMS = [

@@ -14,7 +14,7 @@ from gpsift.app.analysis.cautions import cautions_of
 from gpsift.app.analysis.explained import explain
 from gpsift.app.analysis.planned import planned_analysis
 from gpsift.app.findings import Finding, FindingKind, told
-from gpsift.app.tables.tabular import prepare
+from gpsift.app.tables.clean import prepare
 
 analysis_run = importlib.import_module("gpsift.app.analysis.run")
 

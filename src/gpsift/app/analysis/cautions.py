@@ -9,7 +9,7 @@ import numpy as np
 
 from gpsift._utils.user_arrays import column_sd
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Prepared
+from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.input_moments import standard_units
 from gpsift.relevance.ranking import Ranking
@@ -27,7 +27,7 @@ BLOCK = 500
 
 
 def cautions_of(
-    model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Finding], leading: Ranking
+    model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding], leading: Ranking
 ) -> tuple[Finding, ...]:
     """All cautions, the gravest first; `notes` are what was done with the table, `leading` the ranking that decides."""
     return (
@@ -48,7 +48,7 @@ def _no_noise_left(model: FittedGP | DrawnGP) -> list[Finding]:
     return [Finding(FindingKind.NO_NOISE_LEFT, missed._asdict())] if missed else []
 
 
-def _trouble_of_the_search(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
+def _trouble_of_the_search(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     report = model.report
     moving = () if report.starts_agree else _owners(report.moving_features, table.owner)
     found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
@@ -68,7 +68,7 @@ def ways_disagree(ranking: Ranking) -> list[Finding]:
     return [other.finding]
 
 
-def _odd_inputs(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
+def _odd_inputs(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     report, owner = model.report, table.owner
     stepped = tuple(name for name in _owners(report.stepped_features, owner) if name not in table.groups)
     # A level that no row has is no news; a column without any variation is.
@@ -86,7 +86,7 @@ def _sampler_trouble(model: FittedGP | DrawnGP) -> list[Finding]:
     return [Finding(FindingKind.SAMPLER_TROUBLE, {"trouble": trouble}) for trouble in advice(model.diagnostics)]
 
 
-def _correlated(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
+def _correlated(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     """Pairs of columns of which one can stand in for the other, and one of which at least the model uses.
 
     Indicators of one category are no news.
@@ -125,7 +125,7 @@ def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> lis
     return sorted(found)
 
 
-def _few_rows(table: Prepared) -> list[Finding]:
+def _few_rows(table: ModelTable) -> list[Finding]:
     n_rows, n_columns = len(table.y), len(table.columns)
     if n_rows >= ROWS_PER_COLUMN * n_columns:
         return []

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Choice, Prepared, Table, TableError, prepare, read_table
-from gpsift.app.tables.tabular.encode import Task
-from gpsift.app.tables.tabular.prepare import Missing
-from gpsift.app.tables.tabular.steps import refuse
-from gpsift.app.tables.tidy import Plan, planned
+from gpsift.app.tables.clean import CleaningResult, Missing, clean, prepare
+from gpsift.app.tables.encode import ModelTable, Task
+from gpsift.app.tables.read import read_table
+from gpsift.app.tables.steps import Choice, RawTable, TableError, raise_if_strict
 from gpsift.selection.held_out import HeldOut
 from gpsift.selection.sizes import Rule
 
@@ -59,33 +58,33 @@ class Reading:
     strict: bool = False
     table: str | None = None
 
-    def read(self, data: Any, target: str | int | None) -> Prepared:
+    def read(self, data: Any, target: str | int | None) -> ModelTable:
         """A data frame or a file, made fit for a model; what is `Prepared` stays as it is."""
-        if isinstance(data, Prepared):
+        if isinstance(data, ModelTable):
             return data
-        return self.planned(self.found(data, target), target).prepared
+        return self.planned(self.found(data, target), target).table
 
-    def found(self, data: Any, target: str | int | None) -> Table:
+    def found(self, data: Any, target: str | int | None) -> RawTable:
         """The table of a data frame or a file, with what was done to read it."""
         if target is None:
             raise TypeError("`target` is missing: which column is to be explained?")
         if isinstance(data, str | Path):
             return read_table(data, target=str(target), table=self.table, strict=self.strict)
-        return Table(pd.DataFrame(data))
+        return RawTable(pd.DataFrame(data))
 
-    def planned(self, table: Table, target: str | int | None) -> Plan:
+    def planned(self, table: RawTable, target: str | int | None) -> CleaningResult:
         """What is done with a table; a strict reading refuses it where that is anything."""
         assert target is not None
         options: Any = {"drop": self.drop, "categorical": self.categorical, "task": self.task}
         if not self.strict:
-            return planned(table, target, missing=self.missing, **options)
+            return clean(table, target, missing=self.missing, **options)
         missing: Missing = "refuse" if self.missing == "auto" else self.missing
         prepare(table.frame, target, missing=missing, **options)  # which has messages of its own
-        plan = planned(table, target, missing=missing, **options)
-        refuse(plan.steps)
+        plan = clean(table, target, missing=missing, **options)
+        raise_if_strict(plan.steps)
         return plan
 
-    def limited(self, table: Prepared, limit: int, seed: int, notes: list[Finding]) -> Prepared:
+    def limited(self, table: ModelTable, limit: int, seed: int, notes: list[Finding]) -> ModelTable:
         """A table of at most `limit` rows, or of as many as the user says, drawn at random; that it was is noted."""
         n, most = len(table.y), self.most_rows or limit
         if n <= most:

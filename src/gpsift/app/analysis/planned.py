@@ -8,7 +8,7 @@ from typing import Any
 from gpsift.app.analysis.choices import Reading
 from gpsift.app.analysis.run import likelihood_for, source_of, within_reach
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Prepared
+from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import GP
 from gpsift.gp.sparse import Sparse
 
@@ -44,7 +44,7 @@ def planned_analysis(
     return PlannedAnalysis(source_of(data), table.target, table.task, len(table.y), kinds, tuple(notes), seed)
 
 
-def _kind(table: Prepared, name: str) -> str:
+def _kind(table: ModelTable, name: str) -> str:
     if name not in table.groups:
         return "a number"
     return "a date" if name in table.dates else "a category"

@@ -12,7 +12,7 @@ from gpsift.app.analysis.columns import odd_columns
 from gpsift.app.analysis.record import MOST_FIRST
 from gpsift.app.analysis.saved_inputs import features_of, inputs_of
 from gpsift.app.findings import Finding
-from gpsift.app.tables.tabular import Table
+from gpsift.app.tables.steps import RawTable
 from gpsift.reference.base import Reference
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
@@ -83,7 +83,7 @@ class RankedAgain:
 
 
 def ranked_again(
-    model: Reference, table: Table | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
+    model: Reference, table: RawTable | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
 ) -> RankedAgain:
     """Rank a saved model; `names` are those of the files of model and table, and options those of `rank`."""
     tidied = None if table is None else inputs_of(table, model)

@@ -14,7 +14,7 @@ from gpsift._utils.recipe import Recipe
 from gpsift.app.analysis.columns import odd_columns
 from gpsift.app.analysis.switched import Step, switched_on
 from gpsift.app.findings import Finding, told
-from gpsift.app.tables.tabular.encode import Task
+from gpsift.app.tables.encode import Task
 from gpsift.decomposition.record_attribution import Attribution
 from gpsift.decomposition.record_effects import Effects
 from gpsift.decomposition.record_interactions import Interactions

@@ -18,7 +18,7 @@ from gpsift.app.analysis.cautions import cautions_of
 from gpsift.app.analysis.choices import Reading, Selection
 from gpsift.app.analysis.record import Analysis
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Prepared
+from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.gp.choosing import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Hyper, Sift
@@ -166,7 +166,7 @@ def source_of(data: Any) -> str:
     return "standard input" if str(data) == "-" else str(data)
 
 
-def likelihood_for(table: Prepared) -> str:
+def likelihood_for(table: ModelTable) -> str:
     """What goes with the task of a table."""
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
@@ -174,8 +174,8 @@ def likelihood_for(table: Prepared) -> str:
 
 
 def within_reach(
-    table: Prepared, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
-) -> tuple[Prepared, GP]:
+    table: ModelTable, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
+) -> tuple[ModelTable, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; that rows were drawn is noted."""
     is_gaussian = model.likelihood == "gaussian"
     may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
@@ -193,7 +193,7 @@ def within_reach(
 class _Fits:
     """One model of one table, and what is done with it: rankings, submodels, samples of the rows."""
 
-    table: Prepared
+    table: ModelTable
     model: GP
     fitted: FittedGP | DrawnGP
     order: Order
@@ -202,7 +202,7 @@ class _Fits:
     folder: FilePath | None
 
     @classmethod
-    def of(cls, table: Prepared, model: GP, order: Order, seed: int, work: Work) -> Self:
+    def of(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
         """After the fit to the whole table."""
         has_own_bar = model.hyper.samples
         with fit_bar(False if has_own_bar else work.progress):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift.app.tables.tabular import Table
-from gpsift.app.tables.tidy.again import Tidied, set_aside, tidied_again
+from gpsift.app.tables.new_rows import CleanedRows, apply_recipe, note_unused_columns
+from gpsift.app.tables.steps import RawTable
 from gpsift.reference.base import Reference
 from gpsift.selection.units import Features
 
@@ -37,14 +37,14 @@ def features_of(model: Reference) -> Features:
     return Features({**categories, **dates_of(model)}, list(categories))
 
 
-def inputs_of(table: Table, model: Reference) -> Tidied:
+def inputs_of(table: RawTable, model: Reference) -> CleanedRows:
     """The columns that a model was fitted on, from a table; as its own table was treated, where its file says how."""
     recipe, names = model.inputs.recipe, model.inputs.names
-    tidied = _as_it_is(table.frame, names) if recipe is None else tidied_again(table.frame, names, recipe)
-    return Tidied(tidied.X, (*table.steps, *tidied.steps))
+    tidied = _as_it_is(table.frame, names) if recipe is None else apply_recipe(table.frame, names, recipe)
+    return CleanedRows(tidied.X, (*table.steps, *tidied.steps))
 
 
-def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> Tidied:
+def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> CleanedRows:
     """Numbers as they are; indicators such as "colour=red" are made from the column of texts."""
     columns: dict[str, Any] = {}
     used = []
@@ -64,4 +64,4 @@ def _as_it_is(frame: pd.DataFrame, features: tuple[str, ...]) -> Tidied:
         else:
             known = ", ".join(map(str, frame.columns[:12]))
             raise ValueError(f"The model was fitted on the column {feature!r}, which the table lacks; it has {known}.")
-    return Tidied(pd.DataFrame(columns, dtype=np.float64), tuple(set_aside(frame, used)))
+    return CleanedRows(pd.DataFrame(columns, dtype=np.float64), tuple(note_unused_columns(frame, used)))

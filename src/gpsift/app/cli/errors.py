@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import typer
 
 from gpsift.app.cli.ending import code_of
-from gpsift.app.tables.tabular import Choice, TableError
+from gpsift.app.tables.steps import Choice, TableError
 
 # 2 is a wrong call, by convention of the library that reads it.
 BAD_INPUT = 1
@@ -35,7 +35,7 @@ def clear_errors(when_interrupted: str = "No half-written file is left.") -> Ite
         typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except TableError as error:
-        typer.echo(f"gpsift: {' '.join(error.worded(_as_option).split())}", err=True)
+        typer.echo(f"gpsift: {' '.join(error.render(_as_option).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
         typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)

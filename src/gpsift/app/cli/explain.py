@@ -18,7 +18,8 @@ from gpsift.app.cli.errors import clear_errors
 from gpsift.app.cli.local_shown import show_local
 from gpsift.app.cli.machine import local_as_json
 from gpsift.app.cli.terminal import Output
-from gpsift.app.tables.tabular import Prepared, matching_rows
+from gpsift.app.tables.conditions import select_rows
+from gpsift.app.tables.encode import ModelTable
 
 
 def explain(
@@ -52,7 +53,7 @@ def explain(
         return
     with clear_errors(), remarks(quiet):
         read = reading.found(file, target)
-        prepared = reading.planned(read, target).prepared
+        prepared = reading.planned(read, target).table
         places = _places(prepared, read.frame, row, where)
         analysis = analysed(
             prepared,
@@ -72,11 +73,11 @@ def explain(
             show_local(analysis, local, what, prepared.rows.iloc[places], Output())
 
 
-def _places(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
+def _places(table: ModelTable, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
     """Positions in the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
     n_read = len(frame)
     if where is not None:
-        places = np.flatnonzero(matching_rows(frame.loc[table.rows.index].assign(**table.rows), where))
+        places = np.flatnonzero(select_rows(frame.loc[table.rows.index].assign(**table.rows), where))
         if places.size == 0:
             raise ValueError(f"No row satisfies {where!r}.")
         return places

@@ -10,7 +10,7 @@ from gpsift.app.analysis.ranked_again import ranked_again
 from gpsift.app.cli.answering import tell, typed
 from gpsift.app.cli.machine import ranked_again_as_json
 from gpsift.app.cli.shown import show_ranked_again
-from gpsift.app.tables.tabular import read_table
+from gpsift.app.tables.read import read_table
 from gpsift.reference.base import Reference
 from gpsift.relevance import Measure
 

@@ -24,7 +24,7 @@ from gpsift.app.cli.machine import saved_shape_as_json, shape_as_json
 from gpsift.app.cli.saved import load_model
 from gpsift.app.cli.shown import say_cautions, show_model
 from gpsift.app.cli.terminal import Output
-from gpsift.app.tables.tabular import read_table
+from gpsift.app.tables.read import read_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

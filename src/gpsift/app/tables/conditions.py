@@ -35,7 +35,7 @@ PLACEHOLDER = "quoted_column_"
 QUOTING = "Texts stand in quotes, names of columns that are no words in backquotes."
 
 
-def matching_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
+def select_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
     """Which rows satisfy a condition, (n,) booleans.
 
     A condition compares columns, numbers and texts by ``<, <=, >, >=, ==, !=, in [...]``, combined by ``and``, ``or``,
@@ -45,7 +45,7 @@ def matching_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [50, 70, 80], "blood pressure": [120, 130, 110]})
-    >>> matching_rows(frame, "age > 60 and `blood pressure` < 120")
+    >>> select_rows(frame, "age > 60 and `blood pressure` < 120")
     array([False, False,  True])
     """
     quoted = list(dict.fromkeys(QUOTED_NAME.findall(condition)))

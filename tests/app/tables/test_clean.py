@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.app.tables.tabular import Table, TableError, prepare
-from gpsift.app.tables.tidy import planned
+from gpsift.app.tables.clean import clean, prepare
+from gpsift.app.tables.steps import RawTable, TableError
 
 N = 100
 
@@ -26,7 +26,7 @@ def frame():
 
 
 def plan_of(frame, target="y", **options):
-    return planned(Table(frame), target, **options)
+    return clean(RawTable(frame), target, **options)
 
 
 def kinds(plan):
@@ -35,11 +35,11 @@ def kinds(plan):
 
 def test_a_clean_table_needs_nothing(frame):
     plan = plan_of(frame)
-    assert plan.steps == plan.prepared.notes == ()
+    assert plan.steps == plan.table.notes == ()
     as_it_is = prepare(frame, "y")
-    pd.testing.assert_frame_equal(plan.prepared.X, as_it_is.X)
-    assert_array_equal(plan.prepared.y, as_it_is.y)
-    assert plan.prepared.groups == as_it_is.groups
+    pd.testing.assert_frame_equal(plan.table.X, as_it_is.X)
+    assert_array_equal(plan.table.y, as_it_is.y)
+    assert plan.table.groups == as_it_is.groups
 
 
 def test_the_steps_lead_from_the_table_to_what_is_fitted(frame):
@@ -52,10 +52,10 @@ def test_the_steps_lead_from_the_table_to_what_is_fitted(frame):
     done = frame
     for step in plan.steps:
         done = step.change(done)
-    assert list(done.drop(columns="y")) == plan.prepared.columns
-    assert_array_equal(done["weight"], plan.prepared.X["weight"])
-    assert_array_equal(done["size"], plan.prepared.X["size"])
-    assert [step.finding for step in plan.steps] == list(plan.prepared.notes)
+    assert list(done.drop(columns="y")) == plan.table.columns
+    assert_array_equal(done["weight"], plan.table.X["weight"])
+    assert_array_equal(done["size"], plan.table.X["size"])
+    assert [step.finding for step in plan.steps] == list(plan.table.notes)
 
 
 def test_rows_without_a_target_are_left_out(frame):
@@ -63,7 +63,7 @@ def test_rows_without_a_target_are_left_out(frame):
     plan = plan_of(frame)
     assert kinds(plan) == ["rows-without-target"]
     assert plan.steps[0].count == 2
-    assert_array_equal(plan.prepared.y, frame["y"].dropna())
+    assert_array_equal(plan.table.y, frame["y"].dropna())
 
 
 def test_few_rows_with_holes_are_left_out(frame):
@@ -71,7 +71,7 @@ def test_few_rows_with_holes_are_left_out(frame):
     frame.loc[[2, 3], "colour"] = None
     plan = plan_of(frame)
     assert [(step.kind, step.count) for step in plan.steps] == [("rows-left-out", 3)]
-    assert len(plan.prepared.y) == N - 3
+    assert len(plan.table.y) == N - 3
 
 
 def test_many_holes_are_filled_with_the_median_and_marked(frame):
@@ -79,12 +79,12 @@ def test_many_holes_are_filled_with_the_median_and_marked(frame):
     frame.loc[40:59, "colour"] = None
     plan = plan_of(frame)
     assert kinds(plan) == ["filled-with-median", "missing-marked", "filled-with-level"]
-    X = plan.prepared.X
+    X = plan.table.X
     assert_allclose(X["size"][:30], frame["size"].median())
     assert_array_equal(X["size missing"], np.arange(N) < 30)
     assert "weight missing" not in X  # the same rows
     assert_array_equal(X["colour=(missing)"], (np.arange(N) >= 40) & (np.arange(N) < 60))
-    assert len(plan.prepared.y) == N
+    assert len(plan.table.y) == N
 
 
 def test_holes_in_many_rows_but_few_of_each_column_are_filled_without_a_mark(frame):
@@ -98,7 +98,7 @@ def test_holes_in_many_rows_but_few_of_each_column_are_filled_without_a_mark(fra
 @pytest.mark.parametrize(("missing", "rows"), [("drop", 70), ("mean", 100)])
 def test_the_user_may_say_what_to_do_with_holes(frame, missing, rows):
     frame.loc[:29, "size"] = np.nan
-    prepared = plan_of(frame, missing=missing).prepared
+    prepared = plan_of(frame, missing=missing).table
     assert len(prepared.y) == rows
     if missing == "mean":
         assert_allclose(prepared.X["size"][:30], frame["size"].mean())
@@ -128,18 +128,18 @@ def test_infinite_numbers_are_missing(frame):
 def test_columns_that_say_nothing_are_left_out(frame, column, kind):
     plan = plan_of(frame.assign(extra=column))
     assert [(step.kind, step.columns) for step in plan.steps] == [(kind, ("extra",))]
-    assert "extra" not in plan.prepared.columns
+    assert "extra" not in plan.table.columns
 
 
 @pytest.mark.parametrize("name", ["id", "Patient ID", "customer_id", "CustomerID", "rownames", "Unnamed: 0", "obs"])
 def test_numbers_of_rows_are_left_out(frame, name):
     shuffled = np.random.default_rng(1).permutation(N) + 1000
-    assert name not in plan_of(frame.assign(**{name: shuffled})).prepared.columns
+    assert name not in plan_of(frame.assign(**{name: shuffled})).table.columns
 
 
 @pytest.mark.parametrize("name", ["dose", "paid", "casino", "idle"])
 def test_other_whole_numbers_stay(frame, name):
-    assert name in plan_of(frame.assign(**{name: np.random.default_rng(1).permutation(N)})).prepared.columns
+    assert name in plan_of(frame.assign(**{name: np.random.default_rng(1).permutation(N)})).table.columns
 
 
 def test_columns_that_repeat_others_are_left_out(frame):
@@ -153,8 +153,8 @@ def test_rare_levels_are_joined(frame):
     town = ["A"] * 40 + ["B"] * 28 + [f"village {i}" for i in range(32)]
     plan = plan_of(frame.assign(town=town))
     assert kinds(plan) == ["levels-joined"]
-    assert plan.prepared.groups["town"] == ["town=(other)", "town=A", "town=B"]
-    assert_array_equal(plan.prepared.X["town=(other)"], np.arange(N) >= 68)
+    assert plan.table.groups["town"] == ["town=(other)", "town=A", "town=B"]
+    assert_array_equal(plan.table.X["town=(other)"], np.arange(N) >= 68)
     assert "32 of 'town'" in plan.steps[0].finding.detail
 
 
@@ -163,29 +163,29 @@ def test_columns_that_give_the_target_away_are_pointed_out_and_stay(frame):
     frame["log of y"] = np.exp(3 * frame["y"])
     plan = plan_of(frame)
     assert plan.steps == ()
-    (note,) = plan.prepared.notes
+    (note,) = plan.table.notes
     assert (note.kind, note.data["columns"]) == ("may-leak", ("y in inches", "log of y"))
-    assert {"y in inches", "log of y"} <= set(plan.prepared.columns)
+    assert {"y in inches", "log of y"} <= set(plan.table.columns)
 
 
 def test_classes_may_be_given_away_too(frame):
     frame["passed"] = np.where(frame["y"] > 0, "yes", "no")
     frame["grade"] = np.where(frame["y"] > 0, np.where(frame["size"] > 0, "A", "B"), "F")
     frame["stage"] = np.where(frame["y"] > 0, 1, 2) + 2 * (frame["size"] > 0)  # odd or even
-    (note,) = plan_of(frame, "passed").prepared.notes
+    (note,) = plan_of(frame, "passed").table.notes
     assert note.data["columns"] == ("y", "stage", "grade")
 
 
 def test_a_strong_column_is_no_leak(frame):
     frame["y"] = frame["size"] + 0.1 * np.random.default_rng(5).normal(size=N)
-    assert plan_of(frame).prepared.notes == ()
+    assert plan_of(frame).table.notes == ()
 
 
 def test_codes_stay_a_category(frame):
     frame["code"] = [str(i % 4) for i in range(N)]
-    assert "code" not in plan_of(frame).prepared.groups
+    assert "code" not in plan_of(frame).table.groups
     plan = plan_of(frame, categorical=["code"])
-    assert plan.prepared.groups["code"] == [f"code={i}" for i in range(4)]
+    assert plan.table.groups["code"] == [f"code={i}" for i in range(4)]
     assert plan.steps == ()
 
 
@@ -198,7 +198,7 @@ def test_types_of_pandas_are_understood(frame):
         day=pd.date_range("2024-01-01", periods=N, tz="Europe/Berlin"),
         month=pd.period_range("2020-01", periods=N, freq="M"),
     ).drop(columns="colour")
-    prepared = plan_of(frame).prepared
+    prepared = plan_of(frame).table
     assert set(prepared.categories) == {"flag", "level"}
     assert prepared.dates == ("day", "month")
     assert len(prepared.y) == N - 1
@@ -211,8 +211,8 @@ def test_repeated_names_of_rows_and_columns_do_no_harm(frame):
     frame.columns = ["size", "size", "colour", "y"]
     plan = plan_of(frame)
     assert kinds(plan) == ["names-told-apart", "rows-left-out"]
-    assert plan.prepared.columns == ["size", "size (2)", "colour"]
-    assert len(plan.prepared.y) == N - 2
+    assert plan.table.columns == ["size", "size (2)", "colour"]
+    assert len(plan.table.y) == N - 2
 
 
 @pytest.mark.parametrize(

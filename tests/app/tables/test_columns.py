@@ -5,16 +5,14 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gpsift.app.tables.tabular import Table
-from gpsift.app.tables.tabular.date_parts import parts_of
-from gpsift.app.tables.tidy import planned
-from gpsift.app.tables.tidy.dates import dates_of
-from gpsift.app.tables.tidy.numbers import reading_of
+from gpsift.app.tables.clean import clean
+from gpsift.app.tables.columns import date_features, parse_date_texts, parse_number_texts
+from gpsift.app.tables.steps import RawTable
 
 
 def numbers(*texts):
     column = pd.Series(texts, dtype=object)
-    reading = reading_of(column)
+    reading = parse_number_texts(column)
     return None if reading is None else [reading.values.get(text, np.nan) for text in texts]
 
 
@@ -81,18 +79,18 @@ def test_other_texts_are_no_numbers(texts):
 )
 def test_dates_in_texts(texts, expected):
     assert_array_equal(
-        dates_of(pd.Series(texts, dtype=object)).to_numpy(), pd.to_datetime(list(expected), format="mixed")
+        parse_date_texts(pd.Series(texts, dtype=object)).to_numpy(), pd.to_datetime(list(expected), format="mixed")
     )
 
 
 @pytest.mark.parametrize("texts", [("red", "blue"), ("12", "13"), ("2024-13-45", "2024-99-99"), ("May", "June")])
 def test_other_texts_are_no_dates(texts):
-    assert dates_of(pd.Series(texts, dtype=object)) is None
+    assert parse_date_texts(pd.Series(texts, dtype=object)) is None
 
 
 def test_parts_of_a_date_are_those_that_vary():
     days = pd.Series(pd.date_range("2023-01-01", periods=500), name="day")
-    parts = parts_of(days)
+    parts = date_features(days)
     assert list(parts) == ["day: days", "day: month", "day: weekday"]
     assert_array_equal(parts["day: days"], np.arange(500.0))
     assert [parts["day: month"][k] for k in (0, 31, 364, 365)] == [1, 2, 12, 1]
@@ -100,21 +98,24 @@ def test_parts_of_a_date_are_those_that_vary():
 
 
 def test_short_and_regular_dates_have_fewer_parts():
-    assert list(parts_of(pd.Series(pd.date_range("2024-01-01", periods=48, freq="h"), name="t"))) == [
+    assert list(date_features(pd.Series(pd.date_range("2024-01-01", periods=48, freq="h"), name="t"))) == [
         "t: hours",
         "t: weekday",
         "t: hour",
     ]
-    assert list(parts_of(pd.Series(pd.date_range("2024-01-01", periods=90), name="t"))) == ["t: days", "t: weekday"]
+    assert list(date_features(pd.Series(pd.date_range("2024-01-01", periods=90), name="t"))) == [
+        "t: days",
+        "t: weekday",
+    ]
     years = pd.to_datetime([f"{year}-01-01" for year in range(1970, 1983)])
-    assert list(parts_of(pd.Series(years, name="t"))) == ["t: days"]
+    assert list(date_features(pd.Series(years, name="t"))) == ["t: days"]
 
 
 def test_numbers_of_eight_digits_are_dates_where_the_name_says_so():
     frame = pd.DataFrame(
         {"date": [20240131, 20240201, 20250202], "code": [20240131, 20240201, 20250202], "y": [1.0, 2, 4]}
     )
-    prepared = planned(Table(frame), "y").prepared
+    prepared = clean(RawTable(frame), "y").table
     assert prepared.dates == ("date",)
     assert_array_equal(prepared.X["date: days"], [0, 1, 368])
     assert_array_equal(prepared.X["code"], frame["code"])

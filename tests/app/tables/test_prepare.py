@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from gpsift.app.tables.tabular import prepare
+from gpsift.app.tables.clean import prepare
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from gpsift.app.tables.tabular import Table
-from gpsift.app.tables.tidy import planned
-from gpsift.app.tables.tidy.formulas import formulas
-from gpsift.app.tables.tidy.rounding import steps
+from gpsift.app.tables.clean import clean
+from gpsift.app.tables.leakage import find_formulas, rounding_units
+from gpsift.app.tables.steps import RawTable
 
 N = 200
 
@@ -21,7 +20,7 @@ def table(n=N, p=5, seed=0):
 
 
 def found(frame):
-    return formulas(planned(Table(frame), "y").prepared)
+    return find_formulas(clean(RawTable(frame), "y").table)
 
 
 def texts(frame):
@@ -121,11 +120,11 @@ def test_a_category_is_no_part_of_a_sum():
 
 def test_it_is_pointed_out_and_nothing_is_left_out():
     frame = table().rename(columns={"b": "net price"})
-    plan = planned(Table(frame.assign(y=frame["a"] + frame["net price"])), "y")
-    (note,) = plan.prepared.notes
+    plan = clean(RawTable(frame.assign(y=frame["a"] + frame["net price"])), "y")
+    (note,) = plan.table.notes
     assert (note.kind, note.data["columns"]) == ("made-of", ("a", "net price"))
     assert note.detail.startswith("y = a + 'net price' in every row, up to rounding. If they are part of the target")
-    assert {"a", "net price"} <= set(plan.prepared.columns)
+    assert {"a", "net price"} <= set(plan.table.columns)
     assert plan.steps == ()
 
 
@@ -139,9 +138,9 @@ def test_it_is_pointed_out_and_nothing_is_left_out():
     ],
 )
 def test_last_places_of_numbers(values, expected):
-    assert_allclose(steps(np.array(values)), expected)
+    assert_allclose(rounding_units(np.array(values)), expected)
 
 
 def test_numbers_of_full_precision_have_no_coarse_last_place():
     values = np.random.default_rng(8).normal(size=50)
-    assert steps(values).max() < 1e-11
+    assert rounding_units(values).max() < 1e-11

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift._utils.recipe import Recipe
 from gpsift.app.analysis.saved_inputs import features_of, inputs_of
-from gpsift.app.tables.tabular import Table
-from gpsift.app.tables.tidy import planned
-from gpsift.app.tables.tidy.again import tidied_again
+from gpsift.app.tables.clean import clean
+from gpsift.app.tables.new_rows import apply_recipe
+from gpsift.app.tables.steps import RawTable
 
 
 def messy(n=120, seed=0):
@@ -40,8 +40,8 @@ def messy(n=120, seed=0):
 @pytest.mark.parametrize("missing", ["auto", "mean"])
 def test_the_table_of_the_fit_takes_the_form_that_it_had(missing):
     frame = messy()
-    prepared = planned(Table(frame), "y", categorical=["code"], missing=missing).prepared
-    again = tidied_again(frame.drop(columns="y"), list(prepared.X.columns), prepared.recipe).X
+    prepared = clean(RawTable(frame), "y", categorical=["code"], missing=missing).table
+    again = apply_recipe(frame.drop(columns="y"), list(prepared.X.columns), prepared.recipe).X
     assert list(again.columns) == list(prepared.X.columns)
     assert_allclose(again.loc[prepared.X.index].to_numpy(), prepared.X.to_numpy(), rtol=1e-12, atol=1e-12)
     assert {"size", "day"} <= set(prepared.recipe.fills)
@@ -50,10 +50,10 @@ def test_the_table_of_the_fit_takes_the_form_that_it_had(missing):
 def test_rare_levels_are_joined_as_before():
     frame = messy(200).drop(columns=["day", "shop"])
     frame["place"] = [f"p{k % 28:02d}" if k < 168 else f"rare{k}" for k in range(200)]
-    prepared = planned(Table(frame), "y").prepared
+    prepared = clean(RawTable(frame), "y").table
     assert "place" in prepared.recipe.levels
     new = frame.iloc[:4].assign(place=["p00", "never seen", "rare199", "p00"])
-    tidied = tidied_again(new, list(prepared.X.columns), prepared.recipe)
+    tidied = apply_recipe(new, list(prepared.X.columns), prepared.recipe)
     again = tidied.X
     (joined,) = [step for step in tidied.steps if step.kind == "levels-joined-as-before"]
     assert (joined.columns, joined.count) == (("place",), 2)
@@ -66,18 +66,18 @@ def test_rare_levels_are_joined_as_before():
 
 def test_time_is_counted_from_the_first_date_of_the_fit():
     frame = messy()
-    prepared = planned(Table(frame), "y").prepared
-    again = tidied_again(frame.iloc[50:60].drop(columns="y"), list(prepared.X.columns), prepared.recipe).X
+    prepared = clean(RawTable(frame), "y").table
+    again = apply_recipe(frame.iloc[50:60].drop(columns="y"), list(prepared.X.columns), prepared.recipe).X
     assert_allclose(again["day: days"], prepared.X["day: days"].iloc[50:60])
 
 
 def test_every_step_with_a_new_table_is_told():
     frame = messy().assign(sex=["f", "m"] * 60)
-    prepared = planned(Table(frame), "y", categorical=["code"]).prepared
+    prepared = clean(RawTable(frame), "y", categorical=["code"]).table
     new = frame.iloc[:30].assign(shop=["a", "never seen", *frame["shop"][2:30]], sex="x", id=range(30))
     new["size"] = [np.nan, np.inf, *frame["size"][2:30]]
     features = list(prepared.X.columns)
-    told = {step.kind: step.finding for step in tidied_again(new, features, prepared.recipe).steps}
+    told = {step.kind: step.finding for step in apply_recipe(new, features, prepared.recipe).steps}
     assert told["columns-set-aside"].data["columns"] == ("y", "id")
     assert told["numbers-read"].data["columns"] == ("price",)
     assert told["infinite-emptied"].data["count"] == 2  # one was in the first table
@@ -91,7 +91,7 @@ def test_every_step_with_a_new_table_is_told():
     assert told["filled-with-level"].data["column"] == "shop"
     assert told["dates-taken-apart"].data["parts"] == {"day": ["days", "month", "weekday"]}
     unknown = [
-        step.finding for step in tidied_again(new, features, prepared.recipe).steps if step.kind == "levels-unknown"
+        step.finding for step in apply_recipe(new, features, prepared.recipe).steps if step.kind == "levels-unknown"
     ]
     assert [(each.data["columns"], each.data["count"], each.data["taken_for"]) for each in unknown] == [
         (("shop",), 1, None),
@@ -103,24 +103,24 @@ def test_every_step_with_a_new_table_is_told():
 
 def test_nothing_is_told_of_a_table_as_the_model_has_it():
     frame = pd.DataFrame({"a": np.arange(20.0), "sex": ["f", "m"] * 10, "y": np.arange(20.0) ** 2})
-    prepared = planned(Table(frame), "y").prepared
-    assert tidied_again(frame[["a", "sex"]], list(prepared.X.columns), prepared.recipe).steps == ()
+    prepared = clean(RawTable(frame), "y").table
+    assert apply_recipe(frame[["a", "sex"]], list(prepared.X.columns), prepared.recipe).steps == ()
     # a file that does not say what the second level was
     old = replace(prepared.recipe, base_levels={})
-    assert tidied_again(frame[["a", "sex"]], list(prepared.X.columns), old).steps == ()
+    assert apply_recipe(frame[["a", "sex"]], list(prepared.X.columns), old).steps == ()
 
 
 def test_what_was_not_learned_is_refused():
     features, recipe = ["a", "b"], Recipe()
     table = pd.DataFrame({"a": [1.0, np.nan], "b": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"'a' has 1 missing values; .* has not learned what stands for them"):
-        tidied_again(table, features, recipe)
+        apply_recipe(table, features, recipe)
     with pytest.raises(ValueError, match=r"fitted on the column 'b', which the table lacks; it has a\."):
-        tidied_again(table[["a"]].fillna(0.0), features, recipe)
+        apply_recipe(table[["a"]].fillna(0.0), features, recipe)
     with pytest.raises(ValueError, match=r"'b' holds texts such as 'x'; the model was fitted on numbers"):
-        tidied_again(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), features, recipe)
+        apply_recipe(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), features, recipe)
     with pytest.raises(ValueError, match=r"'day' holds no dates, such as 'x'"):
-        tidied_again(pd.DataFrame({"day": ["x", "y"]}), ["day: days"], Recipe(first_dates={"day": "2020-01-01"}))
+        apply_recipe(pd.DataFrame({"day": ["x", "y"]}), ["day: days"], Recipe(first_dates={"day": "2020-01-01"}))
 
 
 def test_a_saved_model_keeps_what_was_done(tmp_path):
@@ -130,11 +130,11 @@ def test_a_saved_model_keeps_what_was_done(tmp_path):
     found.save_model(tmp_path / "model.gpsift")
     model = gs.load(tmp_path / "model.gpsift")
     assert model.inputs.recipe == found.recipe
-    again = inputs_of(Table(frame.drop(columns="y")), model).X.loc[found.X.index]
+    again = inputs_of(RawTable(frame.drop(columns="y")), model).X.loc[found.X.index]
     assert_allclose(model.predict(again).mean, found.model.predict(found.X).mean)
     units = features_of(model)
     assert set(units.groups) == {"day", "shop"}
     assert set(units.categorical) == {"shop"}
     bare = replace(model, inputs=replace(model.inputs, recipe=None))
     with pytest.raises(ValueError, match=r"lacks|missing values or texts"):
-        inputs_of(Table(frame.drop(columns="y")), bare)
+        inputs_of(RawTable(frame.drop(columns="y")), bare)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +14,8 @@ import pandas as pd
 
 from gpsift._utils.words import listed
 from gpsift.app.findings import FindingKind
-from gpsift.app.tables.tabular.layout import Record
-from gpsift.app.tables.tabular.steps import Step
-from gpsift.app.tables.tabular.unpack import is_workbook
+from gpsift.app.tables.layout import Record
+from gpsift.app.tables.steps import CleaningStep
 
 FIRST_BYTES: Mapping[bytes, str] = {
     b"PAR1": "parquet",
@@ -24,7 +25,7 @@ FIRST_BYTES: Mapping[bytes, str] = {
     b"\xd0\xcf\x11\xe0": "old excel",
 }
 # What a file is by the end of its name, where its content does not say.
-ENDINGS: Mapping[str, str] = {
+FORMAT_OF_SUFFIX: Mapping[str, str] = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".feather": "feather",
@@ -37,10 +38,12 @@ ENDINGS: Mapping[str, str] = {
     ".db": "sqlite",
 }
 TEXT = "text"
+# A folder of a workbook, which is a zip archive, too.
+WORKBOOK = "xl/"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SheetChoice:
     """What is looked for in a file of several tables: one by its name, or the one that has a column."""
 
     table: str | None = None
@@ -61,21 +64,30 @@ class Wanted:
         having = f"several have a column {self.target!r}" if holding else f"none has a column {self.target!r}"
         raise ValueError(f"{where} has the {what} {listed(names)}, and {having}. Name one: `table`.")
 
-    def step(self, name: str, n: int, what: str) -> tuple[Step, ...]:
+    def step(self, name: str, n: int, what: str) -> tuple[CleaningStep, ...]:
         """That one was chosen, where it was not said."""
         if n == 1 or self.table is not None:
             return ()
-        return (Step(FindingKind.PART_CHOSEN, count=n, detail={"what": what, "name": name}),)
+        return (CleaningStep(FindingKind.PART_CHOSEN, count=n, detail={"what": what, "name": name}),)
 
 
-def form_of(content: bytes, ending: str) -> str:
+def detect_format(content: bytes, ending: str) -> str:
     """The form of a file: its content decides, and where that is silent, the end of its name."""
     for first, form in FIRST_BYTES.items():
         if content.startswith(first):
             return form
     if content.startswith(b"PK") and is_workbook(content):
         return "excel"
-    return ENDINGS.get(ending, TEXT)
+    return FORMAT_OF_SUFFIX.get(ending, TEXT)
+
+
+def is_workbook(content: bytes) -> bool:
+    """Whether a zip archive is an Excel file; one that is cut off is called so by its first entry."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return any(name.startswith(WORKBOOK) for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
 
 
 def read_parquet(content: bytes, where: str) -> pd.DataFrame:
@@ -94,7 +106,7 @@ def read_sheets(content: bytes, where: str) -> dict[str, list[Record]]:
     return {str(name): frame.to_numpy(dtype=object).tolist() for name, frame in sheets.items() if not frame.empty}
 
 
-def read_sqlite(content: bytes, where: str, wanted: Wanted) -> tuple[pd.DataFrame, tuple[Step, ...]]:
+def read_sqlite(content: bytes, where: str, wanted: SheetChoice) -> tuple[pd.DataFrame, tuple[CleaningStep, ...]]:
     """A table or view of a database."""
     try:
         connection = sqlite3.connect(":memory:")
@@ -129,3 +141,58 @@ def _read_with(library: str, kind: str, read: Callable[..., Any], content: bytes
     # pyarrow's own errors, whose classes are not importable without it, and whatever meets a damaged archive first
     except Exception as error:
         raise ValueError(f"{where} could not be read as {kind}: {error}") from error
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text begins as JSON does: with an object, or with a list of objects or lists."""
+    start = text.lstrip("\ufeff \t\r\n")[:200]
+    return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "["))
+
+
+def read_json(text: str, where: str) -> pd.DataFrame:
+    """The table; objects inside cells become columns such as "place.lat", lists inside cells become texts."""
+    try:
+        found = _parse_json(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{where} begins like JSON, but could not be read as such: {error}.") from None
+    frame = _frame_from_json(found)
+    if frame is None:
+        raise ValueError(f"{where} is JSON, but no table: a list of records, or columns by name, is needed.")
+    return frame.map(lambda cell: json.dumps(cell) if isinstance(cell, list | dict) else cell)
+
+
+def _parse_json(text: str) -> Any:
+    """One value, or one a line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise
+        return [json.loads(line) for line in lines]
+
+
+def _frame_from_json(found: Any) -> pd.DataFrame | None:
+    if isinstance(found, list) and found:
+        if all(isinstance(each, dict) for each in found):
+            return pd.json_normalize(found)
+        if all(isinstance(each, list) for each in found) and len(found) > 1:
+            return pd.DataFrame(found[1:], columns=list(map(str, found[0])))
+        return None
+    if not isinstance(found, dict):
+        return None
+    if {"columns", "data"} <= set(found):
+        return pd.DataFrame(found["data"], columns=found["columns"])
+    if found and all(isinstance(each, list | dict) for each in found.values()) and _are_columns(found):
+        return pd.DataFrame(found).reset_index(drop=True)
+    inner = [
+        framed for each in found.values() if isinstance(each, list) and (framed := _frame_from_json(each)) is not None
+    ]
+    return inner[0] if len(inner) == 1 else None
+
+
+def _are_columns(found: dict[str, Any]) -> bool:
+    """Lists or objects of as many cells each, none of which is an object itself."""
+    sizes = {len(each) for each in found.values()}
+    cells = (cell for each in found.values() for cell in (each.values() if isinstance(each, dict) else each))
+    return len(sizes) == 1 and not any(isinstance(cell, dict | list) for cell in cells)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from gpsift.app.tables.tabular import matching_rows
+from gpsift.app.tables.conditions import select_rows
 
 FRAME = pd.DataFrame(
     {"age": [50, 70, 80], "sex": ["f", "m", "f"], "blood pressure": [120.0, 130.0, 110.0], "x": [1.0, -1.0, 0.0]}
@@ -28,7 +28,7 @@ FRAME = pd.DataFrame(
     ],
 )
 def test_conditions(condition, rows):
-    assert list(matching_rows(FRAME, condition).nonzero()[0]) == rows
+    assert list(select_rows(FRAME, condition).nonzero()[0]) == rows
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_conditions(condition, rows):
 )
 def test_everything_else_is_refused(condition, message):
     with pytest.raises(ValueError, match=message):
-        matching_rows(FRAME, condition)
+        select_rows(FRAME, condition)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from gpsift.app.tables.tabular import read_file
-from gpsift.app.tables.tabular.text import find_delimiter
+from gpsift.app.tables.layout import find_delimiter
+from gpsift.app.tables.read import read_file
 
 TABLE = pd.DataFrame({"size": [1.5, -2.25, 1000.5], "colour": ["red", "blue, light", "red"], "n": [1.0, 2.0, 3.0]})
 

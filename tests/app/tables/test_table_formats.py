@@ -12,7 +12,7 @@ import zipfile
 import pandas as pd
 import pytest
 
-from gpsift.app.tables.tabular import read_file, read_table
+from gpsift.app.tables.read import read_file, read_table
 
 TABLE = pd.DataFrame(
     {"size": [1.5, -2.25, 1000.5, 3.0], "colour": ["red", "blue", "red", "green"], "n": [1.0, 2, 3, 4]}

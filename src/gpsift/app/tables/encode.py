@@ -11,9 +11,15 @@ import pandas as pd
 
 from gpsift._utils.recipe import Recipe
 from gpsift.app.findings import Finding
-from gpsift.app.tables.tabular.date_parts import parts_of
-from gpsift.app.tables.tabular.errors import Choice, TableError
-from gpsift.app.tables.tabular.kinds import Kind, kind_of, not_numbers
+from gpsift.app.tables.columns import (
+    ColumnType,
+    date_features,
+    infer_type,
+    raise_if_constant,
+    texts_among_numbers,
+    value_text,
+)
+from gpsift.app.tables.steps import Choice, TableError
 
 Task = Literal["regression", "classification", "counts"]
 TASKS: tuple[str, ...] = get_args(Task)
@@ -21,7 +27,7 @@ MOST_CLASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class ModelTable:
     """A table that a model can be fitted to."""
 
     target: str
@@ -51,38 +57,38 @@ class Prepared:
         """The user's columns, in the order of `X`."""
         return list(dict.fromkeys(self.owner.values()))
 
-    def take(self, places: np.ndarray) -> Prepared:
+    def take(self, places: np.ndarray) -> ModelTable:
         """The same with some of the rows."""
         return replace(self, rows=self.rows.iloc[places], X=self.X.iloc[places], y=self.y[places])
 
 
-def encoded(
+def encode(
     frame: pd.DataFrame,
     target: str,
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, ColumnType],
     task: Literal["auto"] | Task = "auto",
     notes: Iterable[Finding] = (),
-) -> Prepared:
+) -> ModelTable:
     """A table without holes, of numbers, categories and dates as inputs and target; `notes` say what was done to it."""
     inputs = frame.drop(columns=target)
-    X, groups = _coded(inputs, kinds)
-    y, classes, found_task = _read_target(frame[target], task)
-    dates = tuple(name for name in kinds if kinds[name] is Kind.DATE)
-    shown = frame.assign(**{name: _day_or_moment(frame[name]) for name in dates})
-    return Prepared(target, found_task, shown, X, y, classes, groups, tuple(notes), dates)
+    X, groups = _encode_inputs(inputs, kinds)
+    y, classes, found_task = _encode_target(frame[target], task)
+    dates = tuple(name for name in kinds if kinds[name] is ColumnType.DATE)
+    shown = frame.assign(**{name: _format_dates(frame[name]) for name in dates})
+    return ModelTable(target, found_task, shown, X, y, classes, groups, tuple(notes), dates)
 
 
-def _coded(inputs: pd.DataFrame, kinds: Mapping[str, Kind]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+def _encode_inputs(inputs: pd.DataFrame, kinds: Mapping[str, ColumnType]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """Numbers as they are, categories as indicators such as "colour=red", dates as parts such as "day: month"."""
-    if all(kind is Kind.NUMBER for kind in kinds.values()):
+    if all(kind is ColumnType.NUMBER for kind in kinds.values()):
         return pd.DataFrame(inputs.to_numpy(dtype=float), inputs.index, list(kinds)), {}
     columns: dict[str, np.ndarray] = {}
     groups: dict[str, list[str]] = {}
     for name, column in named_columns(inputs):
-        if kinds[name] is Kind.NUMBER:
+        if kinds[name] is ColumnType.NUMBER:
             columns[name] = column.to_numpy(dtype=float)
             continue
-        made = parts_of(column) if kinds[name] is Kind.DATE else _indicators(column)
+        made = date_features(column) if kinds[name] is ColumnType.DATE else _indicators(column)
         taken = {_free_name(wanted, columns, inputs): values for wanted, values in made.items()}
         groups[name] = list(taken)
         columns |= taken
@@ -96,7 +102,7 @@ def _indicators(column: pd.Series[Any]) -> dict[str, np.ndarray]:
     return {f"{column.name}={levels[code]}": (codes == code).astype(float) for code in places}
 
 
-def _day_or_moment(column: pd.Series[Any]) -> pd.Series[Any]:
+def _format_dates(column: pd.Series[Any]) -> pd.Series[Any]:
     """Dates as texts whose order is that of time."""
     is_day = bool((column == column.dt.normalize()).all())
     return column.dt.strftime("%Y-%m-%d" if is_day else "%Y-%m-%d %H:%M:%S")
@@ -107,9 +113,9 @@ def named_columns(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[Any]]]:
     return ((str(name), column) for name, column in frame.items())
 
 
-def refuse_mixed(column: pd.Series[Any], otherwise: str, remedy: Choice) -> NoReturn:
+def raise_mixed_types(column: pd.Series[Any], otherwise: str, remedy: Choice) -> NoReturn:
     """Refuse a column of numbers with texts among them, with examples and two ways out."""
-    texts = not_numbers(column.dropna().astype(str))
+    texts = texts_among_numbers(column.dropna().astype(str))
     examples = " and ".join(map(repr, list(dict.fromkeys(texts))[:2]))
     raise TableError(
         f"The column {column.name!r} holds numbers, but in {len(texts)} of {len(column)} rows texts such as "
@@ -126,28 +132,17 @@ def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) 
     return name
 
 
-def refuse_constant(column: pd.Series[Any]) -> None:
-    """Refuse a target that is the same in every row, or not there at all."""
-    present = column.dropna()
-    if present.empty:
-        raise ValueError(f"The target {column.name!r} holds nothing.")
-    if present.nunique() < 2:
-        raise ValueError(
-            f"The target {column.name!r} is {_label(present.iloc[0])} in every row; there is nothing to explain."
-        )
-
-
-def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:
-    kind = kind_of(column)
-    if kind is Kind.MIXED and task != "classification":
-        refuse_mixed(column, "say that they are classes", Choice("task", "classification"))
-    if kind is Kind.DATE:
+def _encode_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:
+    kind = infer_type(column)
+    if kind is ColumnType.MIXED and task != "classification":
+        raise_mixed_types(column, "say that they are classes", Choice("task", "classification"))
+    if kind is ColumnType.DATE:
         raise ValueError(
             f"The target {column.name!r} holds dates. Turn it into a number, such as days since the start."
         )
-    is_number = kind is Kind.NUMBER
+    is_number = kind is ColumnType.NUMBER
     n_values = column.nunique()
-    refuse_constant(column)
+    raise_if_constant(column)
     if task == "auto":
         task = "classification" if not is_number or n_values == 2 else "regression"
     if task == "classification":
@@ -157,7 +152,7 @@ def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[
                 *(["Is it a number? Use ", Choice("task", "regression"), "."] if is_number else ["Join rare ones."]),
             )
         codes, labels = pd.factorize(column, sort=True)
-        return codes.astype(float), tuple(_label(label) for label in labels), "classification"
+        return codes.astype(float), tuple(value_text(label) for label in labels), "classification"
     if not is_number:
         example = column.dropna().iloc[0]
         raise ValueError(f"The target {column.name!r} holds text such as {example!r}; {task} needs numbers.")
@@ -167,7 +162,3 @@ def _read_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[
             f"The target {column.name!r} has values that are no counts, such as {y[(y < 0) | (y != np.floor(y))][0]:g}."
         )
     return y, (), task
-
-
-def _label(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

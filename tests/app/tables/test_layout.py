@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from gpsift.app.tables.tabular import TableError, read_file, read_table
+from gpsift.app.tables.read import read_file, read_table
+from gpsift.app.tables.steps import TableError
 
 BODY = "oak,1.5,3\nfir,2.5,1\nelm,0.5,7\nash,4.5,2\n"
 
