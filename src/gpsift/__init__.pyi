@@ -4,11 +4,11 @@ from . import likelihoods as likelihoods
 from . import relevance as relevance
 from ._utils.notices import GPSiftWarning as GPSiftWarning
 from ._utils.parallel.choice import Work as Work
-from .app.analysis.choices import Reading as Reading
-from .app.analysis.choices import Selection as Selection
-from .app.analysis.compared import compare as compare
-from .app.analysis.record import Analysis as Analysis
-from .app.analysis.record_comparison import Comparison as Comparison
+from .app.analysis.analysis import Analysis as Analysis
+from .app.analysis.compare import Comparison as Comparison
+from .app.analysis.compare import compare as compare
+from .app.analysis.options import Reading as Reading
+from .app.analysis.options import Selection as Selection
 from .app.analysis.run import analyse as analyse
 from .app.html.build import report as report
 from .decomposition.average import effects as effects

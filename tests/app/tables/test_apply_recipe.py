@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
 from gpsift._utils.recipe import Recipe
-from gpsift.app.analysis.saved_inputs import features_of, inputs_of
+from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.tables.clean import clean
 from gpsift.app.tables.new_rows import apply_recipe
 from gpsift.app.tables.steps import RawTable
@@ -130,11 +130,11 @@ def test_a_saved_model_keeps_what_was_done(tmp_path):
     found.save_model(tmp_path / "model.gpsift")
     model = gs.load(tmp_path / "model.gpsift")
     assert model.inputs.recipe == found.recipe
-    again = inputs_of(RawTable(frame.drop(columns="y")), model).X.loc[found.X.index]
+    again = table_to_inputs(RawTable(frame.drop(columns="y")), model).X.loc[found.X.index]
     assert_allclose(model.predict(again).mean, found.model.predict(found.X).mean)
-    units = features_of(model)
+    units = user_columns(model)
     assert set(units.groups) == {"day", "shop"}
     assert set(units.categorical) == {"shop"}
     bare = replace(model, inputs=replace(model.inputs, recipe=None))
     with pytest.raises(ValueError, match=r"lacks|missing values or texts"):
-        inputs_of(RawTable(frame.drop(columns="y")), bare)
+        table_to_inputs(RawTable(frame.drop(columns="y")), bare)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from toys import toy
 
 import gpsift as gs
-from gpsift.app.analysis.cautions import CLEAR_LEAD, LARGE_DIFFERENCE, ways_disagree
+from gpsift.app.analysis.cautions import CLEAR_LEAD, LARGE_DIFFERENCE, find_discrepancy
 from gpsift.gp.sparse.bound_search import BoundSearch
 from gpsift.relevance.record_other_way import OtherScores
 
@@ -103,9 +103,9 @@ def test_a_large_difference_of_ways_that_are_as_good_is_told(by_points):
         moved = ranking.scores + np.array([0.0, 0.0, share * top, 0.0])
         return replace(ranking, other_way=OtherScores("neighbours", lead, moved))
 
-    assert not ways_disagree(told(0.9 * LARGE_DIFFERENCE, 0.0))
-    assert not ways_disagree(told(2 * LARGE_DIFFERENCE, 2 * CLEAR_LEAD))
-    (finding,) = ways_disagree(told(2 * LARGE_DIFFERENCE, 0.5 * CLEAR_LEAD))
+    assert not find_discrepancy(told(0.9 * LARGE_DIFFERENCE, 0.0))
+    assert not find_discrepancy(told(2 * LARGE_DIFFERENCE, 2 * CLEAR_LEAD))
+    (finding,) = find_discrepancy(told(2 * LARGE_DIFFERENCE, 0.5 * CLEAR_LEAD))
     sentence = (
         "The other way to be sparse (neighbours) predicts rows that were left out worse by 0.01 nats each, and gives "
         "scores that differ by at most 0.2 of the top one (x3)."

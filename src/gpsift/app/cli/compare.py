@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpsift.app.analysis.compared import compare as compared
-from gpsift.app.analysis.record_comparison import Comparison
+from gpsift.app.analysis.compare import Comparison
+from gpsift.app.analysis.compare import compare as compared
 from gpsift.app.cli import options as o
 from gpsift.app.cli.answering import check_writable, remarks, tell, typed
 from gpsift.app.cli.errors import clear_errors

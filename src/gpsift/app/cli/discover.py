@@ -10,7 +10,7 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading
-from gpsift.app.analysis.discovered import discover_columns
+from gpsift.app.analysis.run import discover_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.answering import check_writable, remarks, tell, typed
 from gpsift.app.cli.dry_run import show_plan

@@ -6,8 +6,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from gpsift.app.analysis.choices import Reading
-from gpsift.app.analysis.planned import PlannedAnalysis, planned_analysis
+from gpsift.app.analysis.options import Reading
+from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
 from gpsift.app.cli.errors import clear_errors
 from gpsift.app.cli.machine import plan_as_json
 from gpsift.app.cli.shown import say_cautions, say_table
@@ -26,14 +26,14 @@ def show_plan(
 ) -> None:
     """Print what would be done with a table."""
     with clear_errors():
-        plan = planned_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
+        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
         if json:
             typer.echo(plan_as_json(plan))
         else:
             _print(plan, Output())
 
 
-def _print(plan: PlannedAnalysis, console: Console) -> None:
+def _print(plan: AnalysisPlan, console: Console) -> None:
     say_table(plan, console)
     table = new_table(["column", "taken as"], texts=("column", "taken as"))
     for name, kind in list(plan.kinds.items())[:MOST_ROWS_SHOWN]:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from gpsift.app.analysis import Reading
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.cli import options as o
 from gpsift.app.cli.shape_shown import show_effects
 from gpsift.app.cli.shaped import Given, Question
@@ -57,15 +57,15 @@ def effects(
     )
 
 
-def _asked(model: Any, X: Any = None, **options: Any) -> Shape:
-    return Shape(effects=effects_of(model, X, **options))
+def _asked(model: Any, X: Any = None, **options: Any) -> ColumnEffects:
+    return ColumnEffects(effects=effects_of(model, X, **options))
 
 
-def _shown(shape: Shape, predicted: str, console: Console) -> None:
+def _shown(shape: ColumnEffects, predicted: str, console: Console) -> None:
     assert shape.effects is not None
     show_effects(shape.effects, predicted, console)
 
 
-def _drawn(shape: Shape) -> Figure:
+def _drawn(shape: ColumnEffects) -> Figure:
     assert shape.effects is not None
     return shape.effects.plot()

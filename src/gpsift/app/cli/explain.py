@@ -10,7 +10,7 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading
-from gpsift.app.analysis.explained import explain as explain_rows
+from gpsift.app.analysis.rows import explain_rows as explain_rows
 from gpsift.app.cli import options as o
 from gpsift.app.cli.answering import analysed, remarks
 from gpsift.app.cli.dry_run import show_plan

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from gpsift.app.analysis import Reading
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.cli import options as o
 from gpsift.app.cli.shape_shown import show_interactions
 from gpsift.app.cli.shaped import Given, Question
@@ -61,19 +61,19 @@ def interactions(
     )
 
 
-def _asked(model: Any, X: Any = None, *, seed: int, **units: Any) -> Shape:
-    return Shape(
+def _asked(model: Any, X: Any = None, *, seed: int, **units: Any) -> ColumnEffects:
+    return ColumnEffects(
         interactions=interactions_of(model, X, **units), variance_shares=variance_shares(model, X, seed=seed, **units)
     )
 
 
-def _shown(shape: Shape, _predicted: str, console: Console) -> None:
+def _shown(shape: ColumnEffects, _predicted: str, console: Console) -> None:
     assert shape.interactions is not None
     assert shape.variance_shares is not None
     show_interactions(shape.interactions, shape.variance_shares, console)
 
 
-def _drawn(shape: Shape) -> Figure:
+def _drawn(shape: ColumnEffects) -> Figure:
     from gpsift.decomposition.plots import pairs_with_surface
 
     assert shape.interactions is not None

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gpsift._utils.words import NOT_USED, percent
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.explained import Explanation
+from gpsift.app.analysis.rows import Explanation
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 
 # What is left where there is little room, as far as it is known.

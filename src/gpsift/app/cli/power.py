@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpsift._utils.parallel import Work
-from gpsift.app.analysis.saved_inputs import features_of
+from gpsift.app.analysis.saved_model import user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.answering import check_writable, remarks
 from gpsift.app.cli.errors import KEPT, clear_errors
@@ -50,7 +50,7 @@ def power(
     work = Work(jobs, checkpoint, o.shown(quiet))
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         loaded = load_model(model)
-        answer = power_of(read_model(loaded), features_of(loaded), n=n or None, seed=seed, work=work, **options)
+        answer = power_of(read_model(loaded), user_columns(loaded), n=n or None, seed=seed, work=work, **options)
         if plot is not None:
             answer.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
         if json:

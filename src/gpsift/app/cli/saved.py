@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpsift.app.analysis.ranked_again import ranked_again
+from gpsift.app.analysis.saved_model import rank_saved as ranked_again
 from gpsift.app.cli.answering import tell, typed
 from gpsift.app.cli.machine import ranked_again_as_json
 from gpsift.app.cli.shown import show_ranked_again

@@ -9,7 +9,7 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading, Selection
-from gpsift.app.analysis.intervals import with_intervals
+from gpsift.app.analysis.parts import add_intervals
 from gpsift.app.cli import options as o
 from gpsift.app.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.app.cli.discover import discovered
@@ -116,11 +116,13 @@ def select(
             seed=seed,
             work=Work(jobs, checkpoint, o.shown(quiet)),
         )
-        analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
+        analysis = add_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
-            from gpsift.app.analysis.shape import with_shape  # for those who look at more than a table
-            from gpsift.app.analysis.tested import with_test
+            from gpsift.app.analysis.parts import (
+                add_effects,  # for those who look at more than a table
+                add_test,
+            )
 
-            analysis = with_test(analysis, test, Work(jobs, checkpoint, o.shown(quiet)))
-            analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
+            analysis = add_test(analysis, test, Work(jobs, checkpoint, o.shown(quiet)))
+            analysis = add_effects(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)

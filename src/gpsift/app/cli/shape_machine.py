@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.decomposition.record_attribution import Attribution
 from gpsift.decomposition.record_effects import Curve, Effects
 from gpsift.decomposition.record_interactions import Interactions, Surface
 from gpsift.decomposition.record_variance_shares import VarianceShares
 
 
-def shape_record(shape: Shape) -> dict[str, Any]:
+def shape_record(shape: ColumnEffects) -> dict[str, Any]:
     """All that is known of how columns act but for single rows, which `gpsift explain` has."""
     parts = {
         "effects": (shape.effects, effects_record),

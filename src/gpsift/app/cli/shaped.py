@@ -13,9 +13,9 @@ from rich.console import Console
 from gpsift._utils.atomic import written_whole
 from gpsift._utils.parallel import Work, share_bar
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.record import Shape
-from gpsift.app.analysis.saved_inputs import features_of, inputs_of
-from gpsift.app.analysis.shape import unit_options, with_shape
+from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.app.analysis.parts import add_effects
+from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.answering import analysed, answered, check_writable, refuse_typed, remarks
 from gpsift.app.cli.dry_run import show_plan
@@ -62,9 +62,9 @@ class Given:
 class Question:
     """What is asked of a model, how the answer is shown beside what is predicted, and how it is drawn."""
 
-    asked: Callable[..., Shape]
-    show: Callable[[Shape, str, Console], None]
-    drawn: Callable[[Shape], Figure]
+    asked: Callable[..., ColumnEffects]
+    show: Callable[[ColumnEffects, str, Console], None]
+    drawn: Callable[[ColumnEffects], Figure]
 
     def answer(self, context: typer.Context, given: Given, seed: int, **options: Any) -> None:
         """Ask, draw, write page and model, and print; options are those of `analyse`."""
@@ -85,10 +85,10 @@ class Question:
         work = Work(progress=o.shown(given.quiet))
         analysis = analysed(given.file, given.target, select=False, work=work, **options)
         with share_bar("curves and pairs", work.progress):
-            shape = self.asked(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
+            shape = self.asked(analysis.model_with_recipe, seed=analysis.seed, **analysis.unit_options)
         self._draw(shape, given.plot)
         if given.html is not None:
-            analysis = with_shape(replace(analysis, shape=shape), True, work)
+            analysis = add_effects(replace(analysis, column_effects=shape), True, work)
 
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
@@ -107,9 +107,9 @@ class Question:
 
     def _of_model(self, model: Path, given: Given, seed: int) -> None:
         loaded = load_model(model)
-        tidied = None if given.file is None else inputs_of(read_table(given.file), loaded)
+        tidied = None if given.file is None else table_to_inputs(read_table(given.file), loaded)
         X, cautions = (None, ()) if tidied is None else (tidied.X, [step.finding for step in tidied.steps])
-        features = features_of(loaded)
+        features = user_columns(loaded)
         shape = self.asked(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
         self._draw(shape, given.plot)
         if given.json:
@@ -119,7 +119,7 @@ class Question:
         self.show(shape, "the target", console)
         say_cautions(cautions, console)
 
-    def _draw(self, shape: Shape, plot: Path | None) -> None:
+    def _draw(self, shape: ColumnEffects, plot: Path | None) -> None:
         if plot is None:
             return
         import matplotlib

@@ -11,17 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from gpsift._utils.words import NOT_USED, SHARE, meaning, percent, percent_as_given
-from gpsift.app.analysis.switched import switching_told
+from gpsift.app.analysis.analysis import describe_selection
 from gpsift.app.cli.advice import ADVICE
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
-from gpsift.app.findings import Finding, FindingKind, told
+from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.relevance.limits import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.discovered import Discovered
-    from gpsift.app.analysis.planned import PlannedAnalysis
-    from gpsift.app.analysis.ranked_again import RankedAgain
+    from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+    from gpsift.app.analysis.saved_model import SavedModelRanking
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.power.record_power import Power
     from gpsift.selection.record_path import Path
@@ -37,18 +36,18 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: RankedAgain, console: Console) -> None:
+def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
     """The ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
-    _show_rankings(answer.told, console, answer.leading.rest_told)
+    _show_rankings(answer.shown_rankings, console, answer.leading.rest_told)
     say_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """The columns in their order, one measure beside the other; where that was asked, how many are enough."""
     show_model(analysis, console)
-    _show_rankings(analysis.told, console, analysis.leading.rest_told)
+    _show_rankings(analysis.shown_rankings, console, analysis.leading.rest_told)
     _say_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
@@ -73,7 +72,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     say_cautions(analysis.cautions, console)
 
 
-def show_discovered(answer: Discovered, console: Console) -> None:
+def show_discovered(answer: ColumnTest, console: Console) -> None:
     """Which columns matter at a rate, and how sure that is of each."""
     found = answer.found
     say_table(answer, console)
@@ -130,7 +129,7 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:z.0f}"
 
 
-def say_table(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+def say_table(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
     """Where the rows came from, how many they are, and what is explained."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
@@ -151,7 +150,7 @@ def show_model(analysis: Analysis, console: Console) -> None:
         "without inputs."
     )
     if analysis.switched_on is not None:
-        console.print(escape(switching_told(analysis.switched_on)))
+        console.print(escape(describe_selection(analysis.switched_on)))
 
 
 def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequence[str]) -> None:
@@ -267,5 +266,5 @@ def _say_oddities(analysis: Analysis, console: Console) -> None:
 
 def say_cautions(cautions: Iterable[Finding], console: Console) -> None:
     """What a reader should know, with what to type about it."""
-    for title, text in told(cautions, ADVICE):
+    for title, text in group_by_title(cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.columns import LEAST_SLOPE
+from gpsift.app.analysis.cautions import LEAST_SLOPE
 from gpsift.app.findings import FindingKind
 from gpsift.app.html.words import count, listed, number, percent, tag
 from gpsift.relevance.ranking import Ranking
@@ -67,7 +67,7 @@ def _suspected(analysis: Analysis) -> set[str]:
 
 
 def _pair(analysis: Analysis) -> Iterator[Markup]:
-    pairs = None if analysis.shape is None else analysis.shape.interactions
+    pairs = None if analysis.column_effects is None else analysis.column_effects.interactions
     if pairs is not None and pairs.found:
         first, second = pairs.found[0]
         text = Markup('<b>Look at</b> {} with {}: what one does <a href="#together">depends on the other</a>.')

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from gpsift._utils.words import percent_as_given
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.columns import leaders
+from gpsift.app.analysis.cautions import leaders
 from gpsift.app.html.sheet import predicts
 from gpsift.app.html.words import count, listed, tag
 from gpsift.relevance.ranking import Ranking

@@ -11,12 +11,10 @@ from typing import Any
 from gpsift._utils.parallel import Work
 from gpsift._utils.words import meaning
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.intervals import with_intervals
-from gpsift.app.analysis.record import Shape
-from gpsift.app.analysis.rows import rows_of
-from gpsift.app.analysis.shape import with_shape
-from gpsift.app.analysis.tested import with_test
-from gpsift.app.findings import told
+from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
+from gpsift.app.analysis.rows import row_details
+from gpsift.app.findings import group_by_title
 from gpsift.app.html import acting
 from gpsift.app.html.advice import advice
 from gpsift.app.html.answer import answer, tested
@@ -62,8 +60,8 @@ def report(
         What the page shows.
     """
     work = options.get("work", Work())
-    analysis = with_intervals(analyse(data, target, **options), intervals, work)
-    analysis = with_shape(with_test(analysis, test, work), effects, work)
+    analysis = add_intervals(analyse(data, target, **options), intervals, work)
+    analysis = add_effects(add_test(analysis, test, work), effects, work)
     write_page(analysis, path)
     return analysis
 
@@ -81,7 +79,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     """The page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import figures  # and with it Bokeh, which takes a while to load
 
-    rows = rows_of(analysis)
+    rows = row_details(analysis)
     items = {}
     if rows is not None:
         items["strips"] = figures.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
@@ -112,7 +110,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
         stability=_stability_lines(analysis),
         n_first=analysis.n_first,
-        cautions=told(analysis.cautions),
+        cautions=group_by_title(analysis.cautions),
         versions=analysis.leading.details.get("versions", {}),
     )
 
@@ -121,7 +119,7 @@ def _acting(analysis: Analysis) -> dict[str, Any]:
     """How columns act, for the templates; its items are pictures by their names."""
     from gpsift.app.html import effect_figures as figures
 
-    shape = analysis.shape or Shape()
+    shape = analysis.column_effects or ColumnEffects()
     effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
     surface = None if pairs is None else pairs.strongest_surface
     panels = [] if effects is None else acting.panels(effects, figures.MOST_PANELS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from gpsift.app.analysis.record_comparison import Comparison
+from gpsift.app.analysis.compare import Comparison
 from gpsift.app.html.render import rendered, written
 from gpsift.app.html.words import limits, number, signed
 from gpsift.relevance.rank import versions

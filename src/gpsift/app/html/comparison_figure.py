@@ -8,7 +8,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool
 
 from gpsift._utils.words import meaning
-from gpsift.app.analysis.record_comparison import Comparison
+from gpsift.app.analysis.compare import Comparison
 from gpsift.app.html.frames import FRAME_HEIGHT, frame, item, name_strips
 from gpsift.app.html.words import shortened
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, TapTool
 
-from gpsift.app.analysis.rows import Rows
+from gpsift.app.analysis.rows import RowDetails
 from gpsift.app.html.frames import FRAME_HEIGHT, across, frame, item, name_strips, ramp
 from gpsift.app.html.words import count, number, shortened, signed
 from gpsift.selection.conditional_test.discoveries import Discoveries
@@ -24,7 +24,7 @@ SMALLEST_P = 1e-12
 HALF, APART = 0.4, 0.07
 
 
-def pointwise_strips(rows: Rows, target: str, score: str) -> dict[str, Any]:
+def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any]:
     """Every row a dot, a strip for each column, most relevant on top; `score` says what is shown."""
     shown = min(MOST_STRIPS, len(rows.names))
     x = rows.relevance[:shown]

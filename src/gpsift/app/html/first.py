@@ -62,7 +62,7 @@ def first_screen(analysis: Analysis) -> FirstScreen:
     """The first columns of the leading ranking that matter, and what is known of them; none of a model that fails."""
     if not analysis.model.quality.explains:
         return FirstScreen((), (), 0)
-    ranking = analysis.leading_told
+    ranking = analysis.shown
     every = [j for j in ranking.order.tolist() if ranking.scores[j] > 0 and ranking.is_used(j)]
     shown = every[:MOST_COLUMNS]
     columns = _columns(analysis, ranking, shown)
@@ -108,7 +108,7 @@ def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
 
 
 def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
-    effects = None if analysis.shape is None else analysis.shape.effects
+    effects = None if analysis.column_effects is None else analysis.column_effects.effects
     if effects is None:
         return ()
     curves = [effects[name] for name in names if name in effects.names]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.findings import told
+from gpsift.app.findings import group_by_title
 from gpsift.app.html.advice import advice
 from gpsift.app.html.answer import answer, tested
 from gpsift.app.html.first import first_screen
@@ -26,7 +26,7 @@ def notebook_html(analysis: Analysis) -> str:
         first=first_screen(analysis),
         todo=advice(analysis),
         table=relevance_table(analysis),
-        cautions=told(analysis.cautions),
+        cautions=group_by_title(analysis.cautions),
         panels=[],
         interactions=None,
         shares=None,

@@ -6,18 +6,18 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from gpsift.app.analysis.ranked_again import RankedAgain
-from gpsift.app.findings import told
+from gpsift.app.analysis.saved_model import SavedModelRanking
+from gpsift.app.findings import group_by_title
 from gpsift.app.html.render import rendered, written
 from gpsift.app.html.table import relevance_table
 
 
-def write_ranked_again(answer: RankedAgain, path: str | os.PathLike[str]) -> Path:
+def write_ranked_again(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
     """Write the page, one HTML file that needs nothing else, and say where it is."""
     return written(ranked_again_text(answer), path)
 
 
-def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> str:
+def ranked_again_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
     """The page as text, with the date `now`, by default this moment."""
     return rendered(
         "ranked_again.html",
@@ -27,6 +27,6 @@ def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> st
         analysis=answer,
         table=relevance_table(answer),
         still=False,
-        cautions=told(answer.cautions),
+        cautions=group_by_title(answer.cautions),
         versions=answer.leading.details.get("versions", {}),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.rows import Rows
+from gpsift.app.analysis.rows import RowDetails
 from gpsift.app.html.acting import function_of
 from gpsift.app.html.words import number, percent, shortened, signed, value_text
 
@@ -15,7 +15,7 @@ DIGITS = 3
 LEVEL = 0.9
 
 
-def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
+def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
     """What the script of the page needs to explain a row."""
     return {
         "names": list(rows.names),
@@ -35,7 +35,7 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
     }
 
 
-def predictions(analysis: Analysis, rows: Rows) -> list[str]:
+def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
     """What the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
@@ -49,9 +49,9 @@ def predictions(analysis: Analysis, rows: Rows) -> list[str]:
     ]
 
 
-def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
+def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
     """How the average and what columns add make the prediction of each row; None where that is not known."""
-    apart = None if analysis.shape is None else analysis.shape.rows
+    apart = None if analysis.column_effects is None else analysis.column_effects.rows
     if apart is None or rows.added is None:
         return None
     what, average = function_of(shortened(analysis.target), apart), number(apart.average)

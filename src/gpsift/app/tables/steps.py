@@ -1,7 +1,7 @@
 """The steps of cleaning a table: each finds what one kind of fault needs, and says what it did.
 
-A step is found in a `CleaningState`, which has the table as earlier steps leave it. A step has a kind and a count for
-the reader, a `change` from table to table, and new entries of the recipe for new rows. `clean.py` has the order of steps.
+A step is found in a `CleaningState`, which has the table as earlier steps leave it. A step has a kind and a count
+for the reader, a `change` of the table, and new entries of the recipe for new rows. `clean.py` has the order of steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pandas.api import types
 
 from gpsift._utils.recipe import Recipe
 from gpsift._utils.words import listed
-from gpsift.app.findings import Finding, FindingKind, told
+from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.tables.columns import (
     DATED,
     LEAST_ROWS_OF_NAMES,
@@ -164,17 +164,17 @@ class CleaningState:
 def raise_if_strict(steps: Sequence[CleaningStep]) -> None:
     """Raise an error that lists the steps, if there are any."""
     if steps:
-        ((_, text),) = told(step.finding for step in steps)
+        ((_, text),) = group_by_title(step.finding for step in steps)
         raise TableError("Something would have to be done with the table, and `strict` refuses that: ", text)
 
 
 def extend_recipe(recipe: Recipe, **learned: Any) -> Recipe:
     """Return the recipe with further entries in its mappings and tuples."""
-    fields = {name: (getattr(recipe, name), new) for name, new in learned.items()}
-    return replace(
-        recipe,
-        **{name: {**old, **new} if isinstance(old, Mapping) else (*old, *new) for name, (old, new) in fields.items()},
-    )
+    fields: dict[str, Any] = {}
+    for name, new in learned.items():
+        old = getattr(recipe, name)
+        fields[name] = {**old, **new} if isinstance(old, Mapping) else (*old, *new)
+    return replace(recipe, **fields)
 
 
 def storable_fill(value: float | pd.Timestamp) -> float | str:

@@ -6,14 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gpsift._utils.recipe import Recipe
-from gpsift.app.analysis.columns import odd_columns
-from gpsift.app.analysis.switched import Step, switched_on
-from gpsift.app.findings import Finding, told
+from gpsift._utils.words import listed
+from gpsift.app.analysis.cautions import column_notes
+from gpsift.app.findings import Finding, group_by_title
 from gpsift.app.tables.encode import Task
 from gpsift.decomposition.record_attribution import Attribution
 from gpsift.decomposition.record_effects import Effects
@@ -31,7 +32,7 @@ MOST_FIRST = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class ColumnEffects:
     """How columns act, as far as the model says it: curves, pairs, shares of variance, and the rows of a page."""
 
     effects: Effects | None = None
@@ -76,7 +77,7 @@ class Analysis:
     unsearched : Finding or None
         Why there is no path although it was asked for.
     stability : Stability or None
-    shape : Shape or None
+    column_effects : ColumnEffects or None
         How columns act, where `with_shape` has looked.
     tested : Discoveries or None
         Which columns matter given all others, at a rate of false discoveries, where `with_test` has tested them.
@@ -104,7 +105,7 @@ class Analysis:
     path: Path | None = None
     unsearched: Finding | None = None
     stability: Stability | None = None
-    shape: Shape | None = None
+    column_effects: ColumnEffects | None = None
     tested: Discoveries | None = None
     recipe: Recipe = Recipe()
     cautions: tuple[Finding, ...] = ()
@@ -125,7 +126,7 @@ class Analysis:
             lines.append(
                 f"  enough: {'no size qualifies' if chosen is None else ', '.join(chosen) or 'no column at all'}"
             )
-        lines += [f"  {title}: {text}" for title, text in told(self.cautions)]
+        lines += [f"  {title}: {text}" for title, text in group_by_title(self.cautions)]
         return "\n".join(lines)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
@@ -143,6 +144,11 @@ class Analysis:
         from gpsift.app.html.notebook import notebook_html
 
         return notebook_html(self)
+
+    @property
+    def unit_options(self) -> dict[str, Any]:
+        """The options by which other functions treat the indicators of a category as one column."""
+        return {"groups": dict(self.groups), "categorical": self.categories}
 
     @property
     def n_rows(self) -> int:
@@ -170,28 +176,28 @@ class Analysis:
         return tuple(self.path.units(self.path.suggestion.size))
 
     @cached_property
-    def told(self) -> Mapping[str, Ranking]:
+    def shown_rankings(self) -> Mapping[str, Ranking]:
         """The rankings of the columns that deserve a line each: those that are used, and those that came close."""
         leading = self.leading
         if leading.n_told == len(leading.names):
             return self.rankings
         names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
-        return {label: _of_names(ranking, names) for label, ranking in self.rankings.items()}
+        return {label: _select_names(ranking, names) for label, ranking in self.rankings.items()}
 
     @property
-    def leading_told(self) -> Ranking:
+    def shown(self) -> Ranking:
         """The ranking that decides, of those columns."""
-        return next(iter(self.told.values()))
+        return next(iter(self.shown_rankings.values()))
 
     @cached_property
     def odd_columns(self) -> tuple[Finding, ...]:
         """What is odd about single columns, in the order of the leading ranking."""
-        return odd_columns(self.told)
+        return column_notes(self.shown_rankings)
 
     @cached_property
-    def switched_on(self) -> tuple[Step, ...] | None:
+    def switched_on(self) -> tuple[SelectionStep, ...] | None:
         """How columns were switched on one by one, in their order; None where they were not."""
-        return switched_on(self.model, self.groups)
+        return selection_path(self.model, self.groups)
 
     @property
     def n_first(self) -> int:
@@ -219,8 +225,58 @@ class Analysis:
         return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
 
 
-def _of_names(ranking: Ranking, names: Sequence[str]) -> Ranking:
+def _select_names(ranking: Ranking, names: Sequence[str]) -> Ranking:
     """What a ranking says of some columns, as far as it has them."""
     place = {name: j for j, name in enumerate(ranking.names)}
     known = [name for name in names if name in place]
     return ranking.of_columns([place[name] for name in known], known)
+
+
+@dataclass(frozen=True)
+class SelectionStep:
+    """Columns that were switched on together."""
+
+    columns: tuple[str, ...]
+    gain: float  # nats of log evidence that they brought
+    toll: float  # nats that they owed
+    stays: bool  # whether they are on in the end
+
+    @property
+    def told(self) -> str:
+        """Such as "age (12.3)"."""
+        return f"{' with '.join(self.columns)} ({self.gain:z.1f})"
+
+
+def selection_path(model: FittedGP | DrawnGP, groups: Mapping[str, Sequence[str]]) -> tuple[SelectionStep, ...] | None:
+    """The steps in their order; None for a model whose columns were not switched on one by one."""
+    report = model.report.sift
+    if report is None:
+        return None
+    owner = {indicator: name for name, members in groups.items() for indicator in members}
+    active = set(report.active)
+    return tuple(
+        SelectionStep(
+            tuple(dict.fromkeys(owner.get(feature, feature) for feature in step.features)),
+            step.gain,
+            step.toll,
+            bool(active.intersection(step.features)),
+        )
+        for step in report.steps
+    )
+
+
+def describe_selection(steps: Sequence[SelectionStep], most: int | None = 10) -> str:
+    """The steps in a sentence or two."""
+    stayed = [step for step in steps if step.stays]
+    if not stayed:
+        return "No column brought as much log evidence as it owes for having been chosen among all, so none is used."
+    return (
+        "Columns were switched on one by one, as far as they paid for having been chosen among all; in brackets the "
+        f"nats of log evidence that each brought: {listed([step.told for step in stayed], most)}."
+    )
+
+
+def describe_removed(steps: Sequence[SelectionStep], most: int | None = 10) -> str:
+    """The steps that were taken back, in a sentence; empty without any."""
+    gone = [step.told for step in steps if not step.stays]
+    return f"Tried and switched off again: {listed(gone, most)}." if gone else ""

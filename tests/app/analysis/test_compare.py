@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.app.analysis.record_comparison import Comparison
+from gpsift.app.analysis.compare import Comparison
 from gpsift.relevance.ranking import Ranking
 
 

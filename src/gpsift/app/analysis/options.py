@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,3 +116,28 @@ class Selection:
 
     cv: HeldOut | Any = None
     rule: Rule = "one-se"
+
+
+def reproduce_code(data: Any, target: Any, options: Mapping[str, Any]) -> str:
+    """The call of `report`, with the options that were given; a table that is no file is called `table`."""
+    first = code_of(str(data)) if isinstance(data, str | PathLike) else "table"
+    given = [f"{name}={code_of(value)}" for name, value in options.items()]
+    aim = [] if target is None else [code_of(target)]
+    arguments = ", ".join([first, *aim, "path='page.html'", *given])
+    return f"import gpsift as gs\n\ngs.report({arguments})"
+
+
+def code_of(value: Any) -> str:
+    """A choice as it would be typed: with the fields that are not as by default."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    chosen = [
+        f"{each.name}={code_of(getattr(value, each.name))}"
+        for each in fields(value)
+        if each.init and repr(getattr(value, each.name)) != repr(_default(each))
+    ]
+    return f"gs.{type(value).__name__}({', '.join(chosen)})"
+
+
+def _default(each: Field[Any]) -> Any:
+    return each.default_factory() if each.default_factory is not MISSING else each.default

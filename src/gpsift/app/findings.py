@@ -1,12 +1,86 @@
-"""What a finding says: a title for each kind, and a sentence or two made of its data."""
+"""The kinds of findings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 from gpsift._utils.words import listed, percent
-from gpsift.app.findings.kinds import FindingKind
+
+
+class FindingKind(StrEnum):
+    """What can be found."""
+
+    EXPLAINS_NOTHING = "explains-nothing"
+    NO_NOISE_LEFT = "no-noise-left"
+    NOT_CONVERGED = "not-converged"
+    INFERENCE_UNSETTLED = "inference-unsettled"
+    STARTS_DISAGREE = "starts-disagree"
+    AT_LIMIT = "at-limit"
+    WAYS_DISAGREE = "ways-disagree"
+    TAKEN_FOR_LEVELS = "taken-for-levels"
+    CONSTANT_COLUMNS = "constant-columns"
+    SAMPLER_TROUBLE = "sampler-trouble"
+    COLUMNS_GO_TOGETHER = "columns-go-together"
+    FEW_ROWS = "few-rows"
+    MANY_COLUMNS = "many-columns"
+    MAY_LEAK = "may-leak"
+    MADE_OF = "made-of"
+    # what was done with the table
+    PART_CHOSEN = "part-chosen"
+    LINES_ABOVE = "lines-above"
+    LINE_OF_UNITS = "line-of-units"
+    LINES_BELOW = "lines-below"
+    LINES_UNEVEN = "lines-uneven"
+    HEADER_MISSING = "header-missing"
+    HEADER_SHORT = "header-short"
+    NAMES_TOLD_APART = "names-told-apart"
+    NUMBERS_READ = "numbers-read"
+    DATES_READ = "dates-read"
+    LIMITS_READ = "limits-read"
+    TEXTS_EMPTIED = "texts-emptied"
+    INFINITE_EMPTIED = "infinite-emptied"
+    ROWS_WITHOUT_TARGET = "rows-without-target"
+    COLUMN_EMPTY = "column-empty"
+    COLUMN_NEARLY_EMPTY = "column-nearly-empty"
+    COLUMN_NAMES_ROWS = "column-names-rows"
+    COLUMN_NUMBERS_ROWS = "column-numbers-rows"
+    COLUMN_FREE_TEXT = "column-free-text"
+    COLUMN_MANY_LEVELS = "column-many-levels"
+    COLUMN_CONSTANT = "column-constant"
+    COLUMN_REPEATED = "column-repeated"
+    LEVELS_JOINED = "levels-joined"
+    DATES_TAKEN_APART = "dates-taken-apart"
+    ROWS_LEFT_OUT = "rows-left-out"
+    FILLED_WITH_MEAN = "filled-with-mean"
+    FILLED_WITH_MEDIAN = "filled-with-median"
+    MISSING_MARKED = "missing-marked"
+    FILLED_WITH_LEVEL = "filled-with-level"
+    ROWS_DRAWN = "rows-drawn"
+    # what was done with a table for a model that was fitted before
+    COLUMNS_SET_ASIDE = "columns-set-aside"
+    FILLED_AS_BEFORE = "filled-as-before"
+    LEVELS_JOINED_AS_BEFORE = "levels-joined-as-before"
+    LEVELS_UNKNOWN = "levels-unknown"
+    # what was done to save time
+    INFERENCE_SPARSE = "inference-sparse"
+    NO_INTERVALS = "no-intervals"
+    INTERVALS_LEFT_OUT = "intervals-left-out"
+    INTERVALS_UNSURE = "intervals-unsure"
+    SHAPE_LEFT_OUT = "shape-left-out"
+    TEST_LEFT_OUT = "test-left-out"
+    VAR_LEFT_OUT = "var-left-out"
+    PATH_SHORTENED = "path-shortened"
+    NOT_SEARCHED = "not-searched"
+    # about single columns
+    ARD_DISAGREES = "ard-disagrees"
+    MATTERS_FOR_FEW_ROWS = "matters-for-few-rows"
+    CAME_CLOSE = "came-close"
+
 
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
@@ -145,7 +219,7 @@ def _made_of(data: Mapping[str, Any]) -> str:
     )
 
 
-GIVEN_AWAY = "Is the target known already?"
+LEAKAGE = "Is the target known already?"
 TABLE = "What was done with the table"
 TIME = "What was done to save time"
 # Title, and a sentence with fields of the data or a function that makes one of them.
@@ -204,8 +278,8 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
         "there. Switch columns on one by one instead, hyper=Sift().",
     ),
-    FindingKind.MAY_LEAK: (GIVEN_AWAY, _leaks),
-    FindingKind.MADE_OF: (GIVEN_AWAY, _made_of),
+    FindingKind.MAY_LEAK: (LEAKAGE, _leaks),
+    FindingKind.MADE_OF: (LEAKAGE, _made_of),
     FindingKind.PART_CHOSEN: (TABLE, "Of {count} {what} the one called {name!r} was read."),
     FindingKind.LINES_ABOVE: (TABLE, lambda data: _was(data, "above the header")),
     FindingKind.LINE_OF_UNITS: (TABLE, "The line of units below the header was left out ({text})."),
@@ -327,3 +401,56 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "deviations under noise.",
     ),
 }
+
+
+# More findings of one kind than this are shown by the first ones and a count of the others.
+MOST_OF_A_KIND = 6
+FIRST_OF_A_KIND = 3
+# The end of a sentence whose last word, a name or dots, has its own.
+TWO_STOPS = re.compile(r"(?<!\.)(\.|\.{3})\.$")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One of the kinds, and the names and numbers that it is about; which ones, the words of the kind say."""
+
+    kind: FindingKind
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """In a few words."""
+        return WORDS[self.kind][0]
+
+    @property
+    def detail(self) -> str:
+        """In a sentence or two."""
+        words = WORDS[self.kind][1]
+        text = words.format_map(self.data) if isinstance(words, str) else words(self.data)
+        return TWO_STOPS.sub(r"\1", text)
+
+
+def group_by_title(
+    findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None
+) -> list[tuple[str, str]]:
+    """Title and text of each; those of one title share it, and of many of one kind the first are group_by_title.
+
+    `advice` is added to the kinds that it is for.
+    """
+
+    def text(finding: Finding) -> str:
+        more = (advice or {}).get(finding.kind)
+        return finding.detail if more is None else f"{finding.detail} {more}"
+
+    def texts(some: Iterable[Finding]) -> Iterator[str]:
+        for _, run in groupby(some, key=lambda each: each.kind):
+            same = list(run)
+            shown = same if len(same) <= MOST_OF_A_KIND else same[:FIRST_OF_A_KIND]
+            yield from map(text, shown)
+            if len(shown) < len(same):
+                yield f"The same holds for {len(same) - len(shown):,} other columns."
+
+    by_title: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_title.setdefault(finding.title, []).append(finding)
+    return [(title, " ".join(texts(some))) for title, some in by_title.items()]

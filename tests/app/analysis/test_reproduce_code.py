@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import gpsift as gs
-from gpsift.app.analysis.called import call_code, code_of
+from gpsift.app.analysis.options import code_of, reproduce_code
 
 CHOICES = [
     gs.MAP(),
@@ -24,11 +24,11 @@ def test_code_of_a_choice_makes_the_same_choice(choice):
 
 
 def test_a_call_names_the_file_the_target_and_what_was_chosen():
-    code = call_code("a 'b'.csv", "y", {"samples": 3, "hyper": gs.MAP(seed=1)})
+    code = reproduce_code("a 'b'.csv", "y", {"samples": 3, "hyper": gs.MAP(seed=1)})
     begin, call = code.split("\n\n")
     assert begin == "import gpsift as gs"
     assert call == """gs.report("a 'b'.csv", 'y', path='page.html', samples=3, hyper=gs.MAP(seed=1))"""
-    assert call_code(pd.DataFrame(), None, {}).endswith("gs.report(table, path='page.html')")
+    assert reproduce_code(pd.DataFrame(), None, {}).endswith("gs.report(table, path='page.html')")
 
 
 def test_an_analysis_says_how_it_was_made():
