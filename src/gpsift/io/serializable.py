@@ -60,7 +60,7 @@ CLASSES: Mapping[str, str] = {
     "Stability": "gpsift.selection.record_stability:Stability",
     "Discoveries": "gpsift.selection.conditional_test.discoveries:Discoveries",
     "Power": "gpsift.selection.power.record_power:Power",
-    "Comparison": "gpsift.app.analysis.record_comparison:Comparison",
+    "Comparison": "gpsift.app.analysis.compare:Comparison",
     "VarianceShares": "gpsift.decomposition.record_variance_shares:VarianceShares",
     "Interactions": "gpsift.decomposition.record_interactions:Interactions",
     "Surface": "gpsift.decomposition.record_interactions:Surface",

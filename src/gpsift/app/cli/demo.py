@@ -12,9 +12,7 @@ import typer
 from gpsift._utils.atomic import written_whole
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.intervals import with_intervals
-from gpsift.app.analysis.shape import with_shape
-from gpsift.app.analysis.tested import with_test
+from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
 from gpsift.app.cli import options as o
 from gpsift.app.cli.outputs import analysed, answered, check_writable, clear_errors, remarks
 from gpsift.app.cli.terminal import Output
@@ -46,9 +44,9 @@ def demo(
         work = Work(progress=o.shown(quiet))
         found = analysed(frame, "progression", select=html is not None, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
-        analysis = with_intervals(analysis, intervals, work)
+        analysis = add_intervals(analysis, intervals, work)
         if html is not None or json:
-            analysis = with_shape(with_test(analysis, test, work), effects, work)
+            analysis = add_effects(add_test(analysis, test, work), effects, work)
         _save_picture(analysis, out)
         answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:

@@ -20,12 +20,11 @@ from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.discovered import Discovered
-    from gpsift.app.analysis.explained import Explanation
-    from gpsift.app.analysis.planned import PlannedAnalysis
-    from gpsift.app.analysis.ranked_again import RankedAgain
-    from gpsift.app.analysis.record import Shape
-    from gpsift.app.analysis.record_comparison import Comparison
+    from gpsift.app.analysis.analysis import ColumnEffects
+    from gpsift.app.analysis.compare import Comparison
+    from gpsift.app.analysis.rows import Explanation
+    from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+    from gpsift.app.analysis.saved_model import SavedModelRanking
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.conditional_test.discover import Discoveries
     from gpsift.selection.path import Path
@@ -56,8 +55,8 @@ def as_json(analysis: Analysis) -> str:
     if found is not None:
         columns = found.to_frame().to_dict(orient="records")
         record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
-    if analysis.shape is not None:
-        record |= shape_record(analysis.shape)
+    if analysis.column_effects is not None:
+        record |= shape_record(analysis.column_effects)
     if analysis.tested is not None:
         record["tested"] = _tested(analysis.tested)
     record["preparation"] = _preparation(analysis.cautions)
@@ -66,7 +65,7 @@ def as_json(analysis: Analysis) -> str:
     return _dumped(record)
 
 
-def ranked_again_as_json(answer: RankedAgain) -> str:
+def ranked_again_as_json(answer: SavedModelRanking) -> str:
     """The ranking of a model that was not fitted here, and what was done with the table."""
     name = answer.leading.measure.split("(")[0]
     record = {
@@ -108,19 +107,19 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
     return _dumped(record)
 
 
-def shape_as_json(analysis: Analysis, shape: Shape) -> str:
+def shape_as_json(analysis: Analysis, shape: ColumnEffects) -> str:
     """How columns act, of a model that was fitted here."""
     cautions = [_finding(finding) for finding in analysis.cautions]
     return _dumped({**_head(analysis), "classes": list(analysis.classes), **shape_record(shape), "cautions": cautions})
 
 
-def saved_shape_as_json(shape: Shape, source: str, table: str | None, cautions: Iterable[Finding]) -> str:
+def saved_shape_as_json(shape: ColumnEffects, source: str, table: str | None, cautions: Iterable[Finding]) -> str:
     """The same of a model that was not fitted here, and what was done with the table."""
     head = {"schema": SCHEMA, "source": source, "table": table}
     return _dumped({**head, **shape_record(shape), **_table_treated(cautions), "versions": versions()})
 
 
-def discovered_as_json(answer: Discovered) -> str:
+def discovered_as_json(answer: ColumnTest) -> str:
     """Which columns matter at a rate."""
     found = answer.found
     record = {
@@ -141,7 +140,7 @@ def _tested(found: Discoveries) -> dict[str, Any]:
     }
 
 
-def plan_as_json(plan: PlannedAnalysis) -> str:
+def plan_as_json(plan: AnalysisPlan) -> str:
     """What would be done with a table."""
     record = {
         **_head(plan),
@@ -225,7 +224,7 @@ def _preparation(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def _head(answer: Analysis | Discovered | PlannedAnalysis) -> dict[str, Any]:
+def _head(answer: Analysis | ColumnTest | AnalysisPlan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "source": answer.source,

@@ -94,13 +94,15 @@ def rank(
             seed=seed,
             work=Work(progress=o.shown(quiet)),
         )
-        analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
+        analysis = add_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
-            from gpsift.app.analysis.shape import with_shape  # for those who look at more than a table
-            from gpsift.app.analysis.tested import with_test
+            from gpsift.app.analysis.parts import (
+                add_effects,  # for those who look at more than a table
+                add_test,
+            )
 
-            analysis = with_test(analysis, test, Work(progress=o.shown(quiet)))
-            analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
+            analysis = add_test(analysis, test, Work(progress=o.shown(quiet)))
+            analysis = add_effects(analysis, effects, Work(progress=o.shown(quiet)))
         answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
 
 

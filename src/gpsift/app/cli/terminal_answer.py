@@ -25,9 +25,8 @@ from gpsift.relevance.limits import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.discovered import Discovered
-    from gpsift.app.analysis.planned import PlannedAnalysis
-    from gpsift.app.analysis.ranked_again import RankedAgain
+    from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+    from gpsift.app.analysis.saved_model import SavedModelRanking
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.path import Path
     from gpsift.selection.power_analysis import Power
@@ -43,7 +42,7 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: RankedAgain, console: Console) -> None:
+def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
     """The ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
@@ -79,7 +78,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     say_cautions(analysis.cautions, console)
 
 
-def show_discovered(answer: Discovered, console: Console) -> None:
+def show_discovered(answer: ColumnTest, console: Console) -> None:
     """Which columns matter at a rate, and how sure that is of each."""
     found = answer.found
     say_table(answer, console)
@@ -136,7 +135,7 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:z.0f}"
 
 
-def say_table(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+def say_table(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
     """Where the rows came from, how many they are, and what is explained."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
@@ -157,7 +156,7 @@ def show_model(analysis: Analysis, console: Console) -> None:
         "without inputs."
     )
     if analysis.switched_on is not None:
-        console.print(escape(switching_told(analysis.switched_on)))
+        console.print(escape(describe_selection(analysis.switched_on)))
 
 
 def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequence[str]) -> None:
@@ -273,7 +272,7 @@ def _say_oddities(analysis: Analysis, console: Console) -> None:
 
 def say_cautions(cautions: Iterable[Finding], console: Console) -> None:
     """What a reader should know, with what to type about it."""
-    for title, text in told(cautions, ADVICE):
+    for title, text in group_by_title(cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 

@@ -23,12 +23,12 @@ from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.discoveries import Discoveries
 
 
-def write_discovered(answer: Discovered, path: str | os.PathLike[str]) -> Path:
+def write_discovered(answer: ColumnTest, path: str | os.PathLike[str]) -> Path:
     """Write the page of a test, one HTML file that needs nothing else, and say where it is."""
     return written(discovered_text(answer), path)
 
 
-def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
+def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
     """The page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
@@ -48,7 +48,7 @@ def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
     )
 
 
-def sentences(answer: Discovered) -> list[Markup]:
+def sentences(answer: ColumnTest) -> list[Markup]:
     """What was found: how many columns matter and at what rate, that the others may matter, and what is one thing."""
     found, target = answer.found, tag(answer.target)
     n, rate = int(found.found.sum()), percent_as_given(found.rate)
@@ -68,7 +68,7 @@ def sentences(answer: Discovered) -> list[Markup]:
     return [*lines, *(copied.format(listed(names)) for names in found.copies)]
 
 
-def sheet_lines(answer: Discovered) -> list[Line]:
+def sheet_lines(answer: ColumnTest) -> list[Line]:
     """What was tested, and how."""
     found, details = answer.found, answer.found.details
     seen = "the rows before it" if details.get("in_order") else "the others"

@@ -63,7 +63,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
     if analysis.switched_on is not None:
         steps = analysis.switched_on
         n_on = len({column for step in steps if step.stays for column in step.columns})
-        remark = " ".join(filter(None, [switching_told(steps, None), in_vain_told(steps)]))
+        remark = " ".join(filter(None, [describe_selection(steps, None), describe_removed(steps)]))
         lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:
         found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members

@@ -62,8 +62,8 @@ def report(
         What the page shows.
     """
     work = options.get("work", Work())
-    analysis = with_intervals(analyse(data, target, **options), intervals, work)
-    analysis = with_shape(with_test(analysis, test, work), effects, work)
+    analysis = add_intervals(analyse(data, target, **options), intervals, work)
+    analysis = add_effects(add_test(analysis, test, work), effects, work)
     write_page(analysis, path)
     return analysis
 
@@ -81,7 +81,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     """The page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
-    rows = rows_of(analysis)
+    rows = row_details(analysis)
     items = {}
     if rows is not None:
         items["strips"] = charts.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
@@ -112,7 +112,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
         stability=_stability_lines(analysis),
         n_first=analysis.n_first,
-        cautions=told(analysis.cautions),
+        cautions=group_by_title(analysis.cautions),
         versions=analysis.leading.details.get("versions", {}),
     )
 
