@@ -44,8 +44,8 @@ ON_DEMAND = [
     "gpsift.gp.sparse.bound",
     "gpsift.gp.sparse.engine",
     "gpsift.io.files",
-    "gpsift.app.tables.tabular",
-    "gpsift.app.tables.tidy",
+    "gpsift.app.tables",
+    "gpsift.app.tables",
     "gpsift._utils.parallel",
 ]
 LAZY_ROOMS = [

@@ -62,7 +62,7 @@ def part_of_search(begin: float, end: float) -> Iterator[None]:
     """The search inside is a part of a longer one.
 
     >>> with hearing(print, "search"), part_of_search(0.8, 1.0):
-    ...     _ = SearchProgress(2).evaluated(2, 20)
+    ...     _ = SearchProgress(2).update(2, 20)
     0.95
     """
     outer = _listeners.get().get("search")

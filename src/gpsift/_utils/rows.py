@@ -101,16 +101,16 @@ class RowSource(Protocol):
     def n(self) -> int:
         """How many there are."""
 
-    def total(self, visit: Callable[[Rows], T]) -> T:
+    def map_reduce(self, visit: Callable[[Rows], T]) -> T:
         """The sum of what a visit finds in each chunk."""
 
-    def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+    def map_concat(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
         """What a visit finds row by row, in the order of the rows."""
 
     def sample(self, size: int, seed: int) -> Rows:
         """`size` rows drawn with a seed, or all; if their targets are all the same, with the extreme ones too."""
 
-    def undivided(self) -> RowSource:
+    def single_chunk(self) -> RowSource:
         """The same rows for visits that divide them by themselves: in one chunk, as far as they are in one place."""
 
 
@@ -131,7 +131,7 @@ class LocalRows:
     def n(self) -> int:
         return self.rows.n
 
-    def total(self, visit: Callable[[Rows], T]) -> T:
+    def map_reduce(self, visit: Callable[[Rows], T]) -> T:
         def of_group(group: Sequence[slice]) -> T:
             return functools.reduce(operator.add, (visit(self.rows.chunk(chunk)) for chunk in group))
 
@@ -139,12 +139,12 @@ class LocalRows:
         groups = [self._chunks[start : start + size] for start in range(0, len(self._chunks), size)]
         return functools.reduce(operator.add, mapped(of_group, groups, self.rows.X))
 
-    def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+    def map_concat(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
         found = mapped(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks, self.rows.X)
         xp = namespace(self.rows.X)
         return tuple(xp.concat(pieces) for pieces in zip(*found, strict=True))
 
-    def undivided(self) -> LocalRows:
+    def single_chunk(self) -> LocalRows:
         return LocalRows(self.rows, chunks=[slice(0, self.n)])
 
     def sample(self, size: int, seed: int) -> Rows:

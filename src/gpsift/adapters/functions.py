@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import read_features
+from gpsift._utils.validation import read_features
 from gpsift.adapters.reading import known_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family

@@ -24,7 +24,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
 from gpsift._utils.arrays import Array
-from gpsift._utils.user_arrays import read_features, read_target
+from gpsift._utils.validation import read_features, read_target
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,

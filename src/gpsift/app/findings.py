@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from gpsift._utils.words import listed, percent
+from gpsift._utils.text import listed, percent
 
 
 class FindingKind(StrEnum):

@@ -14,23 +14,21 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
 from gpsift._utils.progress import counted
+from gpsift._utils.text import listed
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.user_arrays import read_features
-from gpsift._utils.words import listed
+from gpsift._utils.validation import number_of, read_features
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.monte_carlo import HOW
 from gpsift.decomposition.products import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference, Several
-from gpsift.reference.ensemble import AskedDraws, Drawn, Uncertain
+from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterior, Reference, Several
+from gpsift.reference.ensemble import Ensemble, Uncertain
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.lookup import as_reference
-from gpsift.relevance.categories import Levels
+from gpsift.relevance.feature_groups import FeatureGroups, used_columns
 from gpsift.relevance.intervals import tell_if_unsure
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import used_columns
+from gpsift.relevance.measure import Levels
 
 # With more units than this, inactive ones are left out.
 MOST_UNITS = 300
@@ -49,7 +47,7 @@ class EffectContext:
 
     model: Reference
     points: Points
-    units: ScoredUnits
+    units: FeatureGroups
     of: str | None = None  # the name of the function, where the model has several
 
     @classmethod
@@ -65,12 +63,12 @@ class EffectContext:
         reference, name = select_function(as_reference(model), of)
         inputs = reference.inputs
         if X is None:
-            table = inputs.training_points.table if inputs.at_hand is None else inputs.at_hand
+            table = inputs.training_points.table if inputs.training_sample is None else inputs.training_sample
         else:
             table, names = read_features(X)
             inputs.check(names, table.shape[1])
         points = inputs.points(table)
-        units = ScoredUnits.read(groups, categorical, points.inputs)
+        units = FeatureGroups.read(groups, categorical, points.inputs)
         if len(units.names) > MOST_UNITS:  # what is reported of pairs grows with the square of their number
             units = units.only(*_units_with(units, possible_columns(reference)))
         return cls(reference, points, units, name)
@@ -116,7 +114,7 @@ def possible_columns(model: Reference) -> tuple[int, ...]:
     return model.open_columns if isinstance(model, Uncertain) else used_columns(model)
 
 
-def _units_with(units: ScoredUnits, columns: Sequence[int]) -> list[int]:
+def _units_with(units: FeatureGroups, columns: Sequence[int]) -> list[int]:
     """Numbers of the units that have one of the columns."""
     return [unit for unit, own in enumerate(units.columns) if set(columns).intersection(own)]
 
@@ -128,7 +126,7 @@ def map_hyperparameter_draws(
 
     The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
     """
-    drawn = model.over_draws(function, AskedDraws(n_draws, seed))
+    drawn = model.map_draws(function, DrawRequest(n_draws, seed))
     tell_if_unsure(drawn.k_hat)
     return drawn.values, drawn.k_hat
 
@@ -164,7 +162,7 @@ def select_function(model: Reference, of: str | int | None) -> tuple[Reference, 
             f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
         )
     chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
-    return (Drawn(tuple(chosen)) if model.draws else chosen[0]), names[number]
+    return (Ensemble(tuple(chosen)) if model.draws else chosen[0]), names[number]
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:

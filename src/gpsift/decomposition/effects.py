@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed, words_and_table
+from gpsift._utils.validation import number_of
 from gpsift.decomposition.context import EffectContext, ValueGrid, map_hyperparameter_draws, value_grid
 from gpsift.decomposition.course import Course, describe_curve
 from gpsift.decomposition.margins import read_margins
 from gpsift.decomposition.partial_dependence import CurveGrid, ModelCurves, PartialDependence, pool_draws
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.likelihoods.distributions import Gaussian
 from gpsift.reference.base import Reference
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.relevance import KL
 from gpsift.relevance.conditionals import fit_conditionals
+from gpsift.relevance.feature_groups import FeatureGroups, score_groups, used_columns
 from gpsift.relevance.intervals import uncertain
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import relevance_of_used, used_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -361,7 +359,7 @@ def _sample(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def _read_features(features: Iterable[str | int] | None, named: ScoredUnits, context: EffectContext) -> list[int]:
+def _read_features(features: Iterable[str | int] | None, named: FeatureGroups, context: EffectContext) -> list[int]:
     """Read the units that get a curve; a group stands for its columns."""
     units = context.units
     if features is None:
@@ -385,7 +383,7 @@ def _read_features(features: Iterable[str | int] | None, named: ScoredUnits, con
 def _sort_by_relevance(units: Sequence[int], context: EffectContext) -> list[int]:
     """Sort units by falling KL."""
     measure = KL(latent=context.of is not None)  # one of several functions has no observation of its own
-    relevance = relevance_of_used(measure, context.first_member, context.points, context.units).values.mean(axis=0)
+    relevance = score_groups(measure, context.first_member, context.points, context.units).values.mean(axis=0)
     return sorted(dict.fromkeys(units), key=lambda unit: -relevance[unit])
 
 

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed, words_and_table
+from gpsift._utils.validation import number_of
 from gpsift.decomposition.context import EffectContext, closed_posterior, value_grid
 from gpsift.decomposition.margins import Margins
 from gpsift.decomposition.monte_carlo import mixed_differences, sampled_surface
 from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
 from gpsift.decomposition.sobol import unit_variances
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.reference.base import MissingCapability, Reference, Response, Switched
 from gpsift.reference.inputs import Points
 from gpsift.relevance.rank import versions

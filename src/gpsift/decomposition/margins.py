@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.nodes import gauss_hermite
 

@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import percent
+from gpsift._utils.text import percent, words_and_table
 from gpsift.decomposition.context import EffectContext, closed_posterior, map_hyperparameter_draws, noise_var
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_variances
 from gpsift.decomposition.products import Products
 from gpsift.decomposition.variances import Variances, variances
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.reference.base import Reference
+from gpsift.relevance.feature_groups import FeatureGroups, units_on_columns, used_columns
 from gpsift.relevance.intervals import uncertain
-from gpsift.relevance.limits import LEVEL, interval_with
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import units_on_columns, used_columns
+from gpsift.relevance.ranking import LEVEL, interval_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,7 +240,7 @@ class VarianceShares(Savable):
 
 
 def unit_variances(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
+    model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
     """Variances of all units, in squared units of the target; units that the model does not depend on have 0."""
     placed = closed_posterior(model, X)

@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.chunks import CHUNK_BYTES
-from gpsift._utils.notices import notice
-from gpsift._utils.rows import Rows
-from gpsift._utils.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.rows import CHUNK_BYTES, Rows
+from gpsift._utils.validation import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.warnings import notice
 from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
@@ -57,7 +56,7 @@ class ClusterData(TrainingData):
     @cached_property
     def summary(self) -> cluster.Summary:
         """By one pass over all rows. Columns are those of X, then y, then noise or sizes."""
-        return self.source.total(partial(cluster.summarise, FEW_VALUES, self.likelihood))
+        return self.source.map_reduce(partial(cluster.summarise, FEW_VALUES, self.likelihood))
 
     @cached_property
     def constant(self) -> np.ndarray:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, lives_on_device, on_device
-from gpsift._utils.notices import notice
 from gpsift._utils.rows import LocalRows, Rows, RowSource
+from gpsift._utils.text import listed
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import constant_columns, default_names, read_features, read_target, refuse_extreme
-from gpsift._utils.words import listed
+from gpsift._utils.validation import constant_columns, default_names, read_features, read_target, refuse_extreme
+from gpsift._utils.warnings import notice
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem

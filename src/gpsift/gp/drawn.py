@@ -16,10 +16,10 @@ from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
 from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import Quality
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 from gpsift.reference.ensemble import Ensemble, without_caches
 
 

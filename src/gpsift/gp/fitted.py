@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.notebook import AsText, words_and_table
 from gpsift._utils.rows import Rows
-from gpsift._utils.text import AsText
+from gpsift._utils.text import AsText, words_and_table
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import read_features, read_target
+from gpsift._utils.validation import read_features, read_target
 from gpsift.gp import sparse
 from gpsift.gp.around import values_around
 from gpsift.gp.choose_inference import dense_engine
@@ -32,8 +31,7 @@ from gpsift.io.serializable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian
-from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.reference.base import Coupled, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.user_arrays import column_sd
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
+from gpsift._utils.validation import column_sd
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gpsift._utils.warnings import notice
@@ -13,7 +12,7 @@ from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    pass
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.

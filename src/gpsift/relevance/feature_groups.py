@@ -34,8 +34,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
+from gpsift._utils.validation import read_groups
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points, standard_units
 from gpsift.relevance.dask import training_levels

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpsift._utils.words import others_not_used
-from gpsift.io.savable import Savable, kept_fields, not_kept
+from gpsift._utils.text import others_not_used
+from gpsift.io.serializable import Savable, kept_fields, not_kept
 from gpsift.reference.base import N_CLOSE
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from typing import Any, Self, TypedDict
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
 from gpsift._utils.parallel import fingerprint
-from gpsift._utils.user_arrays import ReadTable, default_names, read_features, read_target
-from gpsift._utils.words import listed
-from gpsift.relevance.categories import read_categories
+from gpsift._utils.text import listed
+from gpsift._utils.validation import ReadTable, default_names, read_features, read_groups, read_target
+from gpsift.relevance.feature_groups import read_categories
 
 
 class Observed(TypedDict, total=False):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText, words_and_table
-from gpsift._utils.words import listed, percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import AsText, listed, percent, words_and_table
+from gpsift.io.serializable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

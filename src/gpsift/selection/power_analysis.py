@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.words import NOT_USED, listed, percent, percent_as_given
+from gpsift._utils.text import NOT_USED, listed, percent, percent_as_given, words_and_table
+from gpsift._utils.validation import number_of
+from gpsift._utils.warnings import Notices
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.io import load
-from gpsift.io.savable import Savable
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.io.files import load
+from gpsift.io.serializable import Savable
 from gpsift.kernels import Kernel
+from gpsift.relevance.feature_groups import used_columns
 from gpsift.relevance.rank import versions
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.conditional_test.axes import MOST_LEVELS, quantiles
 from gpsift.selection.conditional_test.conditionals import quick_hyper, units_to_test
 from gpsift.selection.conditional_test.discover import discover, q_values, statistics
@@ -263,8 +262,8 @@ def made_up(truth: FittedGP, n: int, rng: np.random.Generator) -> Data:
 
 def known_rows(model: FittedGP) -> np.ndarray:
     """The inputs that a model was fitted to, or some of them where they are elsewhere."""
-    assert model.inputs.at_hand is not None  # a fitted model of ours has rows, or some of them
-    return model.inputs.at_hand
+    assert model.inputs.training_sample is not None  # a fitted model of ours has rows, or some of them
+    return model.inputs.training_sample
 
 
 def searched(truth: FittedGP, data: Data, design: Design, seed: int) -> np.ndarray:

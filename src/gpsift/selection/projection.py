@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
+from gpsift._utils.text import AsText, listed, percent
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.words import listed, percent
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.gp.inference import Inferred
 from gpsift.gp.inference.exact import log_evidence_of
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Savable
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.posterior import exact_posterior
 from gpsift.selection.data import Features, Units

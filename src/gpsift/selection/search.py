@@ -16,7 +16,6 @@ from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
-from gpsift.relevance.switched import slopes_of, used_columns
 from gpsift.selection.cross_validation import HeldOut, read_held_out
 from gpsift.selection.data import Data, Features, Observed, Units
 from gpsift.selection.orders import Order, read_order

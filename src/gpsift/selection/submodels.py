@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.notices import Notices, messages
+from gpsift._utils.warnings import Notices, messages
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
 from gpsift.gp.hyperparameters.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant

@@ -20,7 +20,7 @@ def heard():
     shares = []
     with hearing(shares.append, "search"):
         gs.GP(hyper=gs.ML2()).fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))
-    SearchProgress(1).evaluated(1, 1)  # nobody listens any more
+    SearchProgress(1).update(1, 1)  # nobody listens any more
     return np.array(shares)
 
 
@@ -56,15 +56,15 @@ def test_the_share_that_is_done_grows_to_the_end_of_a_sift():
 def test_later_starts_are_judged_by_those_before_them():
     progress = SearchProgress(2)
     for evaluation in range(1, 11):
-        progress.evaluated(1, evaluation)
-    assert progress.evaluated(2, 5) == pytest.approx(0.75)
-    assert progress.evaluated(2, 30) == pytest.approx((1 + SearchProgress.MOST_OF_A_START) / 2)
+        progress.update(1, evaluation)
+    assert progress.update(2, 5) == pytest.approx(0.75)
+    assert progress.update(2, 30) == pytest.approx((1 + SearchProgress.MOST_OF_A_START) / 2)
 
 
 def test_a_new_search_begins_again():
     for start, evaluation in ((1, 1), (1, 2), (2, 1), (2, 2)):
-        SearchProgress(2).evaluated(start, evaluation)
-    assert SearchProgress(1).evaluated(1, 1) == pytest.approx(1 / SearchProgress.FIRST_GUESS)
+        SearchProgress(2).update(start, evaluation)
+    assert SearchProgress(1).update(1, 1) == pytest.approx(1 / SearchProgress.FIRST_GUESS)
 
 
 def test_who_hears_of_a_search_is_not_told_of_loops():
@@ -80,9 +80,9 @@ def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
     with fit_bar(True):
         first = SearchProgress(2)
         for evaluation in range(1, 11):
-            first.evaluated(1, evaluation)
-        first.evaluated(2, 10)
-        SearchProgress(1).evaluated(1, 1)
+            first.update(1, evaluation)
+        first.update(2, 10)
+        SearchProgress(1).update(1, 1)
         say("trying age")
     words = drawn.getvalue()
     assert "fit, round 2" in words
@@ -125,7 +125,7 @@ def test_waiting_shows_what_for_and_how_long(monkeypatch):
 
 def test_there_is_no_bar_where_nobody_sees_it(capsys):
     with fit_bar(None):
-        SearchProgress(1).evaluated(1, 1)
+        SearchProgress(1).update(1, 1)
     with waiting_bar("reading"):
         pass
     assert capsys.readouterr().err == ""

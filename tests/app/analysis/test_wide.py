@@ -12,8 +12,8 @@ from rich.console import Console
 import gpsift as gs
 from gpsift.app.analysis.cautions import LEAST_SLOPE, correlated_pairs, find_close_columns
 from gpsift.app.analysis.rows import row_details
-from gpsift.app.cli.machine import as_json
-from gpsift.app.cli.shown import show_ranking
+from gpsift.app.cli.json_answer import as_json
+from gpsift.app.cli.terminal_answer import show_ranking
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.html import page_text
 

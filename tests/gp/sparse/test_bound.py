@@ -50,7 +50,7 @@ def passes(kernel=KERNEL, points=Z, noise_var=NOISE, rows=slice(None), **options
 
 def cavities(found):
     """Latent mean and variance at each row given all others."""
-    return found.source.joined(partial(left_out, found.model, found.q))
+    return found.source.map_concat(partial(left_out, found.model, found.q))
 
 
 def dense_parts(kernel, points):

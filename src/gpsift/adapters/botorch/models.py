@@ -20,7 +20,7 @@ from botorch.models.model import ModelList
 from botorch.models.multitask import MultiTaskGP
 from botorch.models.transforms.input import Round
 
-from gpsift._utils.user_arrays import default_names
+from gpsift._utils.validation import default_names
 from gpsift.adapters.botorch.outputs import ExactPart, Part, TaskPart, VariationalPart
 from gpsift.adapters.gpytorch import models as gpytorch_models
 from gpsift.adapters.gpytorch.models import Derivatives, MeanGP, exact_parts

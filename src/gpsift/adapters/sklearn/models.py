@@ -54,9 +54,9 @@ from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.finite_differences import Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
-from gpsift.reference.wrappers.onevsrest import OneVsRest
+from gpsift.reference.wrappers.outputs import OneVsRest
 
 Derivatives = Literal["auto", "closed", "numeric"]
 

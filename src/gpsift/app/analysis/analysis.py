@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.analysis.cautions import column_notes
 from gpsift.app.findings import Finding, group_by_title
 from gpsift.app.tables.encode import Task
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.conditional_test.discover import Discoveries
@@ -181,7 +181,7 @@ class Analysis:
         leading = self.leading
         if leading.n_shown == len(leading.names):
             return self.rankings
-        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
+        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_shown])]
         return {label: _select_names(ranking, names) for label, ranking in self.rankings.items()}
 
     @property

@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import Notices
-from gpsift._utils.words import NOT_USED, listed, meaning, percent
+from gpsift._utils.text import NOT_USED, listed, meaning, percent, words_and_table
+from gpsift._utils.warnings import Notices
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.parts import intervals_are_slow
 from gpsift.app.analysis.saved_model import user_columns
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.io import load
-from gpsift.io.savable import Savable
+from gpsift.io.files import load
+from gpsift.io.serializable import Savable
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.named import read_measure
 from gpsift.relevance.plots import BLUE, MAX_BARS, ORANGE, new_axes, short
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.rank import get_measure
+from gpsift.relevance.ranking import LEVEL, Ranking
 from gpsift.selection.orders import unit_ranking
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ def compare(
     >>> gs.compare(before, after, intervals=False).places.tolist()
     [-1, -1, 2]
     """
-    scoring = read_measure(measure) if measure is not None else KL()
+    scoring = get_measure(measure) if measure is not None else KL()
     found = [_ranking_of(each, scoring, intervals, seed) for each in (first, second)]
     return Comparison.of(found[0], found[1], labels or _label_files(first, second))
 

@@ -7,23 +7,23 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Work, share_bar
 from gpsift._utils.pareto import LARGEST_K_HAT
 from gpsift._utils.progress import counted
+from gpsift._utils.warnings import Notices
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
 from gpsift.app.analysis.rows import sample_rows
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.decomposition.average import effects
-from gpsift.decomposition.explain import explain
-from gpsift.decomposition.pairs import interactions
-from gpsift.decomposition.shares import variance_shares
+from gpsift.decomposition.effects import effects
+from gpsift.decomposition.interactions import interactions
+from gpsift.decomposition.shapley import explain
+from gpsift.decomposition.sobol import variance_shares
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.reference.base import MissingCapability
-from gpsift.relevance.switched import used_columns
+from gpsift.relevance.feature_groups import used_columns
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
-from gpsift.selection.units import Features
+from gpsift.selection.data import Features
 
 # By inference, up to this many rows they take up to half a minute on one core; after Laplace's method, most of whose
 # predictions have no closed form, they take that at once. The search for modes goes along each column that is open.

@@ -24,13 +24,11 @@ from gpsift.gp.sparse import Sparse
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.relevance.ranking import Ranking
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.conditional_test.conditionals import quick_hyper
-from gpsift.selection.conditional_test.discover import discover
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.conditional_test.division import InOrder
+from gpsift.selection.conditional_test.discover import Discoveries, discover
+from gpsift.selection.conditional_test.folds import InOrder
+from gpsift.selection.cross_validation import Folds
 from gpsift.selection.data import Data
-from gpsift.selection.held_out import Folds
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability

@@ -18,8 +18,8 @@ from gpsift.app.tables.steps import RawTable
 from gpsift.reference.base import Reference
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
+from gpsift.selection.data import Features
 from gpsift.selection.orders import unit_ranking
-from gpsift.selection.units import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class SavedModelRanking:
     @cached_property
     def shown_rankings(self) -> Mapping[str, Ranking]:
         """The ranking of the columns that deserve a line each, by the name of its measure."""
-        shown = self.leading.order[: self.leading.n_told].tolist()
+        shown = self.leading.order[: self.leading.n_shown].tolist()
         told = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
         return {self.leading.measure.split("(")[0]: told}
 

@@ -15,20 +15,22 @@ from rich.console import Console
 from gpsift._utils.atomic import written_whole
 from gpsift._utils.parallel import Work, share_bar
 from gpsift.app.analysis import Analysis, Reading
-from gpsift.app.analysis.explained import explain as explain_rows
-from gpsift.app.analysis.record import Shape
-from gpsift.app.analysis.saved_inputs import features_of, inputs_of
-from gpsift.app.analysis.shape import unit_options, with_shape
+from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.app.analysis.parts import add_effects, unit_options
+from gpsift.app.analysis.rows import explain_rows as explain_rows
+from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import local_as_json, saved_shape_as_json, shape_as_json
 from gpsift.app.cli.outputs import analysed, answered, check_writable, clear_errors, refuse_typed, remarks, show_plan
 from gpsift.app.cli.saved import load_model
 from gpsift.app.cli.terminal import Output
 from gpsift.app.cli.terminal_answer import say_cautions, show_effects, show_interactions, show_local, show_model
-from gpsift.app.tables.tabular import Prepared, matching_rows, read_table
-from gpsift.decomposition.average import effects as effects_of
-from gpsift.decomposition.pairs import interactions as interactions_of
-from gpsift.decomposition.shares import variance_shares
+from gpsift.app.tables.conditions import select_rows
+from gpsift.app.tables.encode import ModelTable
+from gpsift.app.tables.read import read_table
+from gpsift.decomposition.effects import effects as effects_of
+from gpsift.decomposition.interactions import interactions as interactions_of
+from gpsift.decomposition.sobol import variance_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,9 +68,9 @@ class Given:
 class Question:
     """What is asked of a model, how the answer is shown beside what is predicted, and how it is drawn."""
 
-    asked: Callable[..., Shape]
-    show: Callable[[Shape, str, Console], None]
-    drawn: Callable[[Shape], Figure]
+    asked: Callable[..., ColumnEffects]
+    show: Callable[[ColumnEffects, str, Console], None]
+    drawn: Callable[[ColumnEffects], Figure]
 
     def answer(self, context: typer.Context, given: Given, seed: int, **options: Any) -> None:
         """Ask, draw, write page and model, and print; options are those of `analyse`."""
@@ -92,7 +94,7 @@ class Question:
             shape = self.asked(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
         self._draw(shape, given.plot)
         if given.html is not None:
-            analysis = with_shape(replace(analysis, shape=shape), True, work)
+            analysis = add_effects(replace(analysis, shape=shape), True, work)
 
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
@@ -111,9 +113,9 @@ class Question:
 
     def _of_model(self, model: Path, given: Given, seed: int) -> None:
         loaded = load_model(model)
-        tidied = None if given.file is None else inputs_of(read_table(given.file), loaded)
+        tidied = None if given.file is None else table_to_inputs(read_table(given.file), loaded)
         X, cautions = (None, ()) if tidied is None else (tidied.X, [step.finding for step in tidied.steps])
-        features = features_of(loaded)
+        features = user_columns(loaded)
         shape = self.asked(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
         self._draw(shape, given.plot)
         if given.json:
@@ -123,7 +125,7 @@ class Question:
         self.show(shape, "the target", console)
         say_cautions(cautions, console)
 
-    def _draw(self, shape: Shape, plot: Path | None) -> None:
+    def _draw(self, shape: ColumnEffects, plot: Path | None) -> None:
         if plot is None:
             return
         import matplotlib
@@ -172,16 +174,16 @@ def effects(
     )
 
 
-def _ask_effects(model: Any, X: Any = None, **options: Any) -> Shape:
-    return Shape(effects=effects_of(model, X, **options))
+def _ask_effects(model: Any, X: Any = None, **options: Any) -> ColumnEffects:
+    return ColumnEffects(effects=effects_of(model, X, **options))
 
 
-def _show_effects(shape: Shape, predicted: str, console: Console) -> None:
+def _show_effects(shape: ColumnEffects, predicted: str, console: Console) -> None:
     assert shape.effects is not None
     show_effects(shape.effects, predicted, console)
 
 
-def _draw_effects(shape: Shape) -> Figure:
+def _draw_effects(shape: ColumnEffects) -> Figure:
     assert shape.effects is not None
     return shape.effects.plot()
 
@@ -228,19 +230,19 @@ def interactions(
     )
 
 
-def _ask_interactions(model: Any, X: Any = None, *, seed: int, **units: Any) -> Shape:
-    return Shape(
+def _ask_interactions(model: Any, X: Any = None, *, seed: int, **units: Any) -> ColumnEffects:
+    return ColumnEffects(
         interactions=interactions_of(model, X, **units), variance_shares=variance_shares(model, X, seed=seed, **units)
     )
 
 
-def _show_interactions(shape: Shape, _predicted: str, console: Console) -> None:
+def _show_interactions(shape: ColumnEffects, _predicted: str, console: Console) -> None:
     assert shape.interactions is not None
     assert shape.variance_shares is not None
     show_interactions(shape.interactions, shape.variance_shares, console)
 
 
-def _draw_interactions(shape: Shape) -> Figure:
+def _draw_interactions(shape: ColumnEffects) -> Figure:
     from gpsift.decomposition.plots import pairs_with_surface
 
     assert shape.interactions is not None
@@ -298,11 +300,11 @@ def explain(
             show_local(analysis, local, what, prepared.rows.iloc[places], Output())
 
 
-def _places(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
+def _places(table: ModelTable, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
     """Positions in the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
     n_read = len(frame)
     if where is not None:
-        places = np.flatnonzero(matching_rows(frame.loc[table.rows.index].assign(**table.rows), where))
+        places = np.flatnonzero(select_rows(frame.loc[table.rows.index].assign(**table.rows), where))
         if places.size == 0:
             raise ValueError(f"No row satisfies {where!r}.")
         return places

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects as Shape
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.findings import TABLE, Finding, told
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions, Surface
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.app.findings import TABLE, Finding
+from gpsift.app.findings import group_by_title as told
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions, Surface
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from gpsift.app.findings import FindingKind
 from gpsift.gp import MAP, ML2
-from gpsift.gp.choosing import LARGEST_QUICK
+from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Sift
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.relevance import VAR, Measure, get_measure

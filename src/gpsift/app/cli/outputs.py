@@ -18,14 +18,14 @@ from rich.markup import escape
 from gpsift._utils.parallel import Work, waiting_bar
 from gpsift._utils.warnings import Notices, messages
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.choices import Reading
-from gpsift.app.analysis.planned import PlannedAnalysis, planned_analysis
+from gpsift.app.analysis.options import Reading
+from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
 from gpsift.app.cli.app import code_of
 from gpsift.app.cli.json_answer import as_json, plan_as_json
 from gpsift.app.cli.options import shown
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shortened
 from gpsift.app.cli.terminal_answer import say_cautions, say_table
-from gpsift.app.tables.tabular import Choice, TableError
+from gpsift.app.tables.steps import Choice, TableError
 
 # 2 is a wrong call, by convention of the library that reads it.
 BAD_INPUT = 1
@@ -168,14 +168,14 @@ def show_plan(
 ) -> None:
     """Print what would be done with a table."""
     with clear_errors():
-        plan = planned_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
+        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
         if json:
             typer.echo(plan_as_json(plan))
         else:
             _print(plan, Output())
 
 
-def _print(plan: PlannedAnalysis, console: Console) -> None:
+def _print(plan: AnalysisPlan, console: Console) -> None:
     say_table(plan, console)
     table = new_table(["column", "taken as"], texts=("column", "taken as"))
     for name, kind in list(plan.kinds.items())[:MOST_ROWS_SHOWN]:

@@ -11,8 +11,8 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading, Selection
-from gpsift.app.analysis.discovered import discover_columns
-from gpsift.app.analysis.intervals import with_intervals
+from gpsift.app.analysis.parts import add_intervals as with_intervals
+from gpsift.app.analysis.run import discover_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import discovered_as_json
 from gpsift.app.cli.outputs import (
@@ -28,8 +28,8 @@ from gpsift.app.cli.outputs import (
     typed,
 )
 from gpsift.app.cli.terminal_answer import show_discovered, show_ranking, show_stability
-from gpsift.relevance.named import MeasureName
-from gpsift.selection.conditional_test.division import InOrder
+from gpsift.relevance.rank import MeasureName
+from gpsift.selection.conditional_test.folds import InOrder
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
 BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")
@@ -206,8 +206,8 @@ def select(
         )
         analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
         if html is not None or json:
-            from gpsift.app.analysis.shape import with_shape  # for those who look at more than a table
-            from gpsift.app.analysis.tested import with_test
+            from gpsift.app.analysis.parts import add_effects as with_shape  # for those who look at more than a table
+            from gpsift.app.analysis.parts import add_test as with_test
 
             analysis = with_test(analysis, test, Work(jobs, checkpoint, o.shown(quiet)))
             analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))

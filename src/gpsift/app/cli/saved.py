@@ -12,22 +12,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from gpsift._utils.parallel import Work
-from gpsift.app.analysis.compared import compare as compared
-from gpsift.app.analysis.ranked_again import ranked_again
-from gpsift.app.analysis.record_comparison import Comparison
-from gpsift.app.analysis.saved_inputs import features_of
+from gpsift.app.analysis.compare import Comparison
+from gpsift.app.analysis.compare import compare as compared
+from gpsift.app.analysis.saved_model import rank_saved as ranked_again
+from gpsift.app.analysis.saved_model import user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, ranked_again_as_json
 from gpsift.app.cli.outputs import KEPT, check_writable, clear_errors, remarks, tell, typed
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, print_first_that_fits, shortened
 from gpsift.app.cli.terminal_answer import show_power, show_ranked_again
-from gpsift.app.tables.tabular import read_table
+from gpsift.app.tables.read import read_table
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
-from gpsift.relevance.named import MeasureName
-from gpsift.selection.power.power import power as power_of
-from gpsift.selection.power.power import read_model
+from gpsift.relevance.rank import MeasureName
+from gpsift.selection.power_analysis import power as power_of
+from gpsift.selection.power_analysis import read_model
 
 # Of every file that was saved, which is a ZIP archive.
 BEGINNING = b"PK"
@@ -52,7 +52,7 @@ def rank_saved(
 def load_model(model: Path) -> Reference | Ensemble:
     """The fitted model that a file holds."""
     check_saved(model)
-    from gpsift.io import load  # knows every class that is kept, which takes a while to load
+    from gpsift.io.files import load  # knows every class that is kept, which takes a while to load
 
     loaded = load(model)
     if not isinstance(loaded, Reference | Ensemble):
@@ -170,7 +170,7 @@ def power(
     work = Work(jobs, checkpoint, o.shown(quiet))
     with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
         loaded = load_model(model)
-        answer = power_of(read_model(loaded), features_of(loaded), n=n or None, seed=seed, work=work, **options)
+        answer = power_of(read_model(loaded), user_columns(loaded), n=n or None, seed=seed, work=work, **options)
         if plot is not None:
             answer.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
         if json:

@@ -13,15 +13,14 @@ from rich.table import Table
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.explained import Explanation
-from gpsift.app.analysis.switched import switching_told
+from gpsift.app.analysis.rows import Explanation
 from gpsift.app.cli.options import ADVICE
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
-from gpsift.app.findings import Finding, FindingKind, told
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
-from gpsift.relevance.limits import LEVEL
+from gpsift.app.findings import Finding, FindingKind
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.sobol import VarianceShares
+from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis

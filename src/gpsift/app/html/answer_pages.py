@@ -11,16 +11,15 @@ import numpy as np
 from markupsafe import Markup
 
 from gpsift._utils.text import percent_as_given
-from gpsift.app.analysis.discovered import Discovered
-from gpsift.app.analysis.ranked_again import RankedAgain
-from gpsift.app.analysis.record_comparison import Comparison
-from gpsift.app.findings import told
+from gpsift.app.analysis.compare import Comparison
+from gpsift.app.analysis.saved_model import SavedModelRanking
+from gpsift.app.findings import group_by_title
 from gpsift.app.html.model_summary import TASKS, Line
 from gpsift.app.html.render import rendered, written
 from gpsift.app.html.table import relevance_table
 from gpsift.app.html.text import count, limits, listed, number, signed, tag
 from gpsift.relevance.rank import versions
-from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.selection.conditional_test.discover import Discoveries
 
 
 def write_discovered(answer: ColumnTest, path: str | os.PathLike[str]) -> Path:
@@ -43,7 +42,7 @@ def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
         lines=sheet_lines(answer),
         columns=table(found),
         shown=min(charts.MOST_STRIPS, found.n_features),
-        cautions=told(answer.cautions),
+        cautions=group_by_title(answer.cautions),
         versions=found.details.get("versions", {}),
     )
 
@@ -166,12 +165,12 @@ def _interval(answer: Comparison, which: int, j: int) -> str:
     return f"{number(low)} to {number(high)}" if answer.has_intervals else ""
 
 
-def write_ranked_again(answer: RankedAgain, path: str | os.PathLike[str]) -> Path:
+def write_ranked_again(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
     """Write the page, one HTML file that needs nothing else, and say where it is."""
     return written(ranked_again_text(answer), path)
 
 
-def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> str:
+def ranked_again_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
     """The page as text, with the date `now`, by default this moment."""
     return rendered(
         "ranked_again.html",
@@ -181,6 +180,6 @@ def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> st
         analysis=answer,
         table=relevance_table(answer),
         still=False,
-        cautions=told(answer.cautions),
+        cautions=group_by_title(answer.cautions),
         versions=answer.leading.details.get("versions", {}),
     )

@@ -14,11 +14,8 @@ from markupsafe import Markup
 from gpsift._utils.parallel import Work
 from gpsift._utils.text import meaning
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.intervals import with_intervals
-from gpsift.app.analysis.rows import Rows, rows_of
-from gpsift.app.analysis.shape import with_shape
-from gpsift.app.analysis.tested import with_test
-from gpsift.app.findings import told
+from gpsift.app.analysis.rows import RowDetails
+from gpsift.app.findings import group_by_title as told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines
 from gpsift.app.html.render import filled, rendered, written
@@ -123,14 +120,14 @@ def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     if found is None:
         return []
     lines = found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order])
-    return lines[: found.n_told].to_dict("records")
+    return lines[: found.n_shown].to_dict("records")
 
 
 DIGITS = 3
 LEVEL = 0.9
 
 
-def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
+def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
     """What the script of the page needs to explain a row."""
     return {
         "names": list(rows.names),
@@ -150,7 +147,7 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
     }
 
 
-def predictions(analysis: Analysis, rows: Rows) -> list[str]:
+def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
     """What the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
@@ -164,7 +161,7 @@ def predictions(analysis: Analysis, rows: Rows) -> list[str]:
     ]
 
 
-def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
+def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
     """How the average and what columns add make the prediction of each row; None where that is not known."""
     apart = None if analysis.shape is None else analysis.shape.rows
     if apart is None or rows.added is None:

@@ -10,13 +10,12 @@ from markupsafe import Markup
 
 from gpsift._utils.text import percent_as_given
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.columns import LEAST_SLOPE, leaders
+from gpsift.app.analysis.cautions import LEAST_SLOPE, leaders
 from gpsift.app.findings import FindingKind
 from gpsift.app.html.model_summary import predicts
 from gpsift.app.html.text import aligned, count, listed, number, percent, signed, tag
-from gpsift.decomposition.record_effects import Curve
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.decomposition.effects import Curve
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # Columns on the first screen, at most.
 MOST_COLUMNS = 6

@@ -12,8 +12,7 @@ from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.text import TERMS, aligned, limits, number, percent
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.columns import ColumnType, infer_type, is_row_count, raise_if_constant, to_basic_types
 from gpsift.app.tables.encode import TASKS, ModelTable, Task, encode, named_columns, raise_mixed_types

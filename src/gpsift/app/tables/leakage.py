@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.linalg import lstsq
 
 from gpsift._utils.threads import one_blas_thread
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.tables.encode import ModelTable
 
 # Correlation of values or of ranks, in size.

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.columns import DAY, HOUR, to_basic_types
 from gpsift.app.tables.layout import make_unique

@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import listed
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.tables.columns import (
     DATED,

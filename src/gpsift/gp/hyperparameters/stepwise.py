@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from gpsift._utils.grouping import read_groups
 from gpsift._utils.progress import SearchProgress, part_of_search, say
+from gpsift._utils.validation import read_groups
 from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper
 from gpsift.gp.hyperparameters.optimize import (
     Draws,
@@ -363,7 +363,7 @@ class Sifting:
 
     def tell(self, n_active: int, _evaluation: int) -> float:
         self.evaluations[n_active] += 1
-        return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
+        return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     @cached_property
     def rough(self) -> Problem[DenseEngine]:

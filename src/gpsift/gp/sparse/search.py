@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.grouping import read_groups
-from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import outer_blas_threads_for
+from gpsift._utils.validation import read_groups
+from gpsift._utils.warnings import notice
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
-from gpsift.gp.hyperparameters.left_behind import brought_back, idle_back, shorter_where_better
-from gpsift.gp.hyperparameters.optimise import SiftReport, SwitchedOn
-from gpsift.gp.hyperparameters.sifting import owed_by
+from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
+from gpsift.gp.hyperparameters.restarts import brought_back, idle_back, shorter_where_better
+from gpsift.gp.hyperparameters.stepwise import owed_by
 from gpsift.gp.inference import DenseEngine, ExactEngine
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.variational import VariationalEngine

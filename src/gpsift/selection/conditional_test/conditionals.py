@@ -18,7 +18,7 @@ import numpy as np
 from gpsift._utils.validation import ReadTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.reference.inputs import InputMoments, standard_units
 from gpsift.relevance.conditionals import Conditionals, fit_conditionals
 from gpsift.selection.conditional_test.axes import Axis, Continuous, Jointly, Levels, Redraws, axis_of

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import notice
 from gpsift._utils.parallel import Runner, Task, Work
-from gpsift._utils.user_arrays import is_dask
-from gpsift._utils.words import listed, percent_as_given
+from gpsift._utils.text import listed, percent_as_given, words_and_table
+from gpsift._utils.validation import is_dask
+from gpsift._utils.warnings import notice
 from gpsift.gp import GP
 from gpsift.gp.hyperparameters import Fixed
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.io.savable import Savable
-from gpsift.reference.dask.collections import read_collections
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.io.serializable import Savable
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.axes import adequacy

@@ -19,8 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, namespace, numbers_like, rows_of, to_numpy
-from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
-from gpsift._utils.rows import Rows, mapped
+from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, mapped, row_chunks
 from gpsift.gp.sparse.vecchia.blocks import Blocks, Visit, grouped, in_blocks, nearness
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior

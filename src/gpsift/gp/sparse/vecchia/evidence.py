@@ -26,7 +26,7 @@ from gpsift._utils.arrays import Array, like, namespace, to_numpy
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift._utils.rows import Rows, mapped
 from gpsift.gp.inference import Engine, Evidence, Inferred
-from gpsift.gp.inference.exact import LOG_2PI
+from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.blocks import GivenBlock, given_blocks
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
