@@ -55,9 +55,9 @@ def test_a_difference_that_rounds_to_zero_has_no_sign_in_the_terminal(nearly_equ
 
 def test_a_number_that_rounds_to_zero_has_no_sign_on_the_page():
     assert text.percent(-0.001) == "0 %"
-    assert text.aligned([-0.001, 5.0]) == ["0.00", "5.00"]
+    assert text.align([-0.001, 5.0]) == ["0.00", "5.00"]
     assert text.value_text(-0.0) == "0"
-    assert text.aligned([-0.01, 5.0]) == ["−0.01", "5.00"]
+    assert text.align([-0.01, 5.0]) == ["−0.01", "5.00"]
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -1,8 +1,9 @@
-"""The Gaussian process in scikit-learn's conventions: `GPRegressor` and `GPClassifier`.
+"""Estimators and a feature selector with scikit-learn's interface.
 
-They hold what to fit in their parameters, and after `fit` the fitted model in `gp_`; all that is computed is computed
-there. scikit-learn reads and checks the data, so errors and warnings about them are worded as its users know them.
-Importing this module loads scikit-learn; importing `gpsift` does not.
+`GPRegressor` and `GPClassifier` hold the choices of a model in their parameters and, after `fit`, the fitted model in
+`gp_`, which does all computations. `GPSelector` selects features; `importance` lets scikit-learn's own selectors use a
+measure. scikit-learn reads and checks the data, so its users know the errors and warnings about them. Importing this
+module loads scikit-learn; importing `gpsift` does not.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gpsift._utils.parallel import Work
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp import GP
 from gpsift.gp.choose_inference import Inference
 from gpsift.gp.hyperparameters.choices import Hyper
@@ -44,14 +45,14 @@ LARGEST_SEED = 2**31 - 1
 
 
 class _GPEstimator(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: parameters and data -> `gp_`, and from there predictions and rankings."""
+    """Base of both estimators: it makes `gp_` from parameters and data, and predictions and rankings from `gp_`."""
 
     kernel: Kernel | None
     hyper: Hyper | None
     inference: Inference
     standardize: bool
     random_state: Any
-    # How scikit-learn should read the target.
+    # Options with which scikit-learn reads the target.
     target_options: ClassVar[dict[str, Any]] = {}
 
     def rank(self, X: Any = None, measure: Measure | str | None = None, **options: Any) -> Ranking:
@@ -60,7 +61,7 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array or data frame (n, p), optional
-            The points at which to look; by default those of `fit`.
+            The points; by default those of `fit`.
         measure : Measure or str, optional
             `KL()` by default; `VAR()`, `ARD()`.
         **options
@@ -71,22 +72,22 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
         Ranking
         """
         check_is_fitted(self)
-        return rank(self.gp_, None if X is None else read_data(self, X), measure, **options)
+        return rank(self.gp_, None if X is None else _read_data(self, X), measure, **options)
 
     def _gp(self, likelihood: Likelihood) -> GP:
-        """The model that the parameters stand for."""
+        """Return the model that the parameters describe."""
         parts = {"kernel": self.kernel, "hyper": self.hyper}
         given: dict[str, Any] = {name: part for name, part in parts.items() if part is not None}
         gp = GP(standardize=self.standardize, likelihood=likelihood, inference=self.inference, **given)
-        return replace(gp, hyper=_seeded(gp.hyper, self.random_state))
+        return replace(gp, hyper=_with_seed(gp.hyper, self.random_state))
 
     def _fit(self, X: np.ndarray, model: GP, y: np.ndarray) -> None:
-        """Fit to data that were read; names of columns go along, so that warnings and rankings have them."""
-        self.gp_ = model.fit(named(X, getattr(self, "feature_names_in_", None)), y)
+        """Fit to data that were read, with the names of columns, so that warnings and rankings have them."""
+        self.gp_ = model.fit(_to_frame(X, getattr(self, "feature_names_in_", None)), y)
 
     def _predictive(self, X: Any) -> Prediction:
         check_is_fitted(self)
-        return self.gp_.predict(read_data(self, X))
+        return self.gp_.predict(_read_data(self, X))
 
 
 class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
@@ -111,7 +112,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
     Attributes
     ----------
     gp_ : FittedGP or DrawnGP
-        What `GP.fit` returns: its report, its leave-one-out quality, its full predictive distributions.
+        The result of `GP.fit`: its report, its leave-one-out quality, its full predictive distributions.
     n_features_in_ : int
     feature_names_in_ : array (p,) of str
         Where X was a data frame whose column names are all strings.
@@ -154,16 +155,16 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         X : array or data frame (n, p)
         y : array (n,)
         """
-        X, y = read_data(self, X, y=y, **self.target_options)
+        X, y = _read_data(self, X, y=y, **self.target_options)
         self._fit(X, *self.model_for(y))
         return self
 
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
-        """The model that the parameters stand for, and the target that it takes."""
+        """Return the model that the parameters describe, and the target that it takes."""
         return self._gp(read_regression(self.likelihood)), y
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Mean of a new observation at each row, and on request its standard deviation.
+        """Predict a new observation at each row: its mean, and on request its standard deviation.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
     def _needs_positive_target(self) -> bool:
         try:
             return not read_regression(self.likelihood).takes_negative
-        except ValueError:  # which `fit` says
+        except ValueError:  # `fit` raises it
             return False
 
 
@@ -227,7 +228,7 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
     classes_ : array (C,)
         The labels, sorted.
     gp_ : FittedGP or DrawnGP
-        What `GP.fit` returns for the labels coded 0, 1, ..., in the order of `classes_`.
+        The result of `GP.fit` for the labels coded 0, 1, ..., in the order of `classes_`.
     n_features_in_ : int
     feature_names_in_ : array (p,) of str
         Where X was a data frame whose column names are all strings.
@@ -271,13 +272,13 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         """
         if self.link not in LINKS:
             raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
-        X, y = read_data(self, X, y=y, **self.target_options)
+        X, y = _read_data(self, X, y=y, **self.target_options)
         self._fit(X, *self.model_for(y))
         self.classes_ = np.unique(y)
         return self
 
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
-        """The model that the parameters stand for, and the codes 0, 1, ... of the labels."""
+        """Return the model that the parameters describe, and the codes 0, 1, ... of the labels."""
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -286,24 +287,24 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         return self._gp(likelihood), codes.astype(float)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable label at each row, (n,)."""
+        """Predict the most probable label at each row, (n,)."""
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the labels in the order of `classes_`, (n, C), averaged over the latent functions."""
+        """Predict the probability of each label of `classes_`, (n, C), averaged over the latent functions."""
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, (n, C)."""
+        """Predict logarithms of the probabilities of the labels, (n, C)."""
         prediction = self._predictive(X)
         # Each class on its own, not as 1 - p, so that a small probability keeps its digits.
         codes = np.arange(float(self.classes_.size))
         return np.column_stack([prediction.log_density(np.full(len(prediction.latent_mean), c)) for c in codes])
 
 
-def _seeded(hyper: Any, random_state: Any) -> Any:
-    """`hyper` with the seed that `random_state` stands for, where it has one."""
+def _with_seed(hyper: Any, random_state: Any) -> Any:
+    """Give `hyper` the seed that `random_state` stands for, where it has one."""
     if random_state is None or not isinstance(hyper, Hyper) or not hasattr(hyper, "seed"):
         return hyper
     is_seed = isinstance(random_state, Integral)
@@ -311,8 +312,8 @@ def _seeded(hyper: Any, random_state: Any) -> Any:
     return replace(hyper, seed=seed)  # type: ignore[type-var]
 
 
-def read_data(estimator: BaseEstimator, X: Any, **target: Any) -> Any:
-    """X, or X and y with ``y=...``, as scikit-learn reads them; without y the columns must be those of `fit`."""
+def _read_data(estimator: BaseEstimator, X: Any, **target: Any) -> Any:
+    """Read X, or X and y with ``y=...``, as scikit-learn does; without y the columns must be those of `fit`."""
     options = {"dtype": np.float64, "ensure_min_samples": 2, **target} if target else {"dtype": np.float64}
     # Before scikit-learn 1.6 this was a method.
     if hasattr(validation, "validate_data"):
@@ -320,8 +321,8 @@ def read_data(estimator: BaseEstimator, X: Any, **target: Any) -> Any:
     return estimator._validate_data(X, reset=bool(target), **options)
 
 
-def named(X: np.ndarray, names: np.ndarray | None) -> Any:
-    """X as a data frame with these column names, where there are any."""
+def _to_frame(X: np.ndarray, names: np.ndarray | None) -> Any:
+    """Return X as a data frame with these column names, or X itself where there are none."""
     import pandas as pd
 
     return X if names is None else pd.DataFrame(X, columns=names)
@@ -336,40 +337,40 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         The model. By default a `GPRegressor`, or a `GPClassifier` where the target is text or true and false; pass
         ``GPClassifier()`` for classes that are numbers.
     measure : {"kl", "var", "ard", "rate", "derivative", "projection"}, Measure or Order
-        By what features are put in order, as in `search`.
+        The rule that orders the features, as in `search`.
     n_features_to_select : "auto", int or float
         "auto" fits submodels of growing size and takes the size that `rule` suggests, which is 0 where no feature is
         shown to help: `transform` then warns, and returns no column. A number, or a share of all
         features between 0 and 1, takes that many without fitting submodels (but for "projection" and `Backward`,
         which always do).
     criterion : {"prediction", "rate"}
-        Whether features are selected because submodels with them predict well enough, or because a test shows that they
-        matter (`discover`), with a rate of false discoveries. `measure`, `n_features_to_select`, `rule` and `cv` are
-        for the first.
+        With "prediction", features are selected because submodels with them predict well enough; `measure`,
+        `n_features_to_select`, `rule` and `cv` are for this. With "rate", a test with a rate of false discoveries
+        (`discover`) shows that they matter.
     rate : float
-        With "rate": the share of the selected features that may be expected to be false.
+        With "rate": the expected share of false ones among the selected features.
     rule : {"one-se", "negligible", "explained"}
         See `suggest_size`.
     cv : HeldOut, int, splitter or splits, optional
-        How submodels are judged with "auto", as in `search`; leave-one-out by default.
+        The validation of submodels with "auto", as in `search`; leave-one-out by default.
     n_jobs : int, optional
         Processes for the fits of "auto".
 
     Attributes
     ----------
     support_ : array (p,) of bool
-        Which features were selected.
+        True for the selected features.
     ranking_ : array (p,) of int
         1 for the selected features, then 2, 3, ... in the order of relevance.
     scores_ : array (p,)
-        Of the measure on the full model; with "projection", which scores no single feature, p for the first feature to
-        enter, p - 1 for the second, and so on; with "rate", minus the logarithm of the p-value.
+        Scores of the measure on the full model; with "projection", which scores no single feature, p for the first
+        feature to enter, p - 1 for the second, and so on; with "rate", minus the logarithm of the p-value.
     path_ : Path or None
-        With "auto": how well submodels of each size predict.
+        With "auto": the predictions of submodels of each size.
     discoveries_ : Discoveries or None
         With "rate": the test of every feature.
     n_features_ : int
-        How many were selected.
+        Number of selected features.
     n_features_in_ : int
     feature_names_in_ : array (p,) of str
         Where X was a data frame whose column names are all strings.
@@ -418,10 +419,10 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self.criterion not in ("prediction", "rate"):
             raise ValueError(f'`criterion` must be "prediction" or "rate", got {self.criterion!r}.')
         estimator = self._choose_estimator(y)
-        X, y = read_data(self, X, y=y, **estimator.target_options)
+        X, y = _read_data(self, X, y=y, **estimator.target_options)
         wanted = self._read_wanted(X.shape[1])
         model, target = estimator.model_for(y)
-        table = named(X, getattr(self, "feature_names_in_", None))
+        table = _to_frame(X, getattr(self, "feature_names_in_", None))
         self.path_: Path | None = None
         self.discoveries_: Discoveries | None = None
         if self.criterion == "rate":
@@ -432,7 +433,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             path = search(table, target, order, model=model, cv=self.cv, sizes=wanted, work=work)
             places, scores = np.argsort(path.order), path.details["scores"]
             if wanted is None:
-                self.path_, wanted = path, self._suggested(path)
+                self.path_, wanted = path, self._suggest(path)
         else:
             ranking = rank(model.fit(table, target), measure=order.scoring)
             places, scores = np.argsort(ranking.order), ranking.scores
@@ -447,7 +448,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             model = replace(model, hyper=quick_hyper(*np.shape(table)))
         found = discover(table, target, model, rate=self.rate, work=Work(jobs=self.n_jobs, progress=False))
         if not found.found.any():
-            notice(f"No feature is selected: none is shown to matter at a rate of {found.rate:g}.")
+            warn(f"No feature is selected: none is shown to matter at a rate of {found.rate:g}.")
         places, self.discoveries_ = np.argsort(found.order), found
         self.support_, self.n_features_ = found.found, int(found.found.sum())
         self.scores_ = -np.log(np.maximum(found.p, np.finfo(float).tiny))
@@ -470,13 +471,13 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self.estimator
 
     def _read_wanted(self, p: int) -> int | None:
-        """How many features were asked for; None leaves it to the rule."""
+        """Read the number of features to select; None leaves it to the rule."""
         wanted = self.n_features_to_select
         if isinstance(wanted, str) and wanted == "auto":
             return None
         if isinstance(wanted, Integral) and not isinstance(wanted, bool) and wanted >= 1:
             if wanted > p:
-                notice(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.")
+                warn(f"`n_features_to_select` is {wanted} but there are {p} features: all are kept.")
             return min(int(wanted), p)
         if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < float(wanted) <= 1:
             return max(1, int(float(wanted) * p))
@@ -484,14 +485,14 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             f'`n_features_to_select` must be "auto", a number of at least 1 or a share between 0 and 1, got {wanted!r}.'
         )
 
-    def _suggested(self, path: Path) -> int:
+    def _suggest(self, path: Path) -> int:
         suggestion = suggest_size(path, self.rule)
         if suggestion.size is None:
             largest = int(path.sizes[-1])
-            notice(f"The largest submodel, of {largest} feature(s), is taken: {suggestion.reason}.")
+            warn(f"The largest submodel, of {largest} feature(s), is taken: {suggestion.reason}.")
             return largest
         if suggestion.size == 0:
-            notice(f"No feature is selected: {suggestion.reason}.")
+            warn(f"No feature is selected: {suggestion.reason}.")
         return suggestion.size
 
     def __sklearn_tags__(self) -> Any:
@@ -504,7 +505,7 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
-    """A function from a fitted Gaussian process to the scores of its features, for ``importance_getter=...``.
+    """Return a function that scores the features of a fitted Gaussian process, for ``importance_getter=...``.
 
     Parameters
     ----------
@@ -528,7 +529,7 @@ def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
 
 
 class _Importance:
-    """A callable that can be cloned and sent to another process, which a function inside a function cannot."""
+    """Callable returned by `importance`; it can be cloned and sent to another process, unlike a nested function."""
 
     def __init__(self, measure: Measure):
         self.measure = measure

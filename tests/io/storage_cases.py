@@ -13,8 +13,8 @@ import gpsift as gs
 from gpsift import kernels, likelihoods
 from gpsift._utils.recipe import Recipe
 from gpsift.gp import DrawnGP
-from gpsift.gp.quality import SampledQuality
-from gpsift.io.serializable import kept_fields, name_of
+from gpsift.gp.record_quality import SampledQuality
+from gpsift.io.serializable import stored_fields, stored_name
 from gpsift.io.trace import Group, Trace, Variable
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions.base import Pool
@@ -170,7 +170,7 @@ def cases():
     ]
     by_name = {}
     for thing in found:
-        by_name.setdefault(name_of(type(thing)), []).append(thing)
+        by_name.setdefault(stored_name(type(thing)), []).append(thing)
     return by_name
 
 
@@ -178,7 +178,7 @@ def assert_same(came, expected, where="it"):
     """The same types, values and bits, memory layout of arrays included."""
     assert type(came) is type(expected), where
     if is_dataclass(expected):
-        for field in kept_fields(expected):
+        for field in stored_fields(expected):
             assert_same(getattr(came, field.name), getattr(expected, field.name), f"{where}.{field.name}")
     elif isinstance(expected, np.ndarray):
         assert came.dtype == expected.dtype, where

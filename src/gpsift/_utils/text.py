@@ -1,4 +1,4 @@
-"""Words that several messages are made of."""
+"""Names, numbers and lists as messages and records show them, and records as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-# What the scores of a measure are, by its name.
+# The meaning of a score, by the name of its measure.
 MEANINGS: Mapping[str, str] = {"KL": "strength of reaction", "VAR": "variance of the mean"}
-# Of a feature that a model has switched off, in place of its score.
+# Shown in place of the score of a feature that a model does not use.
 NOT_USED = "not used"
-# Of a column with shares of variance.
+# The heading of a column with shares of variance.
 SHARE = "share"
+# A notebook shows at most this many lines of a table; a record may be large.
+MOST_LINES = 60
 
 
-def listed(names: Iterable[Any], most: int | None = 8) -> str:
-    """The first `most` of them, or all, separated by commas; dots where there are others.
+def join_names(names: Iterable[Any], most: int | None = 8) -> str:
+    """Join the first `most` names, or all with None, by commas; dots stand for the others.
 
-    >>> listed(["age", "height", "weight"], most=2)
+    >>> join_names(["age", "height", "weight"], most=2)
     'age, height, ...'
     """
     shown = list(map(str, names))
@@ -28,7 +30,7 @@ def listed(names: Iterable[Any], most: int | None = 8) -> str:
 
 
 def meaning(measure: str) -> str:
-    """What a score is, for axes and headings; of a measure as it would be typed.
+    """Say for axes and headings what a score is; `measure` is written as it would be typed.
 
     >>> meaning("KL(delta=0.1)"), meaning("ARD()")
     ('strength of reaction', 'relevance')
@@ -37,7 +39,7 @@ def meaning(measure: str) -> str:
 
 
 def others_not_used(n: int) -> str:
-    """The end of a table of features, for those that are switched off.
+    """Return the last line of a table of features, which counts those that the model does not use.
 
     >>> others_not_used(9994)
     'and 9,994 others, not used'
@@ -46,7 +48,7 @@ def others_not_used(n: int) -> str:
 
 
 def percent(share: float, places: int = 0) -> str:
-    """A share in per cent, with a space before the sign, as everywhere in the package.
+    """Format a share in per cent, with a space before the sign, as everywhere in the package.
 
     >>> percent(0.1), percent(0.125, 1)
     ('10 %', '12.5 %')
@@ -55,7 +57,7 @@ def percent(share: float, places: int = 0) -> str:
 
 
 def percent_as_given(share: float) -> str:
-    """A share that somebody chose, such as a rate, in per cent with all of its digits.
+    """Format a share that a user chose, such as a rate, in per cent with all of its digits.
 
     >>> percent_as_given(0.1), percent_as_given(0.025)
     ('10 %', '2.5 %')
@@ -63,21 +65,17 @@ def percent_as_given(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-# Lines of a table, at most; a record may be large.
-MOST_LINES = 60
-
-
-def words_and_table(words: str, frame: pd.DataFrame, digits: int = 3) -> str:
-    """HTML of some lines of words and of the first lines of a table."""
-    told = "<br>".join(escape(line) for line in words.splitlines())
+def summary_html(text: str, frame: pd.DataFrame, digits: int = 3) -> str:
+    """Return HTML of some lines of text and of the first lines of a table."""
+    lines = "<br>".join(escape(line) for line in text.splitlines())
     table = frame.head(MOST_LINES).to_html(
         index=False, border=0, float_format=lambda value: f"{value:.{digits}g}", escape=True
     )
     more = f"<p>... and {len(frame) - MOST_LINES:,} more</p>" if len(frame) > MOST_LINES else ""
-    return f"<p>{told}</p>{table}{more}"
+    return f"<p>{lines}</p>{table}{more}"
 
 
-class AsText:
+class TextRepr:
     """A record that a notebook shows as it prints itself."""
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,7 @@
-"""Arrays and data frames as the user has them -> checked float arrays with names, or an error that says what to do."""
+"""Read what users pass: tables and targets as float arrays, groups of features as columns.
+
+What cannot be used is refused with an error that says what was expected, what came, and what to do.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from gpsift._utils.arrays import lives_on_device, to_numpy
-from gpsift._utils.text import listed
+from gpsift._utils.arrays import is_on_device, to_numpy
+from gpsift._utils.text import join_names
 
-# Numbers beyond this, whose squares leave the range of floating point, are refused.
+# Larger numbers are refused: their squares leave the range of floating point.
 LARGEST_NUMBER = 1e100
-# Objects that float() would take although they are no numbers, or not real ones.
+# float() would accept objects of these types, although they are no real numbers.
 NOT_REAL = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
-class ReadTable:
-    """Columns of a table that has been read and checked already, which `read_features` takes as they are."""
+class CheckedTable:
+    """A table that has been read and checked; `read_features` returns its columns as they are."""
 
     values: np.ndarray  # (n, p) floats in the order of C, which nobody else changes
     names: tuple[str, ...]
@@ -35,12 +38,12 @@ class ReadTable:
 
 
 def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The values of a table as an (n, p) float array, and its column names where it has any.
+    """Read a table as an (n, p) float array, with its column names where it has any.
 
-    Accepts anything with two dimensions and real numbers: NumPy arrays, nested lists, pandas and polars data frames,
-    tensors.
+    The table may be anything with two dimensions and real numbers: a NumPy array, nested lists, a pandas or polars data
+    frame, a tensor.
     """
-    if isinstance(X, ReadTable):
+    if isinstance(X, CheckedTable):
         return X.values, X.names
     _refuse_unreadable(X, name)
     values, names = feature_values(X, name)
@@ -53,7 +56,7 @@ def read_features(X: Any, *, name: str = "X") -> tuple[np.ndarray, tuple[str, ..
 
 
 def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
-    """A target as an (n,) float array with as many entries as there are rows."""
+    """Read a target as an (n,) float array with as many entries as there are rows."""
     _refuse_unreadable(y, name)
     values = target_values(y, name)
     if values.shape[0] != n_rows:
@@ -65,7 +68,7 @@ def read_target(y: Any, n_rows: int, *, name: str = "y") -> np.ndarray:
 
 
 def feature_values(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """What `read_features` reads, whatever the values."""
+    """Read a table as `read_features` does, without checks of its size and values."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
         return _read_frame(X, name)
     values = _as_real_array(X, name)
@@ -79,7 +82,7 @@ def feature_values(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...] | Non
 
 
 def target_values(y: Any, name: str) -> np.ndarray:
-    """What `read_target` reads, whatever the values."""
+    """Read a target as `read_target` does, without checks of its length and values."""
     values = _read_frame(y, name)[0] if hasattr(y, "columns") else _as_real_array(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -89,7 +92,7 @@ def target_values(y: Any, name: str) -> np.ndarray:
 
 
 def is_dask(values: Any) -> bool:
-    """Whether this is a collection of dask, whose values are elsewhere; found without importing dask."""
+    """Whether this is a collection of dask, whose values are elsewhere; dask is not imported for the answer."""
     return any(cls.__module__.partition(".")[0] in ("dask", "dask_expr") for cls in type(values).__mro__)
 
 
@@ -98,9 +101,9 @@ def refuse_not_finite(counts: np.ndarray, names: Sequence[str] | None, name: str
     if not counts.any():
         return
     labels = names if names is not None else default_names(counts.size)
-    listed = ", ".join(f"{labels[j]} ({counts[j]} rows)" for j in np.flatnonzero(counts)[:8])
+    bad = ", ".join(f"{labels[j]} ({counts[j]} rows)" for j in np.flatnonzero(counts)[:8])
     raise ValueError(
-        f"`{name}` has missing or infinite values in {int((counts > 0).sum())} column(s): {listed}. "
+        f"`{name}` has missing or infinite values in {int((counts > 0).sum())} column(s): {bad}. "
         "Remove those rows or fill them in first."
     )
 
@@ -124,18 +127,18 @@ def refuse_extreme(values: np.ndarray, name: str) -> None:
 
 
 def constant_columns(X: np.ndarray) -> np.ndarray:
-    """Which columns hold one value only, up to rounding."""
+    """Return for each column whether it holds one value only, up to rounding."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     return highest - lowest <= 4.0 * np.finfo(float).eps * np.maximum(-lowest, highest)
 
 
 def column_sd(X: np.ndarray) -> np.ndarray:
-    """Standard deviation of each column, exactly 0 for one that is constant."""
+    """Return the standard deviation of each column, exactly 0 for a constant one."""
     return np.where(constant_columns(X), 0.0, X.std(axis=0))
 
 
 def default_names(n_features: int) -> tuple[str, ...]:
-    """x1, x2, ...: the names of columns that came without any."""
+    """Name columns that came without names: x1, x2, ...."""
     return tuple(f"x{j + 1}" for j in range(n_features))
 
 
@@ -167,7 +170,7 @@ def _holds_plain_floats(X: Any) -> bool:
 
 
 def _series_values(column: Any, name: str) -> Any:
-    """A column of a data frame as an array; pandas' missing-value marker becomes NaN."""
+    """Return a column of a data frame as an array; pandas' missing-value marker becomes NaN."""
     if str(getattr(column, "dtype", "")) == "category":
         raise TypeError(f"`{name}` holds values that are not numbers but categories. Encode it as numbers first.")
     if getattr(getattr(column, "dtype", None), "na_value", None) is not None:
@@ -176,12 +179,12 @@ def _series_values(column: Any, name: str) -> Any:
 
 
 def _as_real_array(values: Any, name: str) -> np.ndarray:
-    """A float array, refusing what float() would silently mangle."""
+    """Convert values to a float array; refuse what float() would silently change."""
     if hasattr(values, "to_numpy"):
         values = _series_values(values, name)
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(values.astype(float), np.nan)
-    if lives_on_device(values):
+    if is_on_device(values):
         values = to_numpy(values)
     try:
         array = np.asarray(values)
@@ -229,7 +232,7 @@ def _refuse_unreadable(values: Any, name: str) -> None:
 def read_groups(
     groups: Mapping[str, Sequence[str | int]] | None, feature_names: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """The units that are scored, by name and by their columns: the groups, and every other feature on its own.
+    """Read groups of features as the units to score: the groups, and every other feature on its own.
 
     Parameters
     ----------
@@ -274,10 +277,10 @@ def read_groups(
     return tuple(name for _, name in units), tuple(columns for columns, _ in units)
 
 
-def number_of(feature: Any, names: Sequence[str]) -> int | None:
-    """The number of a feature that is named, or numbered from 0; None where there is no such feature.
+def feature_index(feature: Any, names: Sequence[str]) -> int | None:
+    """Find the index of a feature given by name or by number from 0; None if there is no such feature.
 
-    >>> number_of("age", ["dose", "age"]), number_of(0, ["dose", "age"]), number_of(2, ["dose", "age"])
+    >>> feature_index("age", ["dose", "age"]), feature_index(0, ["dose", "age"]), feature_index(2, ["dose", "age"])
     (1, 0, None)
     """
     if feature in names:
@@ -310,12 +313,12 @@ def _column(name: str, member: Any, feature_names: Sequence[str], places: Mappin
     else:
         raise TypeError(f"Group {name!r} must list names or indices of features, got {member!r}.")
     raise ValueError(
-        f"Group {name!r} lists {member!r}, but the {len(feature_names)} features are {listed(feature_names)}."
+        f"Group {name!r} lists {member!r}, but the {len(feature_names)} features are {join_names(feature_names)}."
     )
 
 
 def optional_library(library: str, purpose: str) -> Any:
-    """The library, or an error that says what it is needed for."""
+    """Import a library, or raise an error that says for what it is needed."""
     try:
         return importlib.import_module(library)
     except ImportError as error:

@@ -93,7 +93,7 @@ def ordinal(n: int) -> str:
 
 
 def _columns(data: Mapping[str, Any]) -> str:
-    return listed(data["columns"], NAMES_SHOWN)
+    return join_names(data["columns"], NAMES_SHOWN)
 
 
 def _stands(data: Mapping[str, Any]) -> str:
@@ -175,7 +175,7 @@ def _joined(data: Mapping[str, Any]) -> str:
 
 
 def _dates(data: Mapping[str, Any]) -> str:
-    return " ".join(f"The dates of {name!r} became {listed(parts, None)}." for name, parts in data["parts"].items())
+    return " ".join(f"The dates of {name!r} became {join_names(parts, None)}." for name, parts in data["parts"].items())
 
 
 def _repeated(data: Mapping[str, Any]) -> str:

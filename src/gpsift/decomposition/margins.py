@@ -54,7 +54,7 @@ def read_margins(
         )
     unknown = [name for name in own if name not in units.names]
     if unknown:
-        raise ValueError(f"`margins` names {listed(unknown)}, but the features are {listed(units.names)}.")
+        raise ValueError(f"`margins` names {join_names(unknown)}, but the features are {join_names(units.names)}.")
     return tuple(
         given_margin(own[name], name, len(units.columns[number]))
         if name in own

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import Inferred
 from gpsift.likelihoods import Likelihood
@@ -32,7 +32,7 @@ def values_around(
     log_ratios: list[float] = []
     used: list[int] = []
     are_enough = False
-    for number, draw in enumerate(counted(around.at(drawn[: asked.n]), asked.n)):
+    for number, draw in enumerate(track(around.at(drawn[: asked.n]), asked.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
             inferred = problem.engine.infer_at_rows(kernel, likelihood)

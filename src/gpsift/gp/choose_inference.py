@@ -62,7 +62,7 @@ def choose_inference(
         points, duration = f"{Sparse().m} inducing points", ""
         if likelihood.has_closed_form:
             points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
-        notice(
+        warn(
             f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
             f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
         )

@@ -72,7 +72,7 @@ class ClusterData(TrainingData):
             raise ValueError("Rows of dask collections are visited where they are; leave `device` out.")
         chosen = sparse_choice(asked, likelihood, samples=samples)
         if asked == "auto":
-            notice(
+            warn(
                 f"Inference on dask collections is sparse: {chosen.m} inducing points stand for the rows. "
                 "`GP(inference=Sparse(m=...))` takes more of them."
             )

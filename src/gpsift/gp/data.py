@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, like, lives_on_device, on_device
+from gpsift._utils.arrays import Array, array_on, is_on_device, like
 from gpsift._utils.rows import LocalRows, Rows, RowSource
 from gpsift._utils.text import listed
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
@@ -125,8 +125,8 @@ class LocalData(TrainingData):
         values, names = read_features(X)
         target = read_target(y, len(values))
         size = read_size(likelihood, len(values), **sizes)
-        beside = X if lives_on_device(X) else np.empty(0)
-        return cls(values, target, size, noise_var, names, beside if device is None else on_device(device))
+        beside = X if is_on_device(X) else np.empty(0)
+        return cls(values, target, size, noise_var, names, beside if device is None else array_on(device))
 
     @cached_property
     def constant(self) -> np.ndarray:

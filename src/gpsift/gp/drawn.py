@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.text import AsText
-from gpsift._utils.warnings import notice
+from gpsift._utils.text import TextRepr
+from gpsift._utils.warnings import warn
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
@@ -88,7 +88,7 @@ class DrawnGP(AsText, Savable, Ensemble):
             return self
         trace = self.trace.to_arviz()
         if trace is None:
-            notice("ArviZ is not installed: the model is loaded without its trace. All else is there.")
+            warn("ArviZ is not installed: the model is loaded without its trace. All else is there.")
         return replace(self, trace=trace)
 
     def warn(self) -> None:
@@ -96,7 +96,7 @@ class DrawnGP(AsText, Savable, Ensemble):
         from gpsift.gp.hyperparameters.nuts import advice  # with the sampler, not with the package
 
         for message in advice(dict(self.diagnostics)):
-            notice(f"The sampler is in trouble: {message}.")
+            warn(f"The sampler is in trouble: {message}.")
 
     def __repr__(self) -> str:
         return (

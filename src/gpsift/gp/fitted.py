@@ -27,7 +27,7 @@ from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_no
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse import vecchia as neighbours
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian
@@ -332,7 +332,7 @@ class FittedGP(AsText, Savable, Reference):
         """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
         points.
         """
-        Savable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
+        Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points.

@@ -1,13 +1,16 @@
-"""The verb: a model or an answer into a file."""
+"""Save a model or an answer to a file, and load it again.
+
+The first object in the file's text is one without references to others, the last is the saved one (`coding.py`).
+"""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from gpsift.io.archive import Damage, UnreadableFile, open_archive, write_archive
+from gpsift.io.archive import CorruptFile, UnreadableFile, open_archive, write_archive
 from gpsift.io.coding import Decoder, Encoder
-from gpsift.io.serializable import Savable, name_of
+from gpsift.io.serializable import Serializable, stored_name
 from gpsift.version import __version__
 
 FORMAT = "gpsift"
@@ -40,11 +43,11 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     >>> bool(np.array_equal(again.predict(X).mean, gp.predict(X).mean))
     True
     """
-    kind = name_of(type(thing))
+    kind = stored_name(type(thing))
     if kind is None:
         advice = "Save its `gp_`." if hasattr(thing, "gp_") else "Models and answers can, such as FittedGP or Ranking."
         raise TypeError(f"Objects of the class {type(thing).__name__} cannot be saved. {advice}")
-    if isinstance(thing, Savable):
+    if isinstance(thing, Serializable):
         thing = thing.to_stored()
     encoder = Encoder()
     encoder.encode(thing, kind)
@@ -59,10 +62,10 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model or answer that `save` wrote to a file.
+    """Load the model or answer that `save` wrote to a file.
 
-    Only classes of this package are made, from numbers, text and arrays; a file runs no code. On the same machine a
-    model predicts bit for bit what the one that was saved predicts.
+    Only objects of classes of this package are made, from numbers, text and arrays; a file runs no code. On the same
+    machine a loaded model predicts bit for bit like the saved one.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     FittedGP, DrawnGP, Ranking, Path, ...
-        Of the class that was saved.
+        An object of the class that was saved.
 
     Raises
     ------
@@ -84,18 +87,18 @@ def load(path: str | os.PathLike[str]) -> Any:
         decoder = Decoder(archive.array)
         made = [decoder.add(record) for record in meta["objects"]]
         thing = made[-1]
-        if name_of(type(thing)) != meta["kind"]:
-            raise Damage(f"it announces a {meta['kind']} and holds a {name_of(type(thing))}")
-    return thing.from_stored() if isinstance(thing, Savable) else thing
+        if stored_name(type(thing)) != meta["kind"]:
+            raise CorruptFile(f"it announces a {meta['kind']} and holds a {stored_name(type(thing))}")
+    return thing.from_stored() if isinstance(thing, Serializable) else thing
 
 
 def _check_format(meta: Any, path: str | os.PathLike[str]) -> None:
-    """Refuse a file of another kind, or of a format that is not known yet."""
+    """Refuse a file of another kind, and a version of the format that this package does not read."""
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise Damage("it is not a file of gpsift")
+        raise CorruptFile("it is not a file of gpsift")
     version = meta.get("version")
     if type(version) is not int or version < 1:
-        raise Damage(f"it has the format version {version!r}, and versions are 1, 2, ...")
+        raise CorruptFile(f"it has the format version {version!r}, and versions are 1, 2, ...")
     if version > VERSION:
         raise UnreadableFile(
             f"{os.fspath(path)} was written by a newer gpsift ({meta.get('gpsift')}, format version {version}); this "
@@ -108,4 +111,4 @@ def _check_format(meta: Any, path: str | os.PathLike[str]) -> None:
         )
     objects = meta.get("objects")
     if not isinstance(objects, list) or not objects or not isinstance(meta.get("kind"), str):
-        raise Damage("it lacks its kind or its objects")
+        raise CorruptFile("it lacks its kind or its objects")

@@ -1,4 +1,9 @@
-"""What can be kept in a file has a method for it."""
+"""Classes whose objects files may hold: their base class, and the table of their names in files.
+
+Nothing else is ever made from a file. A class is imported when a file names it, and not before. Names belong to the
+file format: a class that moves or is renamed keeps its name in the table. A class may get a new field if that has a
+default, which older files then take, and may lose one (`REMOVED_FIELDS`).
+"""
 
 from __future__ import annotations
 
@@ -8,25 +13,24 @@ from collections.abc import Mapping
 from dataclasses import Field, field, fields
 from typing import Any, Self
 
-# Of fields that hold no data, and stay in this process.
-NOT_KEPT = {"kept": False}
+TRANSIENT = {"stored": False}
 
 
-def not_kept() -> Any:
-    """A field that is None by default, and after a way through a file or to another process."""
-    return field(default=None, repr=False, metadata=NOT_KEPT)
+def transient_field() -> Any:
+    """Return a dataclass field that is not stored: None by default, after loading, and in another process."""
+    return field(default=None, repr=False, metadata=TRANSIENT)
 
 
-def kept_fields(record: Any) -> list[Field[Any]]:
-    """What a file keeps of a record or of its class."""
-    return [each for each in fields(record) if each.metadata.get("kept", True)]
+def stored_fields(record: Any) -> list[Field[Any]]:
+    """Return the fields of a record, or of its class, that a file keeps."""
+    return [each for each in fields(record) if each.metadata.get("stored", True)]
 
 
-class Savable:
+class Serializable:
     """A model or an answer with a method `save`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write this to a file, by convention ``*.gpsift``, which `gpsift.load` reads.
+        """Write this object to a file, by convention ``*.gpsift``, which `gpsift.load` reads.
 
         A file that is there already is replaced when the new one is complete, and not before.
 
@@ -39,15 +43,15 @@ class Savable:
         save(self, path)
 
     def to_stored(self) -> Self:
-        """Return this in the form that a file keeps, with nothing of another library in it."""
+        """Return this object in the form that a file keeps, without objects of other libraries."""
         return self
 
     def from_stored(self) -> Self:
-        """Return this as it was before `to_stored`."""
+        """Return this object as it was before `to_stored`."""
         return self
 
 
-# Name in files -> module and class.
+# Name in files -> module and class. One explicit table, because it is what a file is allowed to make.
 CLASSES: Mapping[str, str] = {
     # models
     "GP": "gpsift.gp.model:GP",
@@ -56,26 +60,27 @@ CLASSES: Mapping[str, str] = {
     "DrawnGP": "gpsift.gp.drawn:DrawnGP",
     # answers
     "Ranking": "gpsift.relevance.ranking:Ranking",
-    "Path": "gpsift.selection.path:Path",
-    "Stability": "gpsift.selection.stability:Stability",
-    "Discoveries": "gpsift.selection.conditional_test.discover:Discoveries",
-    "Power": "gpsift.selection.power_analysis:Power",
-    "Comparison": "gpsift.app.analysis.compare:Comparison",
-    "VarianceShares": "gpsift.decomposition.sobol:VarianceShares",
-    "Interactions": "gpsift.decomposition.interactions:Interactions",
-    "Surface": "gpsift.decomposition.interactions:Surface",
-    "Attribution": "gpsift.decomposition.shapley:Attribution",
-    "Effects": "gpsift.decomposition.effects:Effects",
-    "Curve": "gpsift.decomposition.effects:Curve",
-    "Suggestion": "gpsift.selection.path:Suggestion",
-    "Verdict": "gpsift.selection.path:Verdict",
-    "Baseline": "gpsift.selection.path:Baseline",
-    "Projection": "gpsift.selection.projection:Projection",
-    "ProjectionPath": "gpsift.selection.projection:ProjectionPath",
-    "Prediction": "gpsift.gp.fitted:Prediction",
-    "Quality": "gpsift.gp.quality:Quality",
-    "SampledQuality": "gpsift.gp.quality:SampledQuality",
-    # what models consist of
+    "OtherScores": "gpsift.relevance.record_other_way:OtherScores",
+    "Path": "gpsift.selection.record_path:Path",
+    "Stability": "gpsift.selection.record_stability:Stability",
+    "Discoveries": "gpsift.selection.conditional_test.discoveries:Discoveries",
+    "Power": "gpsift.selection.power.record_power:Power",
+    "Comparison": "gpsift.app.analysis.record_comparison:Comparison",
+    "VarianceShares": "gpsift.decomposition.record_variance_shares:VarianceShares",
+    "Interactions": "gpsift.decomposition.record_interactions:Interactions",
+    "Surface": "gpsift.decomposition.record_interactions:Surface",
+    "Attribution": "gpsift.decomposition.record_attribution:Attribution",
+    "Effects": "gpsift.decomposition.record_effects:Effects",
+    "Curve": "gpsift.decomposition.record_effects:Curve",
+    "Suggestion": "gpsift.selection.record_suggestion:Suggestion",
+    "Verdict": "gpsift.selection.record_suggestion:Verdict",
+    "Baseline": "gpsift.selection.record_suggestion:Baseline",
+    "Projection": "gpsift.selection.record_projection:Projection",
+    "ProjectionPath": "gpsift.selection.record_projection:ProjectionPath",
+    "Prediction": "gpsift.gp.record_prediction:Prediction",
+    "Quality": "gpsift.gp.record_quality:Quality",
+    "SampledQuality": "gpsift.gp.record_quality:SampledQuality",
+    # parts of models
     "Posterior": "gpsift.reference.posterior:Posterior",
     "CoupledPosterior": "gpsift.gp.inference.softmax_posterior:CoupledPosterior",
     "BlockPosterior": "gpsift.gp.sparse.vecchia.block_posterior:BlockPosterior",
@@ -137,8 +142,8 @@ CLASSES: Mapping[str, str] = {
     "family.SoftmaxMixture": "gpsift.likelihoods.softmax:SoftmaxMixture",
     "family.Pool": "gpsift.likelihoods.distributions.base:Pool",
 }
-# Fields that a class had and has no more, each with the value at which nothing is lost without it.
-GONE: Mapping[str, Mapping[str, Any]] = {
+# Fields that a class has lost, each with the value that can be left out without a loss.
+REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "inference.Sparse": {"power": 0.0, "nearest": None},
     "Inferred": {"n_nearest": 0},
     "FitReport": {"n_nearest": 0},
@@ -151,12 +156,12 @@ GONE_CLASSES = frozenset({"OtherWay", "OtherScores"})
 _NAMES: Mapping[str, str] = {place: name for name, place in CLASSES.items()}
 
 
-def class_named(name: str) -> type:
+def registered_class(name: str) -> type:
     """Return the class that files call `name`; raise KeyError for any other name."""
     module, _, qualname = CLASSES[name].partition(":")
     return getattr(importlib.import_module(module), qualname)
 
 
-def name_of(cls: type) -> str | None:
+def stored_name(cls: type) -> str | None:
     """Return the name that files have for a class, or None if objects of the class cannot be stored."""
     return _NAMES.get(f"{cls.__module__}:{cls.__qualname__}")

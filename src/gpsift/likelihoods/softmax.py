@@ -71,7 +71,7 @@ class Softmax(Likelihood):
         elif codes[-1] >= codes.size:
             missing = np.setdiff1d(np.arange(codes[-1] + 1), codes)
             raise ValueError(
-                f"`y` has classes up to {codes[-1]}, but none of code {listed(missing)}. Count them from 0 without "
+                f"`y` has classes up to {codes[-1]}, but none of code {join_names(missing)}. Count them from 0 without "
                 f"gaps, or give their number: Softmax(n_classes={codes[-1] + 1})."
             )
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 
@@ -87,7 +87,7 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
-        notice(message)
+        warn(message)
     return reference
 
 

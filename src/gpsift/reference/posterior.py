@@ -144,10 +144,10 @@ class Posterior(PickledByFields):
     def at_support(self, rows: Array | None = None) -> LatentAt:
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
         if self.site_var is None:
-            return self.at(self.Z if rows is None else rows_of(self.Z, rows))
+            return self.at(self.Z if rows is None else take_rows(self.Z, rows))
         latent = LatentAtSupport(self, rows)
         for name, values in self.known_at_support.items():
-            latent.__dict__[name] = values if rows is None else rows_of(values, rows)
+            latent.__dict__[name] = values if rows is None else take_rows(values, rows)
         return latent
 
     @cached_property
@@ -344,7 +344,7 @@ class LatentAtSupport(LatentAt):
         return self._own(dk) - self.D * self.xp.sum(self.M * dk, axis=1)
 
     def _at_rows(self, A: Array) -> Array:
-        return A if self.rows is None else rows_of(A, self.rows)
+        return A if self.rows is None else take_rows(A, self.rows)
 
     def _own(self, A: Array) -> Array:
         """A_ik where k is the support point that row i is."""

@@ -38,7 +38,7 @@ class ScoreDraws(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Savable):
+class Ranking(Serializable):
     """How relevant each feature is to a model's predictions, and where.
 
     Attributes
@@ -100,7 +100,7 @@ class Ranking(Savable):
     draw_scores: Callable[[], ScoreDraws] | None = not_kept()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in kept_fields(self)}
+        return {each.name: getattr(self, each.name) for each in stored_fields(self)}
 
     # The order of the features
 

@@ -54,10 +54,10 @@ class Data:
             self.X[rows], self.y[rows], self.names, {name: values[rows] for name, values in self.extras.items()}
         )
 
-    def table(self, columns: Sequence[int]) -> ReadTable:
+    def table(self, columns: Sequence[int]) -> CheckedTable:
         """Some of the columns, with their names."""
         chosen = list(columns)
-        return ReadTable(np.ascontiguousarray(self.X[:, chosen]), tuple(self.names[j] for j in chosen))
+        return CheckedTable(np.ascontiguousarray(self.X[:, chosen]), tuple(self.names[j] for j in chosen))
 
     @property
     def sizes(self) -> Mapping[str, np.ndarray]:

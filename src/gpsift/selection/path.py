@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(Savable):
+class Path(Serializable):
     """Submodels of growing size, and how each predicts beside the reference, the model with all features.
 
     A unit is a feature, or a group of features that come and go together. Forced units are in every submodel and count
@@ -221,7 +221,7 @@ class Path(Savable):
     def _place(self, size: int) -> int:
         where = np.flatnonzero(self.sizes == size)
         if where.size == 0:
-            raise ValueError(f"The path has no submodel of size {size}; its sizes are {listed(self.sizes, None)}.")
+            raise ValueError(f"The path has no submodel of size {size}; its sizes are {join_names(self.sizes, None)}.")
         return int(where[0])
 
     def __repr__(self) -> str:
@@ -249,7 +249,7 @@ class Path(Savable):
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return words_and_table(f"Path by {self.measure}, {self.scheme}", self.to_frame(), 4) + notes
+        return summary_html(f"Path by {self.measure}, {self.scheme}", self.to_frame(), 4) + notes
 
 
 def _sum_se(values: np.ndarray) -> np.ndarray:

@@ -175,7 +175,7 @@ def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
         is_index = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if not is_index or column not in range(len(names)):
             raise ValueError(
-                f"`features` names {item!r}, but the {len(names)} features of the model are {listed(names)}."
+                f"`features` names {item!r}, but the {len(names)} features of the model are {join_names(names)}."
             )
         if column in chosen:
             raise ValueError(f"`features` names {names[column]!r} twice.")

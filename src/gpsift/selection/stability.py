@@ -130,7 +130,7 @@ class Sample:
 
 def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Sample:
     """The scores of all units in one sample."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
         scores = unit_scores(fitted, units, measure)
     return Sample(scores, messages(caught))

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import gpsift as gs
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
+from gpsift.app.analysis.intervals import MOST_ROWS
 from gpsift.app.cli import app
 
 runner = CliRunner()
@@ -238,7 +239,7 @@ def test_a_model_that_explains_nothing_ends_with_code_3(folder):
 
 def test_an_error_says_all_in_one_line(folder, monkeypatch):
     def failing(*_args, **_kwargs):
-        notice("something odd")
+        warn("something odd")
         raise ValueError("of no\nuse")
 
     monkeypatch.setattr("gpsift.app.cli.outputs.analyse", failing)

@@ -1,4 +1,8 @@
-"""How long work is done, as a choice that every verb with many fits takes."""
+"""Independent tasks, run in parallel by joblib, with a progress bar, without those that a checkpoint already has.
+
+`Work` is the user's choice, `Runner` runs the tasks. joblib's own backends decide where:
+``joblib.parallel_config("dask")`` around a call moves all fits to a cluster.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,18 @@ from typing import Any, Self
 from gpsift._utils.parallel.bars import is_shown, task_bar
 from gpsift._utils.parallel.checkpoint import Checkpoint, as_json
 
+# Seconds between two checks of whether the parent process still runs.
+PAUSE = 0.5
+# joblib names its worker processes like this.
+WORKER = "LokyProcess"
+_watched: set[int] = set()  # parents that a thread of this process watches
+
 
 @dataclass(frozen=True)
 class Work:
-    """How many independent fits are done: side by side, resumable, shown. None of it changes a result.
+    """How to do many independent fits: in how many processes, with which checkpoint, with a bar or without.
+
+    None of it changes a result.
 
     Parameters
     ----------
@@ -48,12 +60,12 @@ class Work:
             raise ValueError(f"`jobs` must be a number of processes, -1 for one a core, or None, got {self.jobs!r}.")
 
     def runner(self, title: str, total: int, identity: Mapping[str, str]) -> Runner:
-        """Runs the tasks of one verb, as many as `total`; `identity` is what their results depend on."""
+        """Return a runner for the `total` tasks of one call; `identity` is what their results depend on."""
         kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, identity)
         return Runner(jobs=self.jobs, checkpoint=kept, progress=self.progress, title=title, total=total)
 
     def folder(self) -> Path | None:
-        """The checkpoint as a folder, made where it is missing."""
+        """Return the checkpoint as a folder, and make it where it is missing."""
         if self.checkpoint is None:
             return None
         folder = Path(self.checkpoint)
@@ -65,16 +77,16 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One call of a function, under a name that is the same in every run."""
+    """The arguments of one call of a function, under a key that is the same in every run."""
 
     key: str
     arguments: tuple[Any, ...]
 
 
 class Runner(AbstractContextManager["Runner"]):
-    """Runs tasks, and does so once: what a checkpoint has is not computed again.
+    """Runs tasks, each once: a result that the checkpoint has is not computed again.
 
-    `jobs` and `progress` are those of `Work`; `total` is how many tasks there will be in all.
+    `jobs` and `progress` are those of `Work`; `total` is the number of all tasks.
     """
 
     def __init__(
@@ -97,10 +109,10 @@ class Runner(AbstractContextManager["Runner"]):
         self._stack.close()
 
     def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> list[Any]:
-        """The result of every task, in their order.
+        """Return the result of every task, in their order.
 
-        `function` must be importable and its results made of numbers, text, lists, mappings, arrays and records of
-        them; they pass through JSON, records as mappings, so that a result is the same whether it was computed now or
+        `function` must be importable. Its results consist of numbers, text, lists, mappings, arrays and records of
+        them. They pass through JSON, records as mappings, so that a result is the same whether it was computed now or
         found in the checkpoint.
         """
         kept = self._checkpoint
@@ -119,46 +131,39 @@ class Runner(AbstractContextManager["Runner"]):
         import joblib  # when first used: importing the package stays fast
 
         parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
-        call = joblib.delayed(ForThisProcess(function))
+        call = joblib.delayed(ExitWithParent(function))
         return parallel(call(*task.arguments) for task in tasks)
 
 
-# Between two looks, in seconds.
-PAUSE = 0.5
-# How joblib calls the processes that it starts for one other.
-WORKER = "LokyProcess"
-_watched: set[int] = set()  # whom this process looks after; it has one thread for each
+class ExitWithParent:
+    """A function that ends the process in which it runs as soon as the parent that made it has ended.
 
-
-class ForThisProcess:
-    """A function under its name, called in processes that end with the one that has made this, if it is their parent.
-
-    One that was killed cannot tell its workers, and they would compute on for nobody. Workers of a cluster have other
+    A parent that was killed cannot stop its workers, and they would go on computing. Workers of a cluster have other
     parents, and are left alone.
     """
 
     def __init__(self, function: Callable[..., Any]):
-        self.boss, self.function = os.getpid(), function
+        self.parent, self.function = os.getpid(), function
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
-        if multiprocessing.current_process().name.startswith(WORKER) and _is_gone(self.boss):
-            os._exit(1)  # it went while this process was being started
-        if os.getppid() == self.boss and self.boss not in _watched:
-            _watched.add(self.boss)
-            threading.Thread(target=_end_without, args=(self.boss,), daemon=True).start()
+        if multiprocessing.current_process().name.startswith(WORKER) and _has_ended(self.parent):
+            os._exit(1)  # it ended while this process was being started
+        if os.getppid() == self.parent and self.parent not in _watched:
+            _watched.add(self.parent)
+            threading.Thread(target=_exit_after, args=(self.parent,), daemon=True).start()
         return self.function(*arguments)
 
 
-def _end_without(boss: int) -> None:
-    while os.getppid() == boss:
+def _exit_after(parent: int) -> None:
+    while os.getppid() == parent:
         time.sleep(PAUSE)
     os._exit(1)  # at once, from within any computation
 
 
-def _is_gone(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     if os.name != "posix":
-        return False  # a signal of no meaning is none elsewhere
+        return False  # signal 0 asks only where the system is POSIX
     try:
         os.kill(pid, 0)
     except OSError as error:

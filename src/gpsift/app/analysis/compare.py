@@ -110,7 +110,7 @@ def _label_files(first: Any, second: Any) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Savable):
+class Comparison(Serializable):
     """Two rankings side by side, on the features that both have.
 
     Attributes
@@ -221,7 +221,7 @@ class Comparison(Savable):
         """Who changed place, of those that either uses, whose scores differ clearly, and what one of the two lacks."""
         moved = [j for j in self.order if self.places[j] != 0 and self.used[:, j].any()]
         steps = [f"{self.names[j]} from {self.ranks[0, j]} to {self.ranks[1, j]}" for j in moved]
-        first = f"changed place: {listed(steps)}" if steps else "changed place"
+        first = f"changed place: {join_names(steps)}" if steps else "changed place"
         n = f"{len(moved)} of {self.n_features}" if moved else f"None of {self.n_features}"
         told = [_end_sentence(f"{n} features that both have {first}")]
         if self.has_intervals:
@@ -253,7 +253,7 @@ class Comparison(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def _end_sentence(text: str) -> str:
@@ -269,8 +269,8 @@ def _raise_if_incomparable(first: Ranking, second: Ranking, both: list[str], lab
         )
     if not both:
         raise ValueError(
-            f"{labels[0]} and {labels[1]} have no column in common: {listed(first.names)} here, {listed(second.names)} "
-            "there. Compare two answers about the same columns."
+            f"{labels[0]} and {labels[1]} have no column in common: {join_names(first.names)} here, "
+            f"{join_names(second.names)} there. Compare two answers about the same columns."
         )
 
 

@@ -112,7 +112,7 @@ def analyse(
         reading=reading,
         seed=seed,
     )
-    with waiting_bar("reading", work.progress):
+    with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
@@ -125,7 +125,7 @@ def analyse(
         notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
         notes.insert(0, fits.many_at_once)
-    with share_bar("ranking", work.progress):
+    with progress_bar("ranking", work.progress):
         rankings, known = fits.rankings(notes)
     path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
     steady = fits.stability(samples) if samples else None
@@ -204,7 +204,7 @@ class _FittedTable:
     def of(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
         """After the fit to the whole table."""
         has_own_bar = model.hyper.samples
-        with fit_bar(False if has_own_bar else work.progress):
+        with fit_progress(False if has_own_bar else work.progress):
             fitted = model.fit(table.X, table.y)
         return cls(table, model, fitted, order, seed, work, work.folder())
 
@@ -251,7 +251,7 @@ class _FittedTable:
         with Notices() as caught:
             leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
-            notice(message)
+            warn(message)
         found = {type(first).__name__: leading}
         for each in turns:
             with suppress(MissingCapability):

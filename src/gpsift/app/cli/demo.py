@@ -1,4 +1,4 @@
-"""``gpsift demo``: the whole thing on data that come with scikit-learn."""
+"""Commands without a table of the user: ``gpsift demo`` and ``gpsift reproduce``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Annotated
 
 import typer
 
-from gpsift._utils.atomic import written_whole
 from gpsift._utils.parallel import Work
-from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
 from gpsift.app.cli import options as o
-from gpsift.app.cli.outputs import analysed, answered, check_writable, clear_errors, remarks
+from gpsift.app.cli.outputs import (
+    add_parts,
+    check_writable,
+    print_errors,
+    print_warnings,
+    run_analysis,
+    save_figure,
+    write_outputs,
+)
 from gpsift.app.cli.terminal import Output
 from gpsift.app.cli.terminal_answer import show_ranking
 
@@ -37,37 +42,28 @@ def demo(
         raise typer.BadParameter(f"{out} must end in .png, .svg or .pdf", param_hint="--out")
     check_writable("--out", out)
     check_writable("--html", html)
-    with clear_errors(), remarks(quiet):
+    with print_errors(), print_warnings(quiet):
         from sklearn.datasets import load_diabetes
 
         frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-        work = Work(progress=o.shown(quiet))
-        found = analysed(frame, "progression", select=html is not None, seed=seed, work=work)
+        work = Work(progress=o.progress_option(quiet))
+        found = run_analysis(frame, "progression", select=html is not None, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
-        analysis = add_intervals(analysis, intervals, work)
-        if html is not None or json:
-            analysis = add_effects(add_test(analysis, test, work), effects, work)
-        _save_picture(analysis, out)
-        answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
+        full = html is not None or json
+        analysis = add_parts(analysis, intervals=intervals, test=test, effects=effects, full=full, work=work)
+        save_figure(analysis.leading.plot, out)
+        write_outputs(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:
             typer.echo(f"The picture is in {out}.", err=True)
 
 
-def _save_picture(analysis: Analysis, out: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    with written_whole(out) as part:
-        analysis.leading.plot().figure.savefig(part, dpi=150)
-
-
-# Values are the names in small letters. The modes of the priors are at 5 standard deviations of an input, and below 1.
+# Values are the names in lower case. The modes of the priors are at 5 standard deviations of an input, and below 1.
 LengthscalePrior = StrEnum("LengthscalePrior", "LONG SHORT")
 Experiment = StrEnum("Experiment", "TOY DELTA POINTWISE COST CONCRETE HOUSING AUTOMOBILE CRIME PIMA VARIABILITY ALL")
 
 
 class VarCovariance(StrEnum):
-    """How VAR estimates the covariance of the inputs."""
+    """Estimators of the covariance of the inputs, for VAR."""
 
     RIDGE = "ridge"
     AUTO = "auto"
@@ -115,10 +111,10 @@ def reproduce(
         extra_splits=extra,
         seed=seed,
         folder=data,
-        work=Work(jobs=jobs, progress=o.shown(quiet)),
+        work=Work(jobs=jobs, progress=o.progress_option(quiet)),
     )
     console = Output(quiet=quiet, stderr=json)
-    with clear_errors("Finished parts are kept; the same command with --resume goes on."):
-        summary = run(experiment.value, settings, say=console.print)
+    with print_errors("Finished parts are kept; the same command with --resume goes on."):
+        summary = run(experiment.value, settings, report=console.print)
         if json:
             typer.echo(summary.with_suffix(".json").read_text(encoding="utf-8"))

@@ -1,4 +1,7 @@
-"""What `gpsift effects` and `gpsift interactions` have in common: fit or load a model, ask, draw, print."""
+"""Commands about how columns act: ``gpsift effects``, ``gpsift interactions`` and ``gpsift explain``.
+
+The first two fit a model to a table or load a saved one, compute effects, draw them, and print them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from gpsift._utils.atomic import written_whole
-from gpsift._utils.parallel import Work, share_bar
+from gpsift._utils.parallel import Work, progress_bar
 from gpsift.app.analysis import Analysis, Reading
 from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.analysis.parts import add_effects, unit_options
@@ -21,27 +23,34 @@ from gpsift.app.analysis.rows import explain_rows as explain_rows
 from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import local_as_json, saved_shape_as_json, shape_as_json
-from gpsift.app.cli.outputs import analysed, answered, check_writable, clear_errors, refuse_typed, remarks, show_plan
+from gpsift.app.cli.outputs import (
+    check_writable,
+    print_errors,
+    print_warnings,
+    refuse_typed,
+    run_analysis,
+    save_figure,
+    show_plan,
+    write_outputs,
+)
 from gpsift.app.cli.saved import load_model
 from gpsift.app.cli.terminal import Output
-from gpsift.app.cli.terminal_answer import say_cautions, show_effects, show_interactions, show_local, show_model
-from gpsift.app.tables.conditions import select_rows
-from gpsift.app.tables.encode import ModelTable
-from gpsift.app.tables.read import read_table
-from gpsift.decomposition.effects import effects as effects_of
-from gpsift.decomposition.interactions import interactions as interactions_of
-from gpsift.decomposition.sobol import variance_shares
+from gpsift.app.cli.terminal_answer import print_cautions, show_effects, show_interactions, show_local, show_model
+from gpsift.app.tables.tabular import Prepared, matching_rows, read_table
+from gpsift.decomposition.average import effects as effects_of
+from gpsift.decomposition.pairs import interactions as interactions_of
+from gpsift.decomposition.shares import variance_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What can be said of a saved model; the rest is about reading a table and fitting.
-ASKED_OF_A_MODEL = ("file", "model", "plot", "seed", "json", "quiet")
+# Options that go with a saved model; the others are about reading a table and fitting.
+WITH_A_MODEL = ("file", "model", "plot", "seed", "json", "quiet")
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is given to both commands: a table with its target or a saved model, and where the answer goes."""
+class Arguments:
+    """Arguments of both commands: a table with its target or a saved model, and where the answer goes."""
 
     file: str | None
     target: str | None
@@ -54,11 +63,11 @@ class Given:
     quiet: bool
 
     def check(self, context: typer.Context) -> None:
-        """Refuse what could not be done, before the work begins."""
+        """Refuse impossible arguments before the work begins."""
         for option, path in (("--html", self.html), ("--plot", self.plot), ("--save", self.save)):
             check_writable(option, path)
         if self.model is not None:
-            others = [name for name in context.params if name not in ASKED_OF_A_MODEL]
+            others = [name for name in context.params if name not in WITH_A_MODEL]
             refuse_typed(context, others, "a saved model", "--model")
         elif self.file is None or self.target is None:
             raise typer.BadParameter("a table and its --target are needed, or a saved --model")
@@ -66,73 +75,66 @@ class Given:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a model, how the answer is shown beside what is predicted, and how it is drawn."""
+    """A question to a model: how to compute the answer, how to print it, and how to draw it."""
 
-    asked: Callable[..., ColumnEffects]
-    show: Callable[[ColumnEffects, str, Console], None]
-    drawn: Callable[[ColumnEffects], Figure]
+    compute: Callable[..., Shape]
+    show: Callable[[Shape, str, Console], None]
+    draw: Callable[[Shape], Figure]
 
-    def answer(self, context: typer.Context, given: Given, seed: int, **options: Any) -> None:
-        """Ask, draw, write page and model, and print; options are those of `analyse`."""
-        given.check(context)
-        with clear_errors(), remarks(given.quiet):
-            if given.model is not None:
-                self._of_model(given.model, given, seed)
+    def answer(self, context: typer.Context, arguments: Arguments, seed: int, **options: Any) -> None:
+        """Compute, draw, write page and model, and print; options are those of `analyse`."""
+        arguments.check(context)
+        with print_errors(), print_warnings(arguments.quiet):
+            if arguments.model is not None:
+                self._answer_model(arguments.model, arguments, seed)
             else:
-                self._of_table(given, seed=seed, **options)
+                self._answer_table(arguments, seed=seed, **options)
 
-    def _of_table(self, given: Given, **options: Any) -> None:
-        assert given.file is not None
-        assert given.target is not None
-        if given.dry_run:
+    def _answer_table(self, arguments: Arguments, **options: Any) -> None:
+        assert arguments.file is not None
+        assert arguments.target is not None
+        if arguments.dry_run:
             plan = {name: options[name] for name in ("likelihood", "seed")}
-            show_plan(given.file, given.target, options["reading"], json=given.json, ranks_only=True, **plan)
+            show_plan(
+                arguments.file, arguments.target, options["reading"], json=arguments.json, ranks_only=True, **plan
+            )
             return
-        work = Work(progress=o.shown(given.quiet))
-        analysis = analysed(given.file, given.target, select=False, work=work, **options)
-        with share_bar("curves and pairs", work.progress):
-            shape = self.asked(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
-        self._draw(shape, given.plot)
-        if given.html is not None:
-            analysis = add_effects(replace(analysis, shape=shape), True, work)
+        work = Work(progress=o.progress_option(arguments.quiet))
+        analysis = run_analysis(arguments.file, arguments.target, select=False, work=work, **options)
+        with progress_bar("curves and pairs", work.progress):
+            shape = self.compute(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
+        save_figure(lambda: self.draw(shape), arguments.plot, bbox_inches="tight")
+        if arguments.html is not None:
+            analysis = with_shape(replace(analysis, shape=shape), True, work)
 
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
             self.show(shape, analysis.predicted, console)
-            say_cautions(analysis.cautions, console)
+            print_cautions(analysis.cautions, console)
 
-        answered(
+        write_outputs(
             analysis,
-            json=given.json,
-            quiet=given.quiet,
-            html=given.html,
-            save=given.save,
+            json=arguments.json,
+            quiet=arguments.quiet,
+            html=arguments.html,
+            save=arguments.save,
             show=show,
-            dumped=lambda analysis: shape_as_json(analysis, shape),
+            to_json=lambda analysis: shape_as_json(analysis, shape),
         )
 
-    def _of_model(self, model: Path, given: Given, seed: int) -> None:
+    def _answer_model(self, model: Path, arguments: Arguments, seed: int) -> None:
         loaded = load_model(model)
-        tidied = None if given.file is None else table_to_inputs(read_table(given.file), loaded)
+        tidied = None if arguments.file is None else inputs_of(read_table(arguments.file), loaded)
         X, cautions = (None, ()) if tidied is None else (tidied.X, [step.finding for step in tidied.steps])
-        features = user_columns(loaded)
-        shape = self.asked(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
-        self._draw(shape, given.plot)
-        if given.json:
-            typer.echo(saved_shape_as_json(shape, str(model), given.file, cautions))
+        features = features_of(loaded)
+        shape = self.compute(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
+        save_figure(lambda: self.draw(shape), arguments.plot, bbox_inches="tight")
+        if arguments.json:
+            typer.echo(saved_shape_as_json(shape, str(model), arguments.file, cautions))
             return
         console = Output()
         self.show(shape, "the target", console)
-        say_cautions(cautions, console)
-
-    def _draw(self, shape: ColumnEffects, plot: Path | None) -> None:
-        if plot is None:
-            return
-        import matplotlib
-
-        matplotlib.use("Agg")
-        with written_whole(plot) as part:
-            self.drawn(shape).savefig(part, bbox_inches="tight", dpi=150)
+        print_cautions(cautions, console)
 
 
 EffectsPicture = Annotated[Path | None, typer.Option(help="Draw the curves into this file, such as curves.png.")]
@@ -166,10 +168,10 @@ def effects(
     """
     Question(_ask_effects, _show_effects, _draw_effects).answer(
         context,
-        Given(file, target, model, html, plot, save, dry_run, json, quiet),
+        Arguments(file, target, model, html, plot, save, dry_run, json, quiet),
         seed=seed,
         likelihood=likelihood,
-        hyper=hyper.made(seed, quiet=quiet),
+        hyper=hyper.make(seed, quiet=quiet),
         reading=Reading(drop, categorical, task.value, missing.value, rows, strict, table),
     )
 
@@ -222,10 +224,10 @@ def interactions(
     """
     Question(_ask_interactions, _show_interactions, _draw_interactions).answer(
         context,
-        Given(file, target, model, html, plot, save, dry_run, json, quiet),
+        Arguments(file, target, model, html, plot, save, dry_run, json, quiet),
         seed=seed,
         likelihood=likelihood,
-        hyper=hyper.made(seed, quiet=quiet),
+        hyper=hyper.make(seed, quiet=quiet),
         reading=Reading(drop, categorical, task.value, missing.value, rows, strict, table),
     )
 
@@ -278,19 +280,19 @@ def explain(
     if dry_run:
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
         return
-    with clear_errors(), remarks(quiet):
+    with print_errors(), print_warnings(quiet):
         read = reading.found(file, target)
         prepared = reading.planned(read, target).prepared
-        places = _places(prepared, read.frame, row, where)
-        analysis = analysed(
+        places = _find_rows(prepared, read.frame, row, where)
+        analysis = run_analysis(
             prepared,
             None,
             select=False,
             likelihood=likelihood,
-            hyper=hyper.made(seed, quiet=quiet),
+            hyper=hyper.make(seed, quiet=quiet),
             reading=Reading(most_rows=rows, strict=strict),
             seed=seed,
-            work=Work(progress=o.shown(quiet)),
+            work=Work(progress=o.progress_option(quiet)),
         )
         local = explain_rows(analysis, prepared.X.iloc[places], prepared.y[places])
         what = f"row {row}" if row is not None else f"{len(places)} rows where {where}"
@@ -300,8 +302,8 @@ def explain(
             show_local(analysis, local, what, prepared.rows.iloc[places], Output())
 
 
-def _places(table: ModelTable, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
-    """Positions in the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
+def _find_rows(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
+    """Find rows of the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
     n_read = len(frame)
     if where is not None:
         places = np.flatnonzero(select_rows(frame.loc[table.rows.index].assign(**table.rows), where))

@@ -1,4 +1,4 @@
-"""Answers as JSON. The names below are stable; new ones may be added under the same schema number."""
+"""Answers as JSON. The names in it are stable; new ones may be added under the same schema number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCHEMA = "gpsift-answer/1"
 
 
 def as_json(analysis: Analysis) -> str:
-    """The whole answer."""
+    """Return an analysis as JSON."""
     quality, found = analysis.model.quality, analysis.stability
     record: dict[str, Any] = {
         **_head(analysis),
@@ -63,11 +63,11 @@ def as_json(analysis: Analysis) -> str:
     record["preparation"] = _preparation(analysis.cautions)
     record["odd_columns"] = [_finding(finding) for finding in analysis.odd_columns]
     record["cautions"] = [_finding(finding) for finding in analysis.cautions]
-    return _dumped(record)
+    return _dump(record)
 
 
-def ranked_again_as_json(answer: SavedModelRanking) -> str:
-    """The ranking of a model that was not fitted here, and what was done with the table."""
+def ranked_again_as_json(answer: RankedAgain) -> str:
+    """Return the ranking of a saved model as JSON, with the steps that were done with the table."""
     name = answer.leading.measure.split("(")[0]
     record = {
         "schema": SCHEMA,
@@ -76,14 +76,14 @@ def ranked_again_as_json(answer: SavedModelRanking) -> str:
         "n_rows": answer.n_rows,
         "seed": answer.seed,
         "rankings": {name: _ranking(answer.leading)},
-        **_table_treated(answer.cautions),
+        **_table_record(answer.cautions),
         "versions": versions(),
     }
-    return _dumped(record)
+    return _dump(record)
 
 
 def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
-    """What moves the prediction of some rows."""
+    """Return the attribution of the predictions of some rows as JSON."""
     columns: dict[str, Any] = {
         "column": local.names,
         "score": local.scores,
@@ -105,23 +105,23 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
     }
     if local.apart is not None:
         record["taken_apart"] = apart_record(local.apart)
-    return _dumped(record)
+    return _dump(record)
 
 
-def shape_as_json(analysis: Analysis, shape: ColumnEffects) -> str:
-    """How columns act, of a model that was fitted here."""
+def shape_as_json(analysis: Analysis, shape: Shape) -> str:
+    """Return effects of a model that was fitted to a table as JSON."""
     cautions = [_finding(finding) for finding in analysis.cautions]
-    return _dumped({**_head(analysis), "classes": list(analysis.classes), **shape_record(shape), "cautions": cautions})
+    return _dump({**_head(analysis), "classes": list(analysis.classes), **shape_record(shape), "cautions": cautions})
 
 
-def saved_shape_as_json(shape: ColumnEffects, source: str, table: str | None, cautions: Iterable[Finding]) -> str:
-    """The same of a model that was not fitted here, and what was done with the table."""
+def saved_shape_as_json(shape: Shape, source: str, table: str | None, cautions: Iterable[Finding]) -> str:
+    """Return effects of a saved model as JSON, with the steps that were done with the table."""
     head = {"schema": SCHEMA, "source": source, "table": table}
-    return _dumped({**head, **shape_record(shape), **_table_treated(cautions), "versions": versions()})
+    return _dump({**head, **shape_record(shape), **_table_record(cautions), "versions": versions()})
 
 
-def discovered_as_json(answer: ColumnTest) -> str:
-    """Which columns matter at a rate."""
+def discovered_as_json(answer: Discovered) -> str:
+    """Return a test of columns at a rate as JSON."""
     found = answer.found
     record = {
         **_head(answer),
@@ -129,7 +129,7 @@ def discovered_as_json(answer: ColumnTest) -> str:
         "preparation": _preparation(answer.cautions),
         "cautions": [_finding(finding) for finding in answer.cautions],
     }
-    return _dumped(record)
+    return _dump(record)
 
 
 def _tested(found: Discoveries) -> dict[str, Any]:
@@ -141,19 +141,19 @@ def _tested(found: Discoveries) -> dict[str, Any]:
     }
 
 
-def plan_as_json(plan: AnalysisPlan) -> str:
-    """What would be done with a table."""
+def plan_as_json(plan: PlannedAnalysis) -> str:
+    """Return the plan for a table as JSON."""
     record = {
         **_head(plan),
         "columns": [{"column": name, "taken_as": kind} for name, kind in plan.kinds.items()],
         "preparation": _preparation(plan.cautions),
         "cautions": [_finding(finding) for finding in plan.cautions],
     }
-    return _dumped(record)
+    return _dump(record)
 
 
 def power_as_json(power: Power, source: str) -> str:
-    """How many rows columns need until they are found."""
+    """Return the numbers of rows that columns need until they are found as JSON."""
     columns = [
         {
             "feature": power.names[j],
@@ -179,12 +179,12 @@ def power_as_json(power: Power, source: str) -> str:
         "power": columns,
         "versions": versions(),
     }
-    return _dumped(record)
+    return _dump(record)
 
 
 def comparison_as_json(answer: Comparison) -> str:
-    """What changed between two answers."""
-    return _dumped(
+    """Return the comparison of two answers as JSON."""
+    return _dump(
         {
             "schema": SCHEMA,
             "first": answer.labels[0],
@@ -205,14 +205,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
 
 
-def _table_treated(cautions: Iterable[Finding]) -> dict[str, Any]:
-    """The findings of a table that was brought into the form which a model has."""
+def _table_record(cautions: Iterable[Finding]) -> dict[str, Any]:
+    """Return the findings about a table that was treated as the table of the fit."""
     told = list(cautions)
     return {"preparation": _preparation(told), "cautions": [_finding(finding) for finding in told]}
 
 
 def _preparation(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Every step that was done with the table, in their order."""
+    """Return every step that was done with the table, in their order."""
     return [
         {
             "kind": finding.kind,
@@ -257,13 +257,13 @@ def _path(path: Path) -> dict[str, Any]:
     }
 
 
-def _dumped(record: dict[str, Any]) -> str:
-    # Escaped, so that it is the same in every terminal and pipe.
+def _dump(record: dict[str, Any]) -> str:
+    # ASCII, so that it is the same in every terminal and pipe.
     return json.dumps(_plain(record), ensure_ascii=True, indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and lists that JSON has; what is not finite becomes null."""
+    """Convert numbers and lists to those that JSON has; a number that is not finite becomes null."""
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
@@ -276,7 +276,7 @@ def _plain(value: Any) -> Any:
 
 
 def shape_record(shape: Shape) -> dict[str, Any]:
-    """All that is known of how columns act but for single rows, which `gpsift explain` has."""
+    """Return effects, interactions and shares of variance; `gpsift explain` has single rows."""
     parts = {
         "effects": (shape.effects, effects_record),
         "interactions": (shape.interactions, interactions_record),
@@ -286,7 +286,7 @@ def shape_record(shape: Shape) -> dict[str, Any]:
 
 
 def effects_record(found: Effects) -> dict[str, Any]:
-    """The curves, the most relevant column first."""
+    """Return the curves, the most relevant column first."""
     return {
         "of": found.mean_of,
         "average": found.average,
@@ -296,7 +296,7 @@ def effects_record(found: Effects) -> dict[str, Any]:
 
 
 def interactions_record(found: Interactions) -> dict[str, Any]:
-    """All pairs by falling share, and the surfaces of the strongest."""
+    """Return all pairs by falling share, and the surfaces of the strongest."""
     return {
         "found": [list(pair) for pair in found.found],
         "least_evidence": found.least_evidence,
@@ -310,7 +310,7 @@ def interactions_record(found: Interactions) -> dict[str, Any]:
 
 
 def shares_record(found: VarianceShares) -> dict[str, Any]:
-    """Shares of all columns, the largest first."""
+    """Return the shares of all columns, the largest first."""
     return {
         "of": found.mean_of,
         "margins": found.margins,
@@ -323,7 +323,7 @@ def shares_record(found: VarianceShares) -> dict[str, Any]:
 
 
 def apart_record(found: Attribution) -> dict[str, Any]:
-    """Rows taken apart: what each column adds to the average."""
+    """Return the attribution of rows: the part that each column adds to the average."""
     return {
         "of": found.mean_of,
         "average": found.average,

@@ -1,4 +1,4 @@
-"""What several commands are told in the same words."""
+"""Options that several commands share, and the advice about options that goes with findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpsift.relevance.rank import MeasureName
 
 
 class TaskChoice(StrEnum):
-    """What kind of target."""
+    """Kinds of target."""
 
     AUTO = "auto"
     REGRESSION = "regression"
@@ -29,7 +29,7 @@ class TaskChoice(StrEnum):
 
 
 class MissingChoice(StrEnum):
-    """What to do with missing values."""
+    """Treatments of missing values."""
 
     AUTO = "auto"
     REFUSE = "refuse"
@@ -38,24 +38,24 @@ class MissingChoice(StrEnum):
 
 
 class ConditionalChoice(StrEnum):
-    """How VAR redraws a column."""
+    """Conditional distributions from which VAR redraws a column."""
 
     RESIDUALS = "residuals"
     NORMAL = "normal"
 
 
 class HyperChoice(StrEnum):
-    """How hyperparameters are found."""
+    """Methods that find hyperparameters."""
 
     SIFT = "sift"
     MAP = "map"
     ML2 = "ml2"
     NUTS = "nuts"
 
-    def made(self, seed: int, *, quiet: bool) -> Hyper:
-        """The object of that name; the sampler shows its progress where someone sees it."""
+    def make(self, seed: int, *, quiet: bool) -> Hyper:
+        """Make the object of that name; the sampler shows its progress where standard error is a terminal."""
         if self is HyperChoice.NUTS:
-            from gpsift.gp.hyperparameters.nuts import NUTS  # the sampler when it is chosen
+            from gpsift.gp.hyperparameters.nuts import NUTS  # the sampler loads when it is chosen
 
             return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
         if self is HyperChoice.SIFT:
@@ -161,8 +161,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]
 
 
-def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
-    """The measure of that name, with what was said of it."""
+def read_measure_choice(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
+    """Return the measure of that name, with the conditional distribution that was chosen."""
     if conditional is None:
         return get_measure(measure.value)
     if measure is not MeasureName.VAR:
@@ -170,8 +170,8 @@ def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) 
     return VAR(conditional=conditional.value)
 
 
-def shown(quiet: bool) -> bool | None:
-    """Whether there is progress to see: none if quiet, otherwise where standard error is a terminal."""
+def progress_option(quiet: bool) -> bool | None:
+    """Return whether bars are shown: False if quiet, otherwise None, which means where standard error is a terminal."""
     return False if quiet else None
 
 

@@ -1,4 +1,4 @@
-"""Errors as one line, and exit codes that mean something."""
+"""Outputs of the commands: errors as one line with an exit code, warnings, the answer, its figure, page and model."""
 
 from __future__ import annotations
 
@@ -15,37 +15,42 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from gpsift._utils.parallel import Work, waiting_bar
-from gpsift._utils.warnings import Notices, messages
+from gpsift._utils.atomic import atomic_write
+from gpsift._utils.parallel import Work, spinner
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.options import Reading
-from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
-from gpsift.app.cli.app import code_of
+from gpsift.app.analysis.choices import Reading
+from gpsift.app.analysis.intervals import with_intervals
+from gpsift.app.analysis.planned import PlannedAnalysis, planned_analysis
+from gpsift.app.cli.app import exit_code
 from gpsift.app.cli.json_answer import as_json, plan_as_json
-from gpsift.app.cli.options import shown
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shortened
-from gpsift.app.cli.terminal_answer import say_cautions, say_table
-from gpsift.app.tables.steps import Choice, TableError
+from gpsift.app.cli.options import progress_option
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shorten
+from gpsift.app.cli.terminal_answer import print_cautions, print_data
+from gpsift.app.tables.tabular import Choice, TableError
 
-# 2 is a wrong call, by convention of the library that reads it.
+# 2 is a wrong call, by convention of typer.
 BAD_INPUT = 1
 NO_ANSWER = 3
-NOBODY_READS = 141  # as a shell has it for a program that a closed pipe has ended
-KEPT = "Finished fits are kept; the same command goes on from there."
+CLOSED_PIPE = 141  # the exit code that a shell has for a program that a closed pipe has ended
+NOTHING_LEFT = "No half-written file is left."
+FITS_KEPT = "Finished fits are kept; the same command goes on from there."
+
+T = TypeVar("T")
 
 
 @contextmanager
-def clear_errors(when_interrupted: str = "No half-written file is left.") -> Iterator[None]:
-    """One line on standard error in place of a traceback."""
+def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
+    """Print errors as one line on standard error in place of a traceback, and end with an exit code."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
         typer.echo(f"gpsift: interrupted. {when_interrupted}", err=True)
-        raise typer.Exit(code_of(interrupt)) from None
+        raise typer.Exit(exit_code(interrupt)) from None
     except BrokenPipeError:
-        # Python flushes once more at its end, and would complain there.
+        # Python flushes once more at its end, and would raise again there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(NOBODY_READS) from None
+        raise typer.Exit(CLOSED_PIPE) from None
     except MemoryError:
         typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
         raise typer.Exit(BAD_INPUT) from None
@@ -57,14 +62,16 @@ def clear_errors(when_interrupted: str = "No half-written file is left.") -> Ite
         raise typer.Exit(BAD_INPUT) from None
 
 
+def kept_fits(checkpoint: Path | str | os.PathLike[str] | None) -> str:
+    """Say what an interruption leaves behind."""
+    return NOTHING_LEFT if checkpoint is None else FITS_KEPT
+
+
 def _as_option(choice: Choice) -> str:
-    """As it is typed; the name of a column in quotes."""
+    """Write a choice as it is typed, the name of a column in quotes."""
     if choice.option == "most_rows":
         return f"--rows {choice.value}"
     return f"--{choice.option} {repr(choice.value) if choice.option in ('drop', 'categorical') else choice.value}"
-
-
-T = TypeVar("T")
 
 
 def check_writable(option: str, path: Path | None) -> None:
@@ -81,7 +88,7 @@ def check_writable(option: str, path: Path | None) -> None:
 
 
 def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside: str) -> None:
-    """Refuse options that say nothing beside another one, if they were given and not left to their defaults."""
+    """Refuse options that do not go with the option `beside`, if they were typed and not left to their defaults."""
     sources = {name: context.get_parameter_source(name) for name in names}
     typed = [f"--{name}" for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if typed:
@@ -89,33 +96,50 @@ def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside:
 
 
 @contextmanager
-def remarks(quiet: bool) -> Iterator[None]:
-    """Warnings as lines on standard error, each once; none if quiet, and none where an error says it all."""
-    with Notices() as caught:
+def print_warnings(quiet: bool) -> Iterator[None]:
+    """Print warnings as lines on standard error, each once; none if quiet, and none after an error."""
+    with collect_warnings() as caught:
         try:
             yield
-        except typer.Exit:  # an answer as well, whose code says what it is worth
-            _say(caught, quiet)
+        except typer.Exit:  # an answer too, with a code
+            _print_messages(caught, quiet)
             raise
-    _say(caught, quiet)
+    _print_messages(caught, quiet)
 
 
-def _say(caught: list[Any], quiet: bool) -> None:
+def _print_messages(caught: list[Any], quiet: bool) -> None:
     for message in () if quiet else messages(caught):
         typer.echo(f"gpsift: {message}", err=True)
 
 
-def analysed(data: Any, target: Any, *, work: Work, **options: Any) -> Analysis:
-    """The analysis, and what was typed to have it."""
-    return replace(analyse(data, target, work=work, **options), command=typed())
+def run_analysis(data: Any, target: Any, *, work: Work, **options: Any) -> Analysis:
+    """Analyse a table, and note the command in the analysis."""
+    return replace(analyse(data, target, work=work, **options), command=command_line())
 
 
-def typed() -> str:
-    """The command as it was typed."""
+def add_parts(
+    analysis: Analysis, *, intervals: bool | None, test: bool | None, effects: bool | None, full: bool, work: Work
+) -> Analysis:
+    """Add intervals to an analysis and, for a full answer (a page or JSON), a test and effects.
+
+    Each is added if it was asked for, and by default if it is quick.
+    """
+    plain = Work(progress=work.progress)
+    analysis = with_intervals(analysis, intervals, plain)
+    if not full:
+        return analysis
+    from gpsift.app.analysis.shape import with_shape
+    from gpsift.app.analysis.tested import with_test
+
+    return with_shape(with_test(analysis, test, work), effects, plain)
+
+
+def command_line() -> str:
+    """Return the command as it was typed."""
     return shlex.join(["gpsift", *sys.argv[1:]])
 
 
-def answered(
+def write_outputs(
     analysis: Analysis,
     *,
     json: bool,
@@ -123,37 +147,49 @@ def answered(
     html: Path | None,
     save: Path | None,
     show: Callable[[Analysis, Console], None],
-    dumped: Callable[[Analysis], str] = as_json,
+    to_json: Callable[[Analysis], str] = as_json,
 ) -> None:
-    """Print the answer, write page and model, and end with a code that says whether there was one."""
+    """Print the answer, write page and model, and end with a code if the model explains nothing."""
     if save is not None:
         analysis.save_model(save)
     if html is not None:
         from gpsift.app.html import write_page
 
-        with waiting_bar("writing the page", shown(quiet)):
+        with spinner("writing the page", progress_option(quiet)):
             write_page(analysis, html)
-    tell(analysis, dumped, show, json=json, html=html, quiet=quiet)
+    print_answer(analysis, to_json, show, json=json, html=html, quiet=quiet)
     if analysis.model.explains is False:
         raise typer.Exit(NO_ANSWER)
 
 
-def tell(
+def print_answer(
     answer: T,
-    dumped: Callable[[T], str],
+    to_json: Callable[[T], str],
     show: Callable[[T, Console], None],
     *,
     json: bool,
-    html: Path | None,
-    quiet: bool,
+    html: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Print an answer, as JSON or for people, and say where its page is."""
     if json:
-        typer.echo(dumped(answer))
+        typer.echo(to_json(answer))
     else:
         show(answer, Output())
     if html is not None and not quiet:
         typer.echo(f"The page is in {html}.", err=True)
+
+
+def save_figure(draw: Callable[[], Any], path: Path | None, **options: Any) -> None:
+    """Draw a matplotlib figure, or axes, and write it to a file, which appears whole or not at all."""
+    if path is None:
+        return
+    import matplotlib
+
+    matplotlib.use("Agg")
+    drawn = draw()
+    with atomic_write(path) as part:
+        getattr(drawn, "figure", drawn).savefig(part, dpi=150, **options)
 
 
 def show_plan(
@@ -166,23 +202,20 @@ def show_plan(
     json: bool,
     ranks_only: bool = False,
 ) -> None:
-    """Print what would be done with a table."""
-    with clear_errors():
-        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
-        if json:
-            typer.echo(plan_as_json(plan))
-        else:
-            _print(plan, Output())
+    """Print what would be done with a table, without a fit."""
+    with print_errors():
+        plan = planned_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
+        print_answer(plan, plan_as_json, _show_plan, json=json)
 
 
-def _print(plan: AnalysisPlan, console: Console) -> None:
-    say_table(plan, console)
+def _show_plan(plan: PlannedAnalysis, console: Console) -> None:
+    print_data(plan, console)
     table = new_table(["column", "taken as"], texts=("column", "taken as"))
     for name, kind in list(plan.kinds.items())[:MOST_ROWS_SHOWN]:
-        table.add_row(escape(shortened(name)), kind)
+        table.add_row(escape(shorten(name)), kind)
     if len(plan.kinds) > MOST_ROWS_SHOWN:
         table.add_row(f"... and {len(plan.kinds) - MOST_ROWS_SHOWN} more", "")
     console.print(table)
     if not plan.cautions:
         console.print("Nothing needs to be done with the table.")
-    say_cautions(plan.cautions, console)
+    print_cautions(plan.cautions, console)

@@ -1,4 +1,4 @@
-"""``gpsift rank``: which columns matter."""
+"""Commands that rank, select and test columns: ``gpsift rank``, ``select``, ``stability`` and ``discover``."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading, Selection
-from gpsift.app.analysis.parts import add_intervals as with_intervals
-from gpsift.app.analysis.run import discover_columns
+from gpsift.app.analysis.discovered import discover_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import discovered_as_json
 from gpsift.app.cli.outputs import (
-    KEPT,
-    analysed,
-    answered,
+    add_parts,
     check_writable,
-    clear_errors,
+    command_line,
+    kept_fits,
+    print_answer,
+    print_errors,
+    print_warnings,
     refuse_typed,
-    remarks,
+    run_analysis,
+    save_figure,
     show_plan,
-    tell,
-    typed,
+    write_outputs,
 )
 from gpsift.app.cli.terminal_answer import show_discovered, show_ranking, show_stability
 from gpsift.relevance.rank import MeasureName
 from gpsift.selection.conditional_test.folds import InOrder
 
-# What can be said of a saved model; the rest is about reading a table and fitting.
-BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")
+# Options that go with a saved model; the others are about reading a table and fitting.
+WITH_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")
 
 
 def rank(
@@ -65,15 +66,15 @@ def rank(
 
     Example: gpsift rank measurements.csv --target yield
     """
-    scoring = o.chosen_measure(measure, conditional)
+    scoring = o.read_measure_choice(measure, conditional)
     check_writable("--html", html)
     check_writable("--save", save)
     if model is not None:
-        others = [name for name in context.params if name not in BESIDE_A_MODEL]
+        others = [name for name in context.params if name not in WITH_A_MODEL]
         refuse_typed(context, others, "a saved model", "--model")
         from gpsift.app.cli.saved import rank_saved
 
-        with clear_errors(), remarks(quiet):
+        with print_errors(), print_warnings(quiet):
             rank_saved(model, file, scoring, json=json, html=html, quiet=quiet, intervals=bool(intervals), seed=seed)
         return
     if file is None or target is None:
@@ -82,36 +83,30 @@ def rank(
     if dry_run:
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
         return
-    with clear_errors(), remarks(quiet):
-        analysis = analysed(
+    work = Work(progress=o.progress_option(quiet))
+    with print_errors(), print_warnings(quiet):
+        analysis = run_analysis(
             file,
             target,
             select=False,
             measure=scoring,
             likelihood=likelihood,
-            hyper=hyper.made(seed, quiet=quiet),
+            hyper=hyper.make(seed, quiet=quiet),
             reading=reading,
             seed=seed,
-            work=Work(progress=o.shown(quiet)),
+            work=work,
         )
-        analysis = add_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
-        if html is not None or json:
-            from gpsift.app.analysis.parts import (
-                add_effects,  # for those who look at more than a table
-                add_test,
-            )
-
-            analysis = add_test(analysis, test, Work(progress=o.shown(quiet)))
-            analysis = add_effects(analysis, effects, Work(progress=o.shown(quiet)))
-        answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
+        full = html is not None or json
+        analysis = add_parts(analysis, intervals=intervals, test=test, effects=effects, full=full, work=work)
+        write_outputs(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
 
 
-# What says nothing about a test at a rate.
+# Options that do not go with a test at a rate.
 FOR_SUBMODELS = ("measure", "conditional", "intervals", "effects", "test", "rule", "folds", "samples", "hyper", "save")
 
 
 class RuleChoice(StrEnum):
-    """What is enough."""
+    """Rules by which a model is large enough."""
 
     ONE_SE = "one-se"
     NEGLIGIBLE = "negligible"
@@ -169,49 +164,45 @@ def select(
 
     Example: gpsift select measurements.csv --target yield --html report.html
     """
-    scoring = o.chosen_measure(measure, conditional)
+    scoring = o.read_measure_choice(measure, conditional)
     check_writable("--html", html)
     check_writable("--save", save)
     reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
     if dry_run:
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json)
         return
+    work = Work(jobs, checkpoint, o.progress_option(quiet))
     if rate is not None:
         refuse_typed(context, FOR_SUBMODELS, "it", "--rate")
-        discovered(
+        run_test(
             file,
             target,
             rate=rate,
             likelihood=likelihood,
             reading=reading,
             seed=seed,
-            work=Work(jobs, checkpoint, o.shown(quiet)),
+            work=work,
             html=html,
             json=json,
             quiet=quiet,
         )
         return
-    with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
-        analysis = analysed(
+    with print_errors(kept_fits(checkpoint)), print_warnings(quiet):
+        analysis = run_analysis(
             file,
             target,
             select=Selection(folds, rule.value),
             samples=samples,
             measure=scoring,
             likelihood=likelihood,
-            hyper=hyper.made(seed, quiet=quiet),
+            hyper=hyper.make(seed, quiet=quiet),
             reading=reading,
             seed=seed,
-            work=Work(jobs, checkpoint, o.shown(quiet)),
+            work=work,
         )
-        analysis = with_intervals(analysis, intervals, Work(progress=o.shown(quiet)))
-        if html is not None or json:
-            from gpsift.app.analysis.parts import add_effects as with_shape  # for those who look at more than a table
-            from gpsift.app.analysis.parts import add_test as with_test
-
-            analysis = with_test(analysis, test, Work(jobs, checkpoint, o.shown(quiet)))
-            analysis = with_shape(analysis, effects, Work(progress=o.shown(quiet)))
-        answered(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
+        full = html is not None or json
+        analysis = add_parts(analysis, intervals=intervals, test=test, effects=effects, full=full, work=work)
+        write_outputs(analysis, json=json, quiet=quiet, html=html, save=save, show=show_ranking)
 
 
 def stability(
@@ -241,26 +232,26 @@ def stability(
 
     Example: gpsift stability measurements.csv --target yield --samples 50
     """
-    scoring = o.chosen_measure(measure, conditional)
+    scoring = o.read_measure_choice(measure, conditional)
     check_writable("--html", html)
     reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
     if dry_run:
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json)
         return
-    with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
-        analysis = analysed(
+    with print_errors(kept_fits(checkpoint)), print_warnings(quiet):
+        analysis = run_analysis(
             file,
             target,
             select=False,
             samples=samples,
             measure=scoring,
             likelihood=likelihood,
-            hyper=hyper.made(seed, quiet=quiet),
+            hyper=hyper.make(seed, quiet=quiet),
             reading=reading,
             seed=seed,
-            work=Work(jobs, checkpoint, o.shown(quiet)),
+            work=Work(jobs, checkpoint, o.progress_option(quiet)),
         )
-        answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_stability)
+        write_outputs(analysis, json=json, quiet=quiet, html=html, save=None, show=show_stability)
 
 
 Ordered = Annotated[
@@ -315,7 +306,7 @@ def discover(
     if dry_run:
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json)
         return
-    discovered(
+    run_test(
         file,
         target,
         rate=rate,
@@ -324,7 +315,7 @@ def discover(
         likelihood=likelihood,
         reading=reading,
         seed=seed,
-        work=Work(jobs, checkpoint, o.shown(quiet)),
+        work=Work(jobs, checkpoint, o.progress_option(quiet)),
         any_dependence=any_dependence,
         html=html,
         plot=plot,
@@ -333,7 +324,7 @@ def discover(
     )
 
 
-def discovered(
+def run_test(
     file: str,
     target: str,
     *,
@@ -345,15 +336,14 @@ def discovered(
     plot: Path | None = None,
     **options: Any,
 ) -> None:
-    """Test, draw, write the page and print."""
-    with clear_errors(*(() if work.checkpoint is None else (KEPT,))), remarks(quiet):
-        answer = replace(discover_columns(file, target, work=work, **options), command=typed())
+    """Test the columns, draw, write the page and print."""
+    with print_errors(kept_fits(work.checkpoint)), print_warnings(quiet):
+        answer = replace(discover_columns(file, target, work=work, **options), command=command_line())
         if any_dependence:
             answer = replace(answer, found=answer.found.under_any_dependence())
         if html is not None:
             from gpsift.app.html.answer_pages import write_discovered
 
             write_discovered(answer, html)
-        if plot is not None:
-            answer.found.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
-        tell(answer, discovered_as_json, show_discovered, json=json, html=html, quiet=quiet)
+        save_figure(answer.found.plot, plot, bbox_inches="tight")
+        print_answer(answer, discovered_as_json, show_discovered, json=json, html=html, quiet=quiet)

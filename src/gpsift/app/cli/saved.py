@@ -1,4 +1,4 @@
-"""Ranking a model from a file, instead of fitting one."""
+"""Commands on saved models and answers: ``gpsift compare``, ``gpsift power`` and ``gpsift rank --model``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,16 @@ from gpsift.app.analysis.saved_model import rank_saved as ranked_again
 from gpsift.app.analysis.saved_model import user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, ranked_again_as_json
-from gpsift.app.cli.outputs import KEPT, check_writable, clear_errors, remarks, tell, typed
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, print_first_that_fits, shortened
+from gpsift.app.cli.outputs import (
+    check_writable,
+    command_line,
+    kept_fits,
+    print_answer,
+    print_errors,
+    print_warnings,
+    save_figure,
+)
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, print_first_that_fits, shorten
 from gpsift.app.cli.terminal_answer import show_power, show_ranked_again
 from gpsift.app.tables.read import read_table
 from gpsift.reference.base import Reference
@@ -29,8 +37,8 @@ from gpsift.relevance.rank import MeasureName
 from gpsift.selection.power_analysis import power as power_of
 from gpsift.selection.power_analysis import read_model
 
-# Of every file that was saved, which is a ZIP archive.
-BEGINNING = b"PK"
+# The first bytes of a saved file, which is a ZIP archive.
+ZIP_MAGIC = b"PK"
 
 
 def rank_saved(
@@ -45,14 +53,14 @@ def rank_saved(
     if html is not None:
         from gpsift.app.html.answer_pages import write_ranked_again
 
-        write_ranked_again(replace(answer, command=typed()), html)
-    tell(answer, ranked_again_as_json, show_ranked_again, json=json, html=html, quiet=quiet)
+        write_ranked_again(replace(answer, command=command_line()), html)
+    print_answer(answer, ranked_again_as_json, show_ranked_again, json=json, html=html, quiet=quiet)
 
 
-def load_model(model: Path) -> Reference | Ensemble:
-    """The fitted model that a file holds."""
+def load_model(model: Path) -> Reference:
+    """Load the fitted model that a file holds."""
     check_saved(model)
-    from gpsift.io.files import load  # knows every class that is kept, which takes a while to load
+    from gpsift.io.files import load  # it takes a while to load
 
     loaded = load(model)
     if not isinstance(loaded, Reference | Ensemble):
@@ -61,11 +69,11 @@ def load_model(model: Path) -> Reference | Ensemble:
 
 
 def check_saved(file: Path) -> None:
-    """Refuse what is no file, and what was never saved by this package, such as the table of a model."""
+    """Refuse a path that is no file, and a file that this package did not save, such as a table."""
     if not file.is_file():
         raise FileNotFoundError(f"There is no file {file}.")
     with file.open("rb") as stream:
-        if stream.read(len(BEGINNING)) != BEGINNING:
+        if stream.read(len(ZIP_MAGIC)) != ZIP_MAGIC:
             raise ValueError(
                 f"{file} is no saved model. `gpsift rank FILE --target COLUMN --save model.gpsift` fits one to a table "
                 "and keeps it."
@@ -96,22 +104,21 @@ def compare(
     """
     check_writable("--html", html)
     check_writable("--plot", plot)
-    scoring = o.chosen_measure(measure, conditional)
-    with clear_errors(), remarks(quiet):
+    scoring = o.read_measure_choice(measure, conditional)
+    with print_errors(), print_warnings(quiet):
         for file in (first, second):
             check_saved(file)
         answer = compared(first, second, scoring, intervals=intervals, seed=seed)
         if html is not None:
             from gpsift.app.html.answer_pages import write_compared
 
-            write_compared(answer, html, command=typed(), seed=seed)
-        if plot is not None:
-            answer.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
-        tell(answer, comparison_as_json, show_comparison, json=json, html=html, quiet=quiet)
+            write_compared(answer, html, command=command_line(), seed=seed)
+        save_figure(answer.plot, plot, bbox_inches="tight")
+        print_answer(answer, comparison_as_json, show_comparison, json=json, html=html, quiet=quiet)
 
 
 def show_comparison(answer: Comparison, console: Console) -> None:
-    """Both scores of each column, its places, and whether the change is clear."""
+    """Print both scores of each column, its ranks, and whether the change is clear."""
     console.print(f"{escape(answer.labels[0])} (first) and {escape(answer.labels[1])} (second), by {answer.measure}.")
     for sentence in answer.sentences:
         console.print(escape(sentence.replace("feature", "column")))
@@ -127,7 +134,7 @@ def _table(answer: Comparison, *, with_intervals: bool) -> Table:
     for j in answer.order[:MOST_ROWS_SHOWN].tolist():
         scores = [_score(answer, which, j, with_interval=with_intervals) for which in (0, 1)]
         place = f"{answer.ranks[0, j]} → {answer.ranks[1, j]}"
-        name = escape(shortened(answer.names[j]))
+        name = escape(shorten(answer.names[j]))
         table.add_row("*" if answer.is_clear[j] else "", name, *scores, f"{answer.change[j]:+z.3g}", place)
     return table
 
@@ -167,12 +174,11 @@ def power(
     """
     check_writable("--plot", plot)
     options: dict[str, Any] = {"rate": rate, "chance": chance, "studies": studies, "folds": folds, "search": search}
-    work = Work(jobs, checkpoint, o.shown(quiet))
-    with clear_errors(*(() if checkpoint is None else (KEPT,))), remarks(quiet):
+    work = Work(jobs, checkpoint, o.progress_option(quiet))
+    with print_errors(kept_fits(checkpoint)), print_warnings(quiet):
         loaded = load_model(model)
-        answer = power_of(read_model(loaded), user_columns(loaded), n=n or None, seed=seed, work=work, **options)
-        if plot is not None:
-            answer.plot().figure.savefig(plot, bbox_inches="tight", dpi=150)  # type: ignore[union-attr]
+        answer = power_of(read_model(loaded), features_of(loaded), n=n or None, seed=seed, work=work, **options)
+        save_figure(answer.plot, plot, bbox_inches="tight")
         if json:
             typer.echo(power_as_json(answer, str(model)))
         else:

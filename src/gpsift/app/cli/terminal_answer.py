@@ -1,4 +1,4 @@
-"""Answers as tables in the terminal."""
+"""Answers as sentences and tables in the terminal; a table drops columns until it fits the width."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_giv
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.rows import Explanation
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
-from gpsift.app.findings import Finding, FindingKind
-from gpsift.decomposition.effects import Curve, Effects
-from gpsift.decomposition.interactions import Interactions
-from gpsift.decomposition.sobol import VarianceShares
-from gpsift.relevance.ranking import LEVEL
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
+from gpsift.app.findings import Finding, FindingKind, told
+from gpsift.decomposition.record_effects import Curve, Effects
+from gpsift.decomposition.record_interactions import Interactions
+from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.relevance.limits import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
@@ -34,59 +34,57 @@ if TYPE_CHECKING:
 BAR_WIDTH = 8
 MOST_ODDITIES = 10
 INTERVAL = f"{percent(LEVEL)} interval"
-# What goes first where there is little room.
+# Parts of the table of rankings in the order in which they are dropped.
 LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 
-# A column of a table: its heading, and its cell for each feature by number.
+# A column of a table: its heading, and a function from the number of a feature to the cell.
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
-    """The ranking of a saved model, and what was done with the table of its rows."""
+def show_ranked_again(answer: RankedAgain, console: Console) -> None:
+    """Print the ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
-    _show_rankings(answer.told, console, answer.leading.hidden_note)
-    say_cautions(answer.cautions, console)
+    _show_rankings(answer.told, console, answer.leading.rest_told)
+    print_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
-    """The columns in their order, one measure beside the other; where that was asked, how many are enough."""
+    """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
     show_model(analysis, console)
-    _show_rankings(analysis.told, console, analysis.leading.hidden_note)
-    _say_oddities(analysis, console)
+    _show_rankings(analysis.told, console, analysis.leading.rest_told)
+    _print_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
         suggestion = analysis.path.suggestion
         assert suggestion is not None
         chosen = analysis.selected
-        answer = (
-            "No size qualifies" if chosen is None else f"Enough: {', '.join(map(shortened, chosen)) or 'no column'}"
-        )
+        answer = "No size qualifies" if chosen is None else f"Enough: {', '.join(map(shorten, chosen)) or 'no column'}"
         reason = suggestion.reason.replace("+-", "±")
         console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
     if analysis.stability is not None:
         _show_stability(analysis.stability, console)
-    say_cautions(analysis.cautions, console)
+    print_cautions(analysis.cautions, console)
 
 
 def show_stability(analysis: Analysis, console: Console) -> None:
-    """How often each column is among the first."""
+    """Print how often each column is among the first."""
     show_model(analysis, console)
     assert analysis.stability is not None
     _show_stability(analysis.stability, console)
-    say_cautions(analysis.cautions, console)
+    print_cautions(analysis.cautions, console)
 
 
-def show_discovered(answer: ColumnTest, console: Console) -> None:
-    """Which columns matter at a rate, and how sure that is of each."""
+def show_discovered(answer: Discovered, console: Console) -> None:
+    """Print which columns matter at a rate, and how sure that is of each."""
     found = answer.found
-    say_table(answer, console)
+    print_data(answer, console)
     console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
     tables = []
     for with_z in (True, False):
         table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
         for j in found.order[:MOST_ROWS_SHOWN]:
-            name, z = escape(shortened(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}"
+            name, z = escape(shorten(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}"
             cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
             table.add_row("*" if found.found[j] else "", name, *cells)
         tables.append(table)
@@ -101,11 +99,11 @@ def show_discovered(answer: ColumnTest, console: Console) -> None:
         console.print(
             "[dim]How many rows would show more: gpsift power, on a model that gpsift rank --save has kept.[/dim]"
         )
-    say_cautions(answer.cautions, console)
+    print_cautions(answer.cautions, console)
 
 
 def show_power(power: Power, source: str, console: Console) -> None:
-    """How often columns are found in studies of several sizes, and how many rows they need."""
+    """Print how often columns are found in studies of several sizes, and how many rows they need."""
     console.print(
         f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of "
         f"{percent_as_given(power.rate)}, in {power.n_studies} studies of each size that the model made up."
@@ -116,7 +114,7 @@ def show_power(power: Power, source: str, console: Console) -> None:
         table = new_table(["column", *headings[first:], "needed"])
         for j in power.order[:MOST_ROWS_SHOWN]:
             shares = [percent(share) for share in power.shares[first:, j]]
-            table.add_row(escape(shortened(power.names[j])), *shares, _needed(power, int(j)))
+            table.add_row(escape(shorten(power.names[j])), *shares, _needed(power, int(j)))
         tables.append(table)
     print_first_that_fits(console, tables)
     console.print(
@@ -134,8 +132,8 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:z.0f}"
 
 
-def say_table(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
-    """Where the rows came from, how many they are, and what is explained."""
+def print_data(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+    """Print the source of the rows, their number, and the target."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
         f"{escape(answer.source)}: {answer.n_rows} rows, {answer.n_columns:,} {columns} to explain "
@@ -144,9 +142,9 @@ def say_table(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) ->
 
 
 def show_model(analysis: Analysis, console: Console) -> None:
-    """Which table it was, and how well the model predicts."""
+    """Print the source of the rows, and how well the model predicts."""
     quality = analysis.model.quality
-    say_table(analysis, console)
+    print_data(analysis, console)
     explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
     where = "above" if quality.elpd_diff >= 0 else "below"
     console.print(
@@ -159,9 +157,9 @@ def show_model(analysis: Analysis, console: Console) -> None:
 
 
 def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequence[str]) -> None:
-    """One table, with as much in it as the terminal has room for; `rest` is a line for the columns not in it."""
+    """Print one table with as many parts as fit; `rest` is a line about columns that are not in it."""
     name, leading = next(iter(rankings.items()))
-    parts = _parts_of(rankings)
+    parts = _optional_parts(rankings)
     keeps = [set(parts).difference(LEAST_NEEDED[:n]) for n in range(len(LEAST_NEEDED) + 1)]
     beside = ([cells for part in parts if part in kept for cells in parts[part]] for kept in keeps)
     kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
@@ -174,15 +172,15 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
     console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
     if leading.close:
-        next_ones = ", ".join(f"{shortened(column)} ({slope:z.1f})" for column, slope in leading.close.items())
+        next_ones = ", ".join(f"{shorten(column)} ({slope:z.1f})" for column, slope in leading.close.items())
         console.print(
             f"[dim]Next would be {escape(next_ones)}: in brackets the slope of the log evidence as the column enters, "
             "in standard deviations under noise.[/dim]"
         )
 
 
-def _parts_of(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
-    """What can stand beside the score of the leading measure."""
+def _optional_parts(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
+    """Return the columns that can stand beside the score of the leading measure, by part."""
     (_, leading), *others = rankings.items()
     largest = float(leading.scores.max()) or 1.0
     parts: dict[str, list[Cells]] = {
@@ -220,7 +218,7 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
         is_used = leading.is_used(int(j))
         cells = [cell(int(j)) if is_used or heading == INTERVAL else "" for heading, cell in beside]
         score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
-        table.add_row(str(position), escape(shortened(leading.names[j])), score, *cells)
+        table.add_row(str(position), escape(shorten(leading.names[j])), score, *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:
         table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")
     return table
@@ -241,7 +239,7 @@ def _show_path(path: Path, console: Console) -> None:
         for place, size in enumerate(path.sizes):
             added = path.names[path.order[size - 1]] if size else "no column"
             cells = [columns[heading](place) for heading in kept]
-            table.add_row(str(size), escape(shortened(added)), *cells, style="bold" if size == chosen else None)
+            table.add_row(str(size), escape(shorten(added)), *cells, style="bold" if size == chosen else None)
         tables.append(table)
     print_first_that_fits(console, tables)
 
@@ -258,38 +256,38 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
-    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
-        table.add_row(escape(shortened(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
+    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
+        table.add_row(escape(shorten(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
     return table
 
 
-def _say_oddities(analysis: Analysis, console: Console) -> None:
+def _print_oddities(analysis: Analysis, console: Console) -> None:
     odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
     for finding in odd[:MOST_ODDITIES]:
-        console.print(f"[bold]{escape(shortened(finding.data['column']))}[/bold]: {escape(finding.detail)}")
+        console.print(f"[bold]{escape(shorten(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
-def say_cautions(cautions: Iterable[Finding], console: Console) -> None:
-    """What a reader should know, with what to type about it."""
-    for title, text in group_by_title(cautions, ADVICE):
+def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
+    """Print findings that a reader should know, with the option that helps."""
+    for title, text in told(cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
 MOST_LINES = 40
 NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
-# Cells of a curve by their heading.
+# The cells of a curve by their heading.
 CELLS: dict[str, Callable[[Curve], str]] = {
     "acts": lambda curve: escape(curve.course.told),
     "lowest": lambda curve: _at(curve, curve.course.lowest),
     "highest": lambda curve: _at(curve, curve.course.highest),
     "range": lambda curve: _range(curve),
 }
-# What is left where there is little room.
+# The headings of the table of effects, from all to the fewest.
 KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
 
 
 def show_effects(found: Effects, predicted: str, console: Console) -> None:
-    """What each column does to the prediction, the most relevant first; `predicted` says of what."""
+    """Print how each column changes the prediction, the most relevant first; `predicted` names what is predicted."""
     if not found.curves:
         console.print("No column that the model uses has a curve of its own, so there is nothing to draw.")
         return
@@ -300,15 +298,17 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
     kept = KEPT[print_first_that_fits(console, [_effects_table(found, headings) for headings in KEPT])]
     if len(found) > MOST_LINES:
         console.print(f"     ... and {len(found) - MOST_LINES} more\n")
-    console.print(f"[dim]acts: up or down along the column, as far as that is clear.{_told(found, kept)}[/dim]")
-    beyond = [shortened(curve.name) for curve in found if curve.leaves_the_data]
+    console.print(
+        f"[dim]acts: up or down along the column, as far as that is clear.{_explain_curve_headings(found, kept)}[/dim]"
+    )
+    beyond = [shorten(curve.name) for curve in found if curve.leaves_the_data]
     if beyond:
-        console.print(f"[yellow]Beyond the data.[/yellow] {escape(_beyond_told(beyond))}")
+        console.print(f"[yellow]Beyond the data.[/yellow] {escape(_extrapolation_sentence(beyond))}")
 
 
 def show_interactions(found: Interactions, shares: VarianceShares, console: Console) -> None:
-    """Which columns act together, and how much of the variance is due to each."""
-    console.print(f"[bold]{escape(interactions_told(found))}[/bold]")
+    """Print which columns act together, and how much of the variance is due to each."""
+    console.print(f"[bold]{escape(interactions_sentence(found))}[/bold]")
     if found.found:
         console.print(_pairs_table(found))
         console.print(
@@ -324,20 +324,20 @@ def show_interactions(found: Interactions, shares: VarianceShares, console: Cons
     )
 
 
-def interactions_told(found: Interactions) -> str:
-    """The answer in a sentence."""
+def interactions_sentence(found: Interactions) -> str:
+    """Say in a sentence which columns act together."""
     return found.told if found.found else NO_PAIR
 
 
 def _effects_table(found: Effects, headings: tuple[str, ...]) -> Table:
     table = new_table(["column", *headings], texts=("column", "acts"))
     for curve in found.curves[:MOST_LINES]:
-        table.add_row(escape(shortened(curve.name)), *(CELLS[heading](curve) for heading in headings))
+        table.add_row(escape(shorten(curve.name)), *(CELLS[heading](curve) for heading in headings))
     return table
 
 
 def _at(curve: Curve, place: int) -> str:
-    return f"{curve.mean[place]:+z.3g} at {escape(shortened(curve.at(place), 14))}"
+    return f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
 
 
 def _range(curve: Curve) -> str:
@@ -345,14 +345,14 @@ def _range(curve: Curve) -> str:
     return f"{course.span:.3g} ± {course.span_sd:.2g}" if course.span_sd >= 0 else f"{course.span:.3g}"
 
 
-def _told(found: Effects, kept: tuple[str, ...]) -> str:
-    """What the headings mean."""
+def _explain_curve_headings(found: Effects, kept: tuple[str, ...]) -> str:
+    """Explain the headings of a table of effects."""
     band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
     ends = " lowest, highest: beside the average, and at which value." if "lowest" in kept else ""
     return ends + (f" range: from the lowest point to the highest{band}." if "range" in kept else "")
 
 
-def _beyond_told(names: list[str]) -> str:
+def _extrapolation_sentence(names: list[str]) -> str:
     curves = "The curve" if len(names) == 1 else "Curves"
     goes = "goes" if len(names) == 1 else "go"
     return f"{curves} of {', '.join(names)} {goes} where nine rows of ten could not be."
@@ -362,7 +362,7 @@ def _pairs_table(found: Interactions) -> Table:
     table = new_table(["column", "with", "share", "evidence"], texts=("column", "with"))
     for pair in found.found[:MOST_LINES]:
         at = tuple(found.names.index(name) for name in pair)
-        names = (escape(shortened(name)) for name in pair)
+        names = (escape(shorten(name)) for name in pair)
         table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
     return table
 
@@ -372,11 +372,11 @@ def _shares_table(shares: VarianceShares, *, with_parts: bool) -> Table:
     for j in shares.order[:MOST_LINES]:
         parts = (shares.shapley, *((shares.first, shares.total) if with_parts else ()))
         if shares.total[j] > 0:
-            table.add_row(escape(shortened(shares.names[j])), *(percent(part[j], 1) for part in parts))
+            table.add_row(escape(shorten(shares.names[j])), *(percent(part[j], 1) for part in parts))
     return table
 
 
-# What is left where there is little room, as far as it is known.
+# The headings of the table of an attribution, from all to the fewest; unknown ones are left out.
 LOCAL_KEPT = (
     ("value", "adds", "here", "average", "moves mean", "moves variance"),
     ("value", "adds", "here", "average"),
@@ -386,20 +386,20 @@ LOCAL_KEPT = (
 
 
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
-    """What is predicted at some rows, what each column adds to that, and how strongly the prediction reacts."""
-    console.print(f"{escape(what)}: {escape(_predicted(analysis, local))}.")
+    """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
+    console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
     if local.apart is not None:
-        console.print(escape(_sum_told(analysis, local)))
+        console.print(escape(_sum_sentence(analysis, local)))
     cells = _local_cells(local, rows)
     choices = [
         [heading for heading in kept if heading in cells] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept
     ]
     kept = choices[print_first_that_fits(console, [_local_table(local, cells, kept) for kept in choices])]
-    console.print(f"[dim]{_headings_told(local, kept)}[/dim]")
+    console.print(f"[dim]{_explain_headings(local, kept)}[/dim]")
 
 
 def _local_cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
-    """What is known of a column, by its heading."""
+    """Return functions from the number of a column to its cell, by heading."""
     cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
     if local.apart is not None:
         cells["adds"] = lambda j: _adds(local, j)
@@ -417,19 +417,19 @@ def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kep
     for j in local.shown_order[:MOST_ROWS_SHOWN]:
         values = [cells["value"](int(j))] if "value" in kept else []
         found = [cells[heading](int(j)) for heading in scored] if local.used[j] else [NOT_USED]
-        table.add_row(escape(shortened(local.names[j])), *values, *found)
+        table.add_row(escape(shorten(local.names[j])), *values, *found)
     return table
 
 
 def _adds(local: Explanation, j: int) -> str:
-    """What a column adds; of one row with its standard deviation."""
+    """Format what a column adds; for a single row with its standard deviation."""
     assert local.apart is not None
     mean, sd = local.apart.values[:, j].mean(), local.apart.sd[0, j]
     return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
 
 
-def _sum_told(analysis: Analysis, local: Explanation) -> str:
-    """How the average and what columns add make the prediction."""
+def _sum_sentence(analysis: Analysis, local: Explanation) -> str:
+    """Say how the average and what the columns add make up the prediction."""
     assert local.apart is not None
     apart = local.apart
     what = analysis.target if apart.mean_of == "the target" else apart.mean_of
@@ -438,8 +438,8 @@ def _sum_told(analysis: Analysis, local: Explanation) -> str:
     return f"On average {what} is {apart.average:.4g}; the columns add {added}, which makes {here:.4g}."
 
 
-def _headings_told(local: Explanation, kept: Sequence[str]) -> str:
-    """What the headings mean."""
+def _explain_headings(local: Explanation, kept: Sequence[str]) -> str:
+    """Explain the headings of a table of an attribution."""
     these = "this row" if local.n_rows == 1 else "these rows"
     how_sure = "± one posterior standard deviation" if local.n_rows == 1 else "on average over these rows"
     adds = [f"adds: to the average, {how_sure}."] if "adds" in kept else []
@@ -447,7 +447,7 @@ def _headings_told(local: Explanation, kept: Sequence[str]) -> str:
     return " ".join([*adds, *([reaction] if "here" in kept else [])])
 
 
-def _predicted(analysis: Analysis, local: Explanation) -> str:
+def _prediction_sentence(analysis: Analysis, local: Explanation) -> str:
     if analysis.classes:
         p = analysis.class_probabilities(local.prediction)
         seen = np.bincount(local.observed.astype(int), minlength=len(analysis.classes)) / local.n_rows

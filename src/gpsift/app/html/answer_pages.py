@@ -1,4 +1,4 @@
-"""The page of a test: which columns matter, at what rate of false discoveries."""
+"""Pages of other answers: a test with an error rate, a comparison of two answers, the ranking of a saved model."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from gpsift.app.analysis.compare import Comparison
 from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import group_by_title
 from gpsift.app.html.model_summary import TASKS, Line
-from gpsift.app.html.render import rendered, written
+from gpsift.app.html.render import render, write_html
 from gpsift.app.html.table import relevance_table
-from gpsift.app.html.text import count, limits, listed, number, signed, tag
+from gpsift.app.html.text import count, join_tags, limits, number, tag, use_minus
 from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.discover import Discoveries
 
 
-def write_discovered(answer: ColumnTest, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a test, one HTML file that needs nothing else, and say where it is."""
-    return written(discovered_text(answer), path)
+def write_discovered(answer: Discovered, path: str | os.PathLike[str]) -> Path:
+    """Write the page of a test, one HTML file that needs nothing else, and return its path."""
+    return write_html(discovered_text(answer), path)
 
 
-def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
+    """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     found = answer.found
-    return rendered(
+    return render(
         "discovered.html",
         {"figures": {"tests": charts.p_values(found, "figure-tests")}, "rows": None},
         now=now,
         answered=answer,
         found=found,
-        sentences=sentences(answer),
+        sentences=discovery_sentences(answer),
         lines=sheet_lines(answer),
         columns=table(found),
         shown=min(charts.MOST_STRIPS, found.n_features),
@@ -47,8 +47,8 @@ def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
     )
 
 
-def sentences(answer: ColumnTest) -> list[Markup]:
-    """What was found: how many columns matter and at what rate, that the others may matter, and what is one thing."""
+def discovery_sentences(answer: Discovered) -> list[Markup]:
+    """Say how many columns matter and at what rate, that the others may matter, and which columns are copies."""
     found, target = answer.found, tag(answer.target)
     n, rate = int(found.found.sum()), percent_as_given(found.rate)
     of = f"{n} of {count(found.n_features, 'column')}"
@@ -58,17 +58,17 @@ def sentences(answer: ColumnTest) -> list[Markup]:
     else:
         verb = "matters" if n == 1 else "matter"
         first = Markup("{} {} for {}, with at most {} of them expected to be false: {}.")
-        lines = [first.format(of, verb, target, rate, listed(found.discoveries))]
+        lines = [first.format(of, verb, target, rate, join_tags(found.discoveries))]
     if n < found.n_features:
         small = "an effect that is too small for {} may be there."
         others = Markup(f"The others are not shown to matter: {small}" if n else small[:1].upper() + small[1:])
         lines.append(others.format(count(answer.n_rows, "row")))
     copied = Markup("{} carry the same values and cannot be told apart.")
-    return [*lines, *(copied.format(listed(names)) for names in found.copies)]
+    return [*lines, *(copied.format(join_tags(names)) for names in found.copies)]
 
 
-def sheet_lines(answer: ColumnTest) -> list[Line]:
-    """What was tested, and how."""
+def sheet_lines(answer: Discovered) -> list[Line]:
+    """Return the lines that say what was tested, and how."""
     found, details = answer.found, answer.found.details
     seen = "the rows before it" if details.get("in_order") else "the others"
     dependence = "however p-values depend on each other (Benjamini and Yekutieli)"
@@ -85,7 +85,7 @@ def sheet_lines(answer: ColumnTest) -> list[Line]:
 
 
 def table(found: Discoveries) -> list[dict[str, object]]:
-    """A line for each column, the surest first."""
+    """Return a line of the table for each tested column, the surest first."""
     lines = []
     for place, j in enumerate(found.order, start=1):
         z = None if found.z[j] == -np.inf else float(found.z[j])
@@ -95,7 +95,7 @@ def table(found: Discoveries) -> list[dict[str, object]]:
                 "name": found.names[j],
                 "found": bool(found.found[j]),
                 "z": z,
-                "z_text": "–" if z is None else signed(f"{z:z.2f}"),
+                "z_text": "–" if z is None else use_minus(f"{z:z.2f}"),
                 "p": float(found.p[j]),
                 "q": float(found.q[j]),
                 "conditional": found.conditionals[j],
@@ -108,7 +108,7 @@ def table(found: Discoveries) -> list[dict[str, object]]:
 
 @dataclass(frozen=True)
 class Head:
-    """What the frame of a page says: whence, and how to have the same again."""
+    """Source, target and command of an answer, as the head and foot of its page show them."""
 
     source: str
     target: str
@@ -120,16 +120,16 @@ class Head:
 def write_compared(
     answer: Comparison, path: str | os.PathLike[str], *, command: str | None = None, seed: int = 0
 ) -> Path:
-    """Write the page of a comparison, one HTML file that needs nothing else, and say where it is."""
-    return written(compared_text(answer, command=command, seed=seed), path)
+    """Write the page of a comparison, one HTML file that needs nothing else, and return its path."""
+    return write_html(compared_text(answer, command=command, seed=seed), path)
 
 
 def compared_text(answer: Comparison, *, command: str | None = None, seed: int = 0, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+    """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     both = " and ".join(answer.labels)
-    return rendered(
+    return render(
         "compared.html",
         {"figures": {"pairs": charts.pairs_of_scores(answer, "figure-pairs")}, "rows": None},
         now=now,
@@ -143,7 +143,7 @@ def compared_text(answer: Comparison, *, command: str | None = None, seed: int =
 
 
 def lines(answer: Comparison) -> list[dict[str, object]]:
-    """A line for each column that both have."""
+    """Return a line of the table for each column that both answers have."""
     return [
         {
             "name": answer.names[j],
@@ -151,7 +151,7 @@ def lines(answer: Comparison) -> list[dict[str, object]]:
             "intervals": [_interval(answer, which, j) for which in (0, 1)],
             "limits": [limits(*answer.intervals[which, j]) for which in (0, 1)] if answer.has_intervals else [],
             "change": float(answer.change[j]),
-            "change_text": signed(f"{answer.change[j]:+z.3g}"),
+            "change_text": use_minus(f"{answer.change[j]:+z.3g}"),
             "ranks": answer.ranks[:, j].tolist(),
             "places": int(answer.places[j]),
             "is_clear": bool(answer.is_clear[j]),
@@ -165,14 +165,14 @@ def _interval(answer: Comparison, which: int, j: int) -> str:
     return f"{number(low)} to {number(high)}" if answer.has_intervals else ""
 
 
-def write_ranked_again(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
-    """Write the page, one HTML file that needs nothing else, and say where it is."""
-    return written(ranked_again_text(answer), path)
+def write_ranked_again(answer: RankedAgain, path: str | os.PathLike[str]) -> Path:
+    """Write the page of a saved model's ranking, one HTML file that needs nothing else, and return its path."""
+    return write_html(ranked_again_text(answer), path)
 
 
-def ranked_again_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
-    return rendered(
+def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> str:
+    """Return the page as text, with the date `now`, by default this moment."""
+    return render(
         "ranked_again.html",
         {"figures": {}, "rows": None},
         now=now,

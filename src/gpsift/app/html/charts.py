@@ -1,8 +1,8 @@
-"""What all pictures of the page are made of, by Bokeh: empty frames, named axes, lines, colours from low to high.
+"""Charts of the page, made with Bokeh: rows, sizes, samples, tests, effects, pairs, comparisons.
 
-Colours are not fixed here: each model carries, as a tag, which of its properties takes which colour of the style sheet,
-and `page.js` fills them in, for light, dark and print. What a dot says when it is pointed at is written by `page.js`
-too, so that Bokeh's own tooltips, which follow no style sheet of ours, are not needed.
+Colours are not fixed here: each Bokeh model carries, as a tag, which of its properties takes which colour of the style
+sheet, and `page.js` fills them in, for light, dark and print. `page.js` also shows the text of a dot under the pointer,
+because Bokeh's own tooltips do not follow the style sheet.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from bokeh.models.annotations import ColorBar, Legend, LegendItem, Span
 from bokeh.plotting import figure
 
 from gpsift._utils.text import meaning
-from gpsift.app.analysis.compare import Comparison
-from gpsift.app.analysis.rows import RowDetails
-from gpsift.app.html.text import count, number, percent, shortened, signed
-from gpsift.decomposition.effects import Curve, Effects
-from gpsift.decomposition.interactions import Interactions, Surface
-from gpsift.selection.conditional_test.discover import Discoveries
-from gpsift.selection.path import Path
-from gpsift.selection.stability import Stability
+from gpsift.app.analysis.record_comparison import Comparison
+from gpsift.app.analysis.rows import Rows
+from gpsift.app.html.text import count, number, percent, shorten, use_minus
+from gpsift.decomposition.record_effects import Curve, Effects
+from gpsift.decomposition.record_interactions import Interactions, Surface
+from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.selection.record_path import Path
+from gpsift.selection.record_stability import Stability
 
 FRAME_HEIGHT = 64
 FONT = "system-ui, sans-serif"
-# Names beside an axis, on a wide and on a narrow screen.
+# The longest names beside an axis, on a wide and on a narrow screen.
 WIDE, NARROW = 26, 11
-# Low to high values: blue to orange with rising lightness, told apart by every kind of colour vision, in grey, and on
-# both light and dark paper.
+# Low to high values: blue to orange with rising lightness, which every kind of colour vision distinguishes, in grey and
+# on both light and dark paper.
 RAMP = ("#3a74b5", "#8a7f92", "#e8912d")
 SHADES = 64
 
 
 def ramp(n: int = SHADES) -> list[str]:
-    """Colours from low to high."""
+    """Interpolate n colours from low to high."""
     stops = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP], dtype=float)
     at = np.linspace(0, len(stops) - 1, n)
     mixed = np.column_stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T])
@@ -46,12 +46,12 @@ def ramp(n: int = SHADES) -> list[str]:
 
 
 def item(plot: Any, target: str) -> dict[str, Any]:
-    """A plot as data, to be drawn by the page in the element with this id."""
+    """Return a plot as data, which the page draws in the element with this id."""
     return {**json_item(plot, ID(target))}
 
 
 def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
-    """An empty plot that fills the width, has no toolbar and lets the page scroll."""
+    """Make an empty plot that fills the width, has no toolbar and lets the page scroll."""
     plot = figure(
         height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None, x_axis_type=x_scale
     )
@@ -79,7 +79,7 @@ def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear
 
 
 def name_strips(plot: Any, names: Sequence[str]) -> None:
-    """Names in place of numbers, from the top down; a shorter form of them travels along for narrow screens."""
+    """Put names in place of the numbers of the vertical axis, from the top down, shorter ones on narrow screens."""
     plot.y_range.start, plot.y_range.end = len(names) - 0.4, -0.6
     plot.ygrid.tags = []
     plot.ygrid.grid_line_color = None
@@ -87,9 +87,9 @@ def name_strips(plot: Any, names: Sequence[str]) -> None:
 
 
 def name_axis(axis: Any, names: Sequence[str]) -> None:
-    """Names at 0, 1, ...; without a line."""
+    """Put names at 0, 1, ... of an axis without a line."""
     axis.ticker = FixedTicker(ticks=list(range(len(names))))
-    wide, narrow = ({place: shortened(name, most) for place, name in enumerate(names)} for most in (WIDE, NARROW))
+    wide, narrow = ({place: shorten(name, most) for place, name in enumerate(names)} for most in (WIDE, NARROW))
     axis.major_label_overrides = wide
     axis.axis_line_color = axis.major_tick_line_color = None
     axis.tags = [
@@ -98,8 +98,8 @@ def name_axis(axis: Any, names: Sequence[str]) -> None:
     ]
 
 
-def across(location: float, dimension: Literal["width", "height"], role: str, dash: str = "solid") -> Span:
-    """Across the plot, at a value."""
+def line_across(location: float, dimension: Literal["width", "height"], role: str, dash: str = "solid") -> Span:
+    """Make a line across the plot, at a value."""
     return Span(
         location=float(location), dimension=dimension, line_dash=dash, line_width=1.4, tags=[{"line_color": role}]
     )
@@ -109,14 +109,14 @@ MOST_STRIPS = 20
 STRIP_HEIGHT = 38
 CURVE_HEIGHT = 340
 BINS = 160
-# A p-value below this is drawn here.
+# Smaller p-values are drawn here.
 SMALLEST_P = 1e-12
 # Half of the height that dots of one column may take, and the distance of two dots in the same bin.
 HALF, SWARM_STEP = 0.4, 0.07
 
 
-def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any]:
-    """Every row a dot, a strip for each column, most relevant on top; `score` says what is shown."""
+def pointwise_strips(rows: Rows, target: str, score: str) -> dict[str, Any]:
+    """Draw every row as a dot in a strip for each column, the most relevant on top; `score` names what is shown."""
     shown = min(MOST_STRIPS, len(rows.names))
     x = rows.relevance[:shown]
     heights = np.array([place + swarm(line, x.max(initial=0.0)) for place, line in enumerate(x)])
@@ -146,7 +146,7 @@ def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any
 
 
 def swarm(values: np.ndarray, largest: float) -> np.ndarray:
-    """Offsets that keep dots of nearly the same value apart: up and down in turn, within the height of a strip."""
+    """Return offsets that keep dots of nearly equal values apart: up and down in turn, within the height of a strip."""
     bins = np.floor(BINS * values / (largest or 1.0)).astype(int)
     order = np.argsort(bins, kind="stable")
     starts = np.searchsorted(bins[order], bins[order])
@@ -157,21 +157,21 @@ def swarm(values: np.ndarray, largest: float) -> np.ndarray:
 
 
 def elpd_curve(path: Path, target: str) -> dict[str, Any]:
-    """elpd by size with the error of the difference to the reference, the reference's line, the suggested size."""
+    """Draw elpd by size with the error of the difference to the reference, the reference, and the suggested size."""
     plot = frame(CURVE_HEIGHT, "how many columns", "elpd, higher is better")
     values, errors = path.elpd, path.diff_se
     tips = [
-        f"{_entered(path, place)}\nelpd {signed(f'{values[place]:z.1f}')}, beside all columns "
-        f"{signed(f'{path.diff[place]:+z.1f} ± {errors[place]:z.1f}')}"
+        f"{_entered(path, place)}\nelpd {use_minus(f'{values[place]:z.1f}')}, beside all columns "
+        f"{use_minus(f'{path.diff[place]:+z.1f} ± {errors[place]:z.1f}')}"
         for place in range(len(path.sizes))
     ]
     source = ColumnDataSource(
         {"x": path.sizes, "y": values, "low": values - errors, "high": values + errors, "tip": tips}
     )
-    plot.add_layout(across(path.reference_elpd, "width", "muted", dash="dashed"))
+    plot.add_layout(line_across(path.reference_elpd, "width", "muted", dash="dashed"))
     size = None if path.suggestion is None else path.suggestion.size
     if size is not None:
-        plot.add_layout(across(size, "height", "accent"))
+        plot.add_layout(line_across(size, "height", "accent"))
     bars = plot.segment("x", "low", "x", "high", source=source, line_width=1.6, line_alpha=0.7)
     bars.glyph.tags = [{"line_color": "first"}]
     line = plot.line("x", "y", source=source, line_width=1.4)
@@ -189,7 +189,7 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
 
 
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
-    """The rank of each column in every sample, a jittered dot each, columns by mean rank."""
+    """Draw the rank of each column in every sample as a jittered dot, columns by mean rank."""
     ranks = stability.ranks
     shown = stability.order[: min(MOST_STRIPS, stability.n_shown)]
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
@@ -197,7 +197,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     x = ranks[:, shown].T + 0.28 * jitter[0]
     y = np.arange(len(shown))[:, None] + 0.28 * jitter[1]
     tips = [
-        f"{shortened(stability.names[j])}: rank {ranks[sample, j]} in sample {sample + 1}"
+        f"{shorten(stability.names[j])}: rank {ranks[sample, j]} in sample {sample + 1}"
         for j in shown
         for sample in range(len(ranks))
     ]
@@ -218,7 +218,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
 
 
 def p_values(found: Discoveries, target: str) -> dict[str, Any]:
-    """The p-value of each column, the surest on top, and the line that those of columns that matter are left of."""
+    """Draw the p-value of each column, the surest on top, and the limit below which columns matter."""
     shown = found.order[:MOST_STRIPS]
     places = np.arange(len(shown))
     p = np.maximum(found.p[shown], SMALLEST_P)
@@ -229,7 +229,7 @@ def p_values(found: Discoveries, target: str) -> dict[str, Any]:
     line = plot.line(limits, places, line_width=1.6)
     line.glyph.tags = [{"line_color": "accent"}]
     tips = [
-        f"{shortened(found.names[j])}: {'matters' if found.found[j] else 'not shown to matter'}\n"
+        f"{shorten(found.names[j])}: {'matters' if found.found[j] else 'not shown to matter'}\n"
         f"p-value {number(found.p[j], 2)}, q-value {number(found.q[j], 2)}"
         for j in shown
     ]
@@ -247,34 +247,34 @@ def _entered(path: Path, place: int) -> str:
     size = int(path.sizes[place])
     if size == 0:
         return "no columns"
-    return f"{count(size, 'column')}, the last {shortened(path.names[path.order[size - 1]])}"
+    return f"{count(size, 'column')}, the last {shorten(path.names[path.order[size - 1]])}"
 
 
 PANEL_HEIGHT, SURFACE_HEIGHT = 190, 380
 CELL_HEIGHT, MATRIX_FRAME = 34, 120
-# Columns with a panel, and in the matrix, at most.
+# The largest numbers of columns with a panel, and in the matrix.
 MOST_PANELS = 12
 MOST_IN_MATRIX = 20
-# The share of a pair that is as dark as can be, at least: less is no news. Words on darker cells are light.
+# The smallest share of a pair that may be drawn in the darkest shade. Text on cells darker than DARK is light.
 LEAST_DARKEST = 0.02
 DARK = 0.55
-# Names below a picture lie in one line if they have no more letters than this.
+# Names below a chart stand in one line if they have at most this many letters in all.
 LONGEST_LINE = 24
-# Between colours of a surface.
+# The number of colours of a surface.
 STEPS = 12
-# Curves of single rows beside a level are this far apart.
+# Dots of single rows spread this far to either side of a level.
 SPREAD = 0.3
 
 
 def curve_panels(effects: Effects, targets: Sequence[str]) -> list[dict[str, Any]]:
-    """A panel for each of the first columns, all with the same axis upwards, drawn in the elements with these ids."""
+    """Draw a panel for each of the first columns, all with one vertical axis, in the elements with these ids."""
     shown = effects.curves[: len(targets)]
     low, high = _limits(shown)
     return [_panel(curve, low, high, target) for curve, target in zip(shown, targets, strict=True)]
 
 
 def _limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Of all curves with their bands; those of single rows as far as nine of ten of their points go."""
+    """Return limits of the vertical axis: all curves with their bands, and nine tenths of the points of single rows."""
     points = [np.concatenate([curve.mean, curve.band[np.isfinite(curve.band)]]) for curve in curves]
     rows = [np.quantile(curve.individual, [0.05, 0.95]) for curve in curves if curve.individual.size]
     every = np.concatenate([*points, *rows])
@@ -289,9 +289,9 @@ def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]
     plot.yaxis.ticker.desired_num_ticks = 4
     plot.xaxis.ticker.desired_num_ticks = 4
     plot.min_border_right = 10  # for half of the last number
-    plot.add_layout(across(0.0, "width", "muted", dash="dotted"))
+    plot.add_layout(line_across(0.0, "width", "muted", dash="dotted"))
     (_draw_levels if curve.labels else _draw_curve)(plot, curve, low)
-    dots = _pointed_at(plot, curve)
+    dots = _draw_tips(plot, curve)
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots], mode="mouse" if curve.labels else "vline"))
     return item(plot, target)
 
@@ -333,22 +333,22 @@ def _draw_levels(plot: Any, curve: Curve, _low: float) -> None:
     plot.x_range.start, plot.x_range.end = -0.6, len(curve.x) - 0.4
 
 
-def _pointed_at(plot: Any, curve: Curve) -> Any:
-    """Unseen dots on the curve, which say where they are."""
-    told = [_point_told(curve, place) for place in range(len(curve.x))]
+def _draw_tips(plot: Any, curve: Curve) -> Any:
+    """Draw invisible dots on the curve, which show their position when they are pointed at."""
+    told = [_point_tip(curve, place) for place in range(len(curve.x))]
     source = ColumnDataSource({"x": curve.x, "y": curve.mean, "tip": told})
     return plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
 
 
-def _point_told(curve: Curve, place: int) -> str:
+def _point_tip(curve: Curve, place: int) -> str:
     value = curve.labels[place] if curve.labels else number(curve.x[place])
     low, high = curve.band[place]
     band = f"\n95 % between {number(low)} and {number(high)}" if np.isfinite(low) else ""
-    return f"{shortened(curve.name)} = {value}\n{signed(f'{curve.mean[place]:+z.3g}')} beside the average{band}"
+    return f"{shorten(curve.name)} = {value}\n{use_minus(f'{curve.mean[place]:+z.3g}')} beside the average{band}"
 
 
 def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
-    """The shares of pairs as cells, the darker the larger; those that are found have their number."""
+    """Draw the shares of pairs as cells, the darker the larger; cells of found pairs show their number."""
     shown = found.by_largest_share[:MOST_IN_MATRIX]
     names = [found.names[j] for j in shown]
     rows, columns = np.tril_indices(len(shown), -1)
@@ -356,7 +356,7 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
     is_found = found.is_found[shown[rows], shown[columns]]
     strength = np.clip(share / max(float(share.max()), LEAST_DARKEST), 0.0, 1.0)
     tips = [
-        f"{shortened(names[i])} with {shortened(names[j])}: {'act together' if each else 'not found'}\n"
+        f"{shorten(names[i])} with {shorten(names[j])}: {'act together' if each else 'not found'}\n"
         f"{percent(part)} of the variance needs both, evidence {number(found.evidence[shown[i], shown[j]])}"
         for i, j, part, each in zip(rows, columns, share, is_found, strict=True)
     ]
@@ -382,10 +382,10 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
 
 
 def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
-    """The average prediction with two columns set: contours and the rows, or a line for each level of a category."""
+    """Draw the average prediction with two columns set: contours and rows, or a line for each level of a category."""
     if surface.x_labels or surface.y_labels:
-        return _lines_of_levels(surface, target)
-    plot = frame(SURFACE_HEIGHT, shortened(surface.names[0]), shortened(surface.names[1]))
+        return _draw_level_lines(surface, target)
+    plot = frame(SURFACE_HEIGHT, shorten(surface.names[0]), shorten(surface.names[1]))
     plot.grid.tags, plot.grid.grid_line_color = [], None
     low, high = float(surface.mean.min()), float(surface.mean.max())
     levels = np.linspace(low, high if high > low else low + 1.0, STEPS + 1)
@@ -408,7 +408,7 @@ def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
 def _draw_rows(plot: Any, surface: Surface) -> None:
     if surface.x_rows is None or surface.y_rows is None:
         return
-    first, second = (shortened(name) for name in surface.names)
+    first, second = (shorten(name) for name in surface.names)
     tips = [
         f"A row\n{first} = {number(x)}\n{second} = {number(y)}"
         for x, y in zip(surface.x_rows, surface.y_rows, strict=True)
@@ -420,27 +420,27 @@ def _draw_rows(plot: Any, surface: Surface) -> None:
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
 
 
-def _lines_of_levels(surface: Surface, target: str) -> dict[str, Any]:
-    """Along the number, or the other category, a line for each level."""
+def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
+    """Draw a line for each level of a category, along the number or the other category."""
     by_second = bool(surface.y_labels)
     labels, lines = (surface.y_labels, surface.mean.T) if by_second else (surface.x_labels, surface.mean)
     along, ticks = (surface.x, surface.x_labels) if by_second else (surface.y, ())
     name, other = surface.names if by_second else surface.names[::-1]
-    plot = frame(SURFACE_HEIGHT, shortened(name))
+    plot = frame(SURFACE_HEIGHT, shorten(name))
     if ticks:
         name_axis(plot.xaxis[0], ticks)
     items, points, tips = [], [], []
     for label, line, colour in zip(labels, lines, ramp(max(len(labels), 2)), strict=False):
         drawn = plot.line(along, line, line_width=2.4, line_color=colour)
-        items.append(LegendItem(label=shortened(label), renderers=[drawn]))
+        items.append(LegendItem(label=shorten(label), renderers=[drawn]))
         points += list(zip(along, line, strict=True))
-        tips += [f"{shortened(other)} = {shortened(label)}\n{number(value)} on average" for value in line]
+        tips += [f"{shorten(other)} = {shorten(label)}\n{number(value)} on average" for value in line]
     x, y = np.array(points).T
     source = ColumnDataSource({"x": x, "y": y, "tip": tips})
     dots = plot.scatter("x", "y", source=source, size=7, fill_alpha=0.0, line_color=None, name="dots")
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
     legend = Legend(
-        items=items, title=shortened(other), orientation="horizontal", label_text_font=FONT, title_text_font=FONT,
+        items=items, title=shorten(other), orientation="horizontal", label_text_font=FONT, title_text_font=FONT,
         background_fill_color=None, border_line_color=None, title_text_font_style="normal", ncols=4, location="left",
         tags=[{"label_text_color": "ink", "title_text_color": "muted"}],
     )  # fmt: skip
@@ -448,15 +448,15 @@ def _lines_of_levels(surface: Surface, target: str) -> dict[str, Any]:
     return item(plot, target)
 
 
-# Columns in the picture, at most, and the height of each.
+# The largest number of columns in the chart of a comparison, and the height of each.
 MOST_PAIRS = 20
 PAIR_HEIGHT = 36
-# How far the two are above and below the middle of their strip.
+# The two scores are this far above and below the middle of their strip.
 APART = 0.16
 
 
 def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
-    """Both scores of the first columns with their intervals, the most relevant on top."""
+    """Draw both scores of the first columns with their intervals, the most relevant on top."""
     shown = answer.order[:MOST_PAIRS]
     plot = frame(PAIR_HEIGHT * len(shown) + FRAME_HEIGHT, meaning(answer.measure))
     name_strips(plot, [answer.names[j] for j in shown])
@@ -474,7 +474,7 @@ def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
         marks.glyph.tags = [{"fill_color": role}]
         x += answer.scores[which, shown].tolist()
         y += at.tolist()
-        tips += [f"{shortened(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
+        tips += [f"{shorten(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
     source = ColumnDataSource({"x": x, "y": y, "tip": tips})
     dots = plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))

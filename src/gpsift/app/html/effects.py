@@ -1,4 +1,4 @@
-"""How columns act, in the words of the page: what each panel shows, which pairs, what the bar of shares is made of."""
+"""How columns act, in the words of the page: panels of curves, pairs of columns, the bar of shares of variance."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.analysis import ColumnEffects
-from gpsift.app.html.text import number, percent, shortened, signed, tag
-from gpsift.decomposition.effects import Curve, Effects
-from gpsift.decomposition.interactions import Interactions
-from gpsift.decomposition.shapley import Attribution
-from gpsift.decomposition.sobol import VarianceShares
+from gpsift.app.analysis.record import Shape
+from gpsift.app.html.text import number, percent, shorten, tag, use_minus
+from gpsift.decomposition.record_attribution import Attribution
+from gpsift.decomposition.record_effects import Curve, Effects
+from gpsift.decomposition.record_interactions import Interactions
+from gpsift.decomposition.record_variance_shares import VarianceShares
 
-# Columns with a part of the bar of their own, at most, and the smallest part that is drawn.
+# The largest number of columns with a part of their own in the bar, and the smallest part that is drawn.
 MOST_PARTS = 9
 LEAST_PART = 1e-3
 # Opacities of the first and the last part of the bar.
@@ -24,7 +24,7 @@ STRONG, FAINT = 1.0, 0.3
 
 
 def effects_parts(analysis: Analysis) -> dict[str, Any]:
-    """How columns act, for the templates; its items are pictures by their names."""
+    """Return what the templates show of effects; `items` are charts by their names."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     shape = analysis.shape or ColumnEffects()
@@ -43,19 +43,19 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
         "items": items,
         "effects": effects,
         "panels": shown,
-        "beyond": [] if effects is None else beyond(effects, len(shown)),
+        "beyond": [] if effects is None else extrapolating(effects, len(shown)),
         "interactions": pairs,
-        "pairs_told": "" if pairs is None else pairs_told(pairs),
+        "pairs_told": "" if pairs is None else pairs_sentence(pairs),
         "surface": surface,
         "shares": shares,
-        "parts": [] if shares is None else parts(shares),
+        "parts": [] if shares is None else share_parts(shares),
         "function_of": function_of(analysis.target, pairs or shares),
     }
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The picture of one column: where it goes and what it shows."""
+    """The chart of one column: its id in the page and what it shows."""
 
     id: str
     name: str
@@ -64,8 +64,8 @@ class Panel:
 
     @property
     def alt(self) -> str:
-        """In place of the picture."""
-        return f"Curve of {shortened(self.name)}: {self.acts}; {self.range}."
+        """The text in place of the chart."""
+        return f"Curve of {shorten(self.name)}: {self.acts}; {self.range}."
 
 
 @dataclass(frozen=True)
@@ -80,35 +80,35 @@ class Part:
 
     @property
     def told(self) -> str:
-        return f"{shortened(self.name)} {percent(self.share)}"
+        return f"{shorten(self.name)} {percent(self.share)}"
 
 
 def panels(effects: Effects, most: int) -> list[Panel]:
-    """Of the most relevant columns."""
+    """Return the panels of the most relevant columns."""
     return [
-        Panel(f"figure-acts-{place}", curve.name, signed(curve.course.told), _range(curve))
+        Panel(f"figure-acts-{place}", curve.name, use_minus(curve.course.told), _range(curve))
         for place, curve in enumerate(effects.curves[:most], start=1)
     ]
 
 
 def _range(curve: Curve) -> str:
-    """From where to where."""
+    """Say from where to where a curve goes."""
     low, high = (_at(curve, place) for place in (curve.course.lowest, curve.course.highest))
     return f"from {low} to {high}"
 
 
 def _at(curve: Curve, place: int) -> str:
-    value = shortened(curve.labels[place]) if curve.labels else number(curve.x[place])
-    return f"{signed(f'{curve.mean[place]:+z.3g}')} at {value}"
+    value = shorten(curve.labels[place]) if curve.labels else number(curve.x[place])
+    return f"{use_minus(f'{curve.mean[place]:+z.3g}')} at {value}"
 
 
-def beyond(effects: Effects, most: int) -> list[str]:
-    """The columns whose curves go where few rows could be."""
+def extrapolating(effects: Effects, most: int) -> list[str]:
+    """Return the columns whose curves extrapolate."""
     return [curve.name for curve in effects.curves[:most] if curve.leaves_the_data]
 
 
-def pairs_told(found: Interactions) -> Markup:
-    """Which columns act together, in a sentence."""
+def pairs_sentence(found: Interactions) -> Markup:
+    """Say in a sentence which columns act together."""
     if not found.found:
         return Markup("No pair found: no two columns can be told from columns that do not act together.")
     pairs = [Markup("{} with {}").format(tag(first), tag(second)) for first, second in found.found]
@@ -116,8 +116,8 @@ def pairs_told(found: Interactions) -> Markup:
     return Markup("{} {} together: {}.").format(len(pairs), verb, Markup("; ").join(pairs[:8]))
 
 
-def parts(shares: VarianceShares) -> list[Part]:
-    """Columns by their shares, what all others have, and noise."""
+def share_parts(shares: VarianceShares) -> list[Part]:
+    """Return the parts of the bar of shares: columns by their shares, all others, and noise."""
     noise = shares.noise_share or 0.0
     first = [j for j in shares.order[:MOST_PARTS] if shares.shapley[j] * (1.0 - noise) >= LEAST_PART]
     step = (STRONG - FAINT) / max(len(first) - 1, 1)
@@ -133,5 +133,5 @@ def parts(shares: VarianceShares) -> list[Part]:
 
 
 def function_of(target: str, found: Interactions | VarianceShares | Attribution | None) -> str:
-    """What pairs and shares are told of: the target, or what lies behind it."""
+    """Name the function whose variance is divided: the target, or the latent function behind it."""
     return target if found is None or found.mean_of == "the target" else found.mean_of

@@ -1,4 +1,4 @@
-"""Data and model sheet: what was fitted, and how well it predicts, in plain words."""
+"""Summary of data and model: what was fitted, and how well it predicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.html.text import count, listed, number, percent, signed, tag, value_text
+from gpsift.app.analysis.switched import in_vain_told, switching_told
+from gpsift.app.html.text import count, join_tags, number, percent, tag, use_minus, value_text
 
 TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}
 LIKELIHOODS = {
@@ -28,15 +29,15 @@ INFERENCES = {
     "laplace": "Laplace's method",
     "sparse": "sparse, with inducing points",
 }
-# The middle of the predictive distribution that calibration is judged by.
+# Calibration is judged by this central part of the predictive distribution.
 LEVEL = 0.9
-# This many standard errors away from 0 a difference in elpd is called clear.
+# A difference in elpd is clear if it is this many standard errors away from 0.
 CLEAR = 2.0
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the sheet: what, its value, and a remark."""
+    """A line of the summary: a name, its value, and a remark."""
 
     what: str
     value: str | Markup
@@ -44,7 +45,7 @@ class Line:
 
 
 def data_lines(analysis: Analysis) -> list[Line]:
-    """What the data are and what was fitted to them."""
+    """Return the lines about the data and the fitted model."""
     model = analysis.model
     members = getattr(model, "members", ())
     one: Any = members[0] if members else model
@@ -65,14 +66,14 @@ def data_lines(analysis: Analysis) -> list[Line]:
         remark = " ".join(filter(None, [describe_selection(steps, None), describe_removed(steps)]))
         lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:
-        found = model.diagnostics  # type: ignore[union-attr]  # of many draws, as there are members
+        found = model.diagnostics  # type: ignore[union-attr]  # a model with members has draws
         remark = f"r-hat {found['r_hat']:z.2f}, effective sample size {found['ess']:z.0f}"
         lines.append(Line("Hyperparameters", f"{len(members)} draws from their posterior", remark))
     return lines
 
 
 def quality_lines(analysis: Analysis) -> list[Line]:
-    """How well rows that were left out one at a time are predicted."""
+    """Return the lines about predictions of rows that were left out one at a time."""
     quality = analysis.model.quality
     lines = []
     if analysis.task == "classification":
@@ -87,13 +88,13 @@ def quality_lines(analysis: Analysis) -> list[Line]:
         level, inside = percent(LEVEL), percent(quality.coverage(LEVEL))
         lines.append(Line(f"Inside the {level} interval", inside, f"of the rows; {level} if calibrated"))
     difference, error = quality.elpd_diff, quality.diff_se
-    value = signed(f"{difference:+z.1f} ± {error:z.1f}")
+    value = use_minus(f"{difference:+z.1f} ± {error:z.1f}")
     lines.append(Line("elpd against no inputs", value, _difference_words(difference, error)))
     return lines
 
 
-def predicts(analysis: Analysis) -> str:
-    """How well the model predicts, as the end of a sentence."""
+def quality_sentence(analysis: Analysis) -> str:
+    """Say how well the model predicts, as the end of a sentence."""
     quality = analysis.model.quality
     if analysis.task == "classification":
         right, commonest = analysis.accuracy
@@ -108,7 +109,7 @@ def predicts(analysis: Analysis) -> str:
 
 def _categories(analysis: Analysis) -> Markup:
     names = analysis.categories
-    return Markup("{} with categories: {}").format(len(names), listed(names, 6)) if names else Markup("")
+    return Markup("{} with categories: {}").format(len(names), join_tags(names, 6)) if names else Markup("")
 
 
 def _inducing(model: Any) -> str:
@@ -123,7 +124,7 @@ def _inducing(model: Any) -> str:
 
 def _target(analysis: Analysis) -> str | Markup:
     if analysis.classes:
-        return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), listed(analysis.classes, 8))
+        return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), join_tags(analysis.classes, 8))
     low, high = float(min(analysis.y)), float(max(analysis.y))
     return f"{TASKS[analysis.task]}, {value_text(low)} to {value_text(high)}"
 

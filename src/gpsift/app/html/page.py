@@ -1,4 +1,4 @@
-"""From a table, or from the record of an analysis, to one HTML file."""
+"""The page of an analysis: from a table, or from the record of an analysis, to one HTML file or a notebook's frame."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gpsift.app.analysis.rows import RowDetails
 from gpsift.app.findings import group_by_title as told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines
-from gpsift.app.html.render import filled, rendered, written
-from gpsift.app.html.summary import advice, answer, first_screen, tested
+from gpsift.app.html.render import fill_template, render, write_html
+from gpsift.app.html.summary import advice, answer_sentences, first_screen, sentence_on_test
 from gpsift.app.html.table import relevance_table
-from gpsift.app.html.text import number, percent, shortened, signed, value_text
+from gpsift.app.html.text import number, percent, shorten, use_minus, value_text
 
 
 def report(
@@ -56,7 +56,7 @@ def report(
     Returns
     -------
     Analysis
-        What the page shows.
+        The analysis that the page shows.
     """
     work = options.get("work", Work())
     analysis = add_intervals(analyse(data, target, **options), intervals, work)
@@ -66,16 +66,16 @@ def report(
 
 
 def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
-    """Write the page of an analysis, one HTML file that needs nothing else, and say where it is.
+    """Write the page of an analysis, one HTML file that needs nothing else, and return its path.
 
     The file appears whole or not at all: it is written under another name in the same folder and then renamed. An
     existing file is replaced.
     """
-    return written(page_text(analysis), path)
+    return write_html(page_text(analysis), path)
 
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
-    """The page as text, with the date `now`, by default this moment."""
+    """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
     rows = row_details(analysis)
@@ -88,14 +88,14 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         items["curve"] = charts.elpd_curve(analysis.path, "figure-curve")
     if analysis.stability is not None:
         items["ranks"] = charts.rank_strips(analysis.stability, "figure-ranks")
-    return rendered(
+    return render(
         "page.html",
         {"figures": items, "rows": None if rows is None else payload(analysis, rows)},
         now=now,
         answered=analysis,
         analysis=analysis,
-        answer=answer(analysis),
-        tested=tested(analysis),
+        answer=answer_sentences(analysis),
+        tested=sentence_on_test(analysis),
         first=first_screen(analysis),
         todo=advice(analysis),
         still=False,
@@ -115,7 +115,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
 
 
 def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
-    """A line for each column, the best mean rank first."""
+    """Return a line about the stability of each column, the best mean rank first."""
     found = analysis.stability
     if found is None:
         return []
@@ -127,11 +127,11 @@ DIGITS = 3
 LEVEL = 0.9
 
 
-def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
-    """What the script of the page needs to explain a row."""
+def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
+    """Return the data with which the script of the page explains a row."""
     return {
         "names": list(rows.names),
-        "short": [shortened(name) for name in rows.names],
+        "short": [shorten(name) for name in rows.names],
         "labels": [value_text(label) for label in rows.labels],
         "values": [[value_text(value) for value in column.tolist()] for column in rows.values],
         "relevance": _rounded(rows.relevance),
@@ -147,8 +147,8 @@ def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
     }
 
 
-def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
-    """What the model predicts at each row."""
+def predictions(analysis: Analysis, rows: Rows) -> list[str]:
+    """Say what the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
         mean = analysis.class_probabilities(found.mean)
@@ -161,21 +161,21 @@ def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
     ]
 
 
-def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
-    """How the average and what columns add make the prediction of each row; None where that is not known."""
+def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
+    """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
     apart = None if analysis.shape is None else analysis.shape.rows
     if apart is None or rows.added is None:
         return None
-    what, average = function_of(shortened(analysis.target), apart), number(apart.average)
+    what, average = function_of(shorten(analysis.target), apart), number(apart.average)
     return [
-        f"On average {what} is {average}; the columns add {signed(f'{here - apart.average:+z.3g}')}, which makes "
+        f"On average {what} is {average}; the columns add {use_minus(f'{here - apart.average:+z.3g}')}, which makes "
         f"{number(here)}."
         for here in apart.prediction
     ]
 
 
 def _class(analysis: Analysis, code: int) -> str:
-    return shortened(analysis.classes[code]) if analysis.classes else str(code)
+    return shorten(analysis.classes[code]) if analysis.classes else str(code)
 
 
 def _observed(analysis: Analysis, y: float) -> str:
@@ -183,21 +183,21 @@ def _observed(analysis: Analysis, y: float) -> str:
 
 
 def _rounded(values: np.ndarray) -> list[list[float]]:
-    """Numbers with few digits: the page carries very many of them."""
+    """Round numbers to few digits: a page holds very many of them."""
     return [[float(f"{value:.{DIGITS}g}") for value in line] for line in values.tolist()]
 
 
-# Of the frame, in pixels; what is longer scrolls.
+# The height of the frame in pixels; longer content scrolls.
 HEIGHT = 620
 
 
 def notebook_html(analysis: Analysis) -> str:
-    """A frame that the styles of a notebook do not reach, without any script."""
-    text = filled(
+    """Return the first screen and the table of relevance in a frame without scripts, apart from a notebook's styles."""
+    text = fill_template(
         "notebook.html",
         analysis=analysis,
-        answer=answer(analysis),
-        tested=tested(analysis),
+        answer=answer_sentences(analysis),
+        tested=sentence_on_test(analysis),
         first=first_screen(analysis),
         todo=advice(analysis),
         table=relevance_table(analysis),

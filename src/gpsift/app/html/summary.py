@@ -1,4 +1,4 @@
-"""The first screen: which columns matter and how sure that is, how they act, what to do."""
+"""The first screen of a page: which columns matter and how sure that is, how they act, and what to do."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from gpsift._utils.text import percent_as_given
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.cautions import LEAST_SLOPE, leaders
 from gpsift.app.findings import FindingKind
-from gpsift.app.html.model_summary import predicts
-from gpsift.app.html.text import aligned, count, listed, number, percent, signed, tag
-from gpsift.decomposition.effects import Curve
-from gpsift.relevance.ranking import LEVEL, Ranking
+from gpsift.app.html.model_summary import quality_sentence
+from gpsift.app.html.text import align, count, join_tags, number, percent, tag, use_minus
+from gpsift.decomposition.record_effects import Curve
+from gpsift.relevance.limits import LEVEL
+from gpsift.relevance.ranking import Ranking
 
-# Columns on the first screen, at most.
+# The largest number of columns on the first screen.
 MOST_COLUMNS = 6
-# Of the largest score or limit; less than this part of it cannot be seen, and is shown as nothing.
+# A smaller part of the largest score or limit cannot be seen, and is shown as 0.
 LEAST_PART = 1e-3
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of the first screen; widths and places are parts of the largest, in per cent."""
+    """A column of the first screen; widths and places are in per cent of the largest score or limit."""
 
     name: str
     score: str
@@ -38,7 +39,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Acting:
-    """How a column acts: a small picture and words."""
+    """How a column acts: a small picture and a sentence."""
 
     name: str
     picture: Markup
@@ -47,7 +48,7 @@ class Acting:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The columns that matter most, how they act, and how many of those that are used are not there."""
+    """The columns that matter most, how they act, and the number of used columns that are not shown."""
 
     columns: tuple[Shown, ...]
     acting: tuple[Acting, ...]
@@ -57,12 +58,12 @@ class FirstScreen:
 
     @property
     def says_how_sure(self) -> bool:
-        """Whether a test, samples or intervals were there to ask."""
+        """Whether a test, samples or intervals say how sure the order is."""
         return any(column.sure for column in self.columns)
 
 
 def first_screen(analysis: Analysis) -> FirstScreen:
-    """The first columns of the leading ranking that matter, and what is known of them; none of a model that fails."""
+    """Return the first columns of the leading ranking and what is known of them; none if the model explains nothing."""
     if not analysis.model.quality.explains:
         return FirstScreen((), (), 0)
     ranking = analysis.leading_told
@@ -86,17 +87,17 @@ def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Sh
             name=ranking.names[j],
             score=text,
             width=_part(scores[place], largest),
-            span=None if limits is None else _span(limits[place], largest),
+            span=None if limits is None else _interval_span(limits[place], largest),
             interval="" if limits is None else " to ".join(_limit(limit, largest) for limit in limits[place]),
             sure=sure[place][0],
             is_sure=sure[place][1],
         )
-        for place, (j, text) in enumerate(zip(shown, aligned(scores), strict=True))
+        for place, (j, text) in enumerate(zip(shown, align(scores), strict=True))
     )
 
 
 def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
-    """How sure it is that a column matters, in words, and whether that is a yes; by the best that is known of it."""
+    """Say how sure it is that a column matters, by a test, samples or intervals, and whether it is sure enough."""
     name, k = ranking.names[j], analysis.n_first
     if analysis.tested is not None and name in analysis.tested.names:
         found = bool(analysis.tested.found[analysis.tested.names.index(name)])
@@ -117,12 +118,13 @@ def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
     curves = [effects[name] for name in names if name in effects.names]
     pictures = thumbnails(curves)
     return tuple(
-        Acting(curve.name, picture, signed(curve.course.told)) for curve, picture in zip(curves, pictures, strict=True)
+        Acting(curve.name, picture, use_minus(curve.course.told))
+        for curve, picture in zip(curves, pictures, strict=True)
     )
 
 
 def _limit(value: float, largest: float) -> str:
-    """A limit of an interval; what is nothing beside the largest is 0, without an exponent."""
+    """Format a limit of an interval; 0 if it is negligible beside the largest one."""
     return "0" if value < LEAST_PART * largest else number(value, 2)
 
 
@@ -130,13 +132,13 @@ def _part(value: float, largest: float) -> float:
     return round(100.0 * float(value) / largest, 2)
 
 
-def _span(limits: np.ndarray, largest: float) -> tuple[float, float]:
+def _interval_span(limits: np.ndarray, largest: float) -> tuple[float, float]:
     low, high = (_part(limit, largest) for limit in limits)
     return low, round(high - low, 2)
 
 
-def answer(analysis: Analysis) -> list[Markup]:
-    """Which columns matter most and how many are enough; first of all, whether the model explains anything."""
+def answer_sentences(analysis: Analysis) -> list[Markup]:
+    """Say in two sentences which columns matter most and how many are enough, or that the model explains nothing."""
     target = tag(analysis.target)
     if not analysis.model.quality.explains:
         return [
@@ -152,12 +154,12 @@ def answer(analysis: Analysis) -> list[Markup]:
         first = Markup("The prediction of {} reacts to none of the {}.").format(target, _column_count(ranking))
     else:
         verb = "matters" if len(names) == 1 else "matter"
-        first = Markup("For {}, {} {} most among {}.").format(target, listed(names), verb, _column_count(ranking))
-    return [first, Markup("{}, {}.").format(_enough(analysis), predicts(analysis))]
+        first = Markup("For {}, {} {} most among {}.").format(target, join_tags(names), verb, _column_count(ranking))
+    return [first, Markup("{}, {}.").format(_enough(analysis), quality_sentence(analysis))]
 
 
-def tested(analysis: Analysis) -> Markup:
-    """What a test has shown, with its rate; empty where there was none."""
+def sentence_on_test(analysis: Analysis) -> Markup:
+    """Say what a test has shown, with its rate; empty without a test."""
     found = analysis.tested
     if found is None:
         return Markup("")
@@ -170,7 +172,7 @@ def tested(analysis: Analysis) -> Markup:
         "Tested column by column, {} {} shown to matter given all others; of such columns at most {} are "
         "expected to be false."
     )
-    return text.format(listed(found.discoveries, 8), verb, rate)
+    return text.format(join_tags(found.discoveries, 8), verb, rate)
 
 
 def _column_count(ranking: Ranking) -> str:
@@ -190,29 +192,35 @@ def _enough(analysis: Analysis) -> Markup:
     if len(names) == path.n_units:
         return Markup("All {} are needed").format(path.n_units)
     verb = "is" if len(names) == 1 else "are"
-    return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, listed(names, 8))
+    return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, join_tags(names, 8))
 
 
-# With which a column should be found.
+# The power that advice about more rows aims at.
 CHANCE = 0.8
-# Columns that these name should be known before the target.
+# Findings that name columns which may not be known before the target.
 GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.MADE_OF)
-# Numbers of rows are said with this many digits.
+# Numbers of rows are rounded to this many digits.
 DIGITS = 2
 
 
 def advice(analysis: Analysis) -> list[Markup]:
-    """What the answer suggests, the most pressing first."""
-    return [*_suspects(analysis), *_kept(analysis), *_pair(analysis), *_twins(analysis), *_rows(analysis)]
+    """Return advice, the most urgent first; there is none where nothing was found."""
+    return [
+        *_leak_advice(analysis),
+        *_keep_advice(analysis),
+        *_pair_advice(analysis),
+        *_copy_advice(analysis),
+        *_row_advice(analysis),
+    ]
 
 
-def _suspects(analysis: Analysis) -> Iterator[Markup]:
+def _leak_advice(analysis: Analysis) -> Iterator[Markup]:
     target = tag(analysis.target)
     for finding in analysis.cautions:
         if finding.kind not in GIVEN_AWAY:
             continue
         names = list(finding.data["columns"])
-        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(listed(names))
+        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(join_tags(names))
         text = Markup("<b>Check</b> whether {} known before {}: {}.")
         is_alone = finding.kind is FindingKind.MAY_LEAK
         formula = Markup("{} = {}, up to rounding").format(target, finding.data.get("text", ""))
@@ -221,7 +229,7 @@ def _suspects(analysis: Analysis) -> Iterator[Markup]:
         yield Markup("<b>Do not act</b> on the order of the columns: look for other columns, or for more rows.")
 
 
-def _kept(analysis: Analysis) -> Iterator[Markup]:
+def _keep_advice(analysis: Analysis) -> Iterator[Markup]:
     names, path = analysis.selected, analysis.path
     if not analysis.model.quality.explains:
         return
@@ -229,7 +237,7 @@ def _kept(analysis: Analysis) -> Iterator[Markup]:
         shown = () if analysis.tested is None else analysis.tested.discoveries
         if shown:
             known = "It is" if len(shown) == 1 else "They are"
-            yield Markup("<b>Keep</b> {}. {} shown to matter given all others.").format(listed(shown, 8), known)
+            yield Markup("<b>Keep</b> {}. {} shown to matter given all others.").format(join_tags(shown, 8), known)
         return
     if not names or not path.explains:
         return
@@ -237,16 +245,16 @@ def _kept(analysis: Analysis) -> Iterator[Markup]:
         yield Markup("<b>Keep all</b> {}: without any of them predictions are worse.").format(path.n_units)
         return
     text = Markup("<b>{}</b> {}: a model of {} predicts about as well as one of all {}.")
-    keep = "Only then keep" if _suspected(analysis).intersection(names) else "Keep"
-    yield text.format(keep, listed(names, 8), "it" if len(names) == 1 else "these", path.n_units)
+    keep = "Only then keep" if _suspect_columns(analysis).intersection(names) else "Keep"
+    yield text.format(keep, join_tags(names, 8), "it" if len(names) == 1 else "these", path.n_units)
 
 
-def _suspected(analysis: Analysis) -> set[str]:
-    """The columns that may be known only with the target."""
+def _suspect_columns(analysis: Analysis) -> set[str]:
+    """Return the columns that may be known only with the target."""
     return {name for finding in analysis.cautions if finding.kind in GIVEN_AWAY for name in finding.data["columns"]}
 
 
-def _pair(analysis: Analysis) -> Iterator[Markup]:
+def _pair_advice(analysis: Analysis) -> Iterator[Markup]:
     pairs = None if analysis.shape is None else analysis.shape.interactions
     if pairs is not None and pairs.found:
         first, second = pairs.found[0]
@@ -254,10 +262,10 @@ def _pair(analysis: Analysis) -> Iterator[Markup]:
         yield text.format(tag(first), tag(second))
 
 
-def _twins(analysis: Analysis) -> Iterator[Markup]:
+def _copy_advice(analysis: Analysis) -> Iterator[Markup]:
     copies = () if analysis.tested is None else analysis.tested.copies
     for names in copies[:1]:
-        yield Markup("<b>Keep one</b> of {}: they carry the same values.").format(listed(names, 8))
+        yield Markup("<b>Keep one</b> of {}: they carry the same values.").format(join_tags(names, 8))
     if copies:
         return
     for finding in analysis.cautions:
@@ -267,8 +275,8 @@ def _twins(analysis: Analysis) -> Iterator[Markup]:
             yield text.format(tag(first), tag(second))
 
 
-def _rows(analysis: Analysis) -> Iterator[Markup]:
-    """How many more rows would show the strongest column that is not shown to matter, where its effect can be seen."""
+def _row_advice(analysis: Analysis) -> Iterator[Markup]:
+    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act."""
     found = analysis.tested
     if found is None or found.found.all():
         return
@@ -287,18 +295,18 @@ def _rows(analysis: Analysis) -> Iterator[Markup]:
 
 
 def _may_act(ranking: Ranking, name: str) -> bool:
-    """Whether the model uses a column, or came close to it."""
+    """Whether the model uses a column, or nearly added it."""
     j = ranking.names.index(name)
     return ranking.is_used(j) or (ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE)
 
 
 WIDTH, HEIGHT = 120, 44
-# Room around what is drawn, for the width of lines.
+# Room around a small picture, for the width of lines.
 EDGE = 4
 
 
 def thumbnails(curves: Sequence[Curve]) -> list[Markup]:
-    """A picture of each curve, all with the same axis upwards."""
+    """Draw a small picture of each curve, all with one vertical axis, as SVG without a script."""
     points = [np.append(curve.mean, curve.band[np.isfinite(curve.band)]) for curve in curves]
     low, high = (float(which(np.concatenate(points))) for which in (np.min, np.max)) if points else (0.0, 1.0)
     return [_picture(curve, low, (high - low) or 1.0) for curve in curves]
@@ -339,5 +347,5 @@ def _dots(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Ma
 
 
 def _through(x: np.ndarray, y: np.ndarray) -> Markup:
-    """A path through points."""
+    """Return an SVG path through points."""
     return Markup("M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True)))

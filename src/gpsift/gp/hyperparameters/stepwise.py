@@ -551,7 +551,7 @@ class Sifting:
     def searched(self, entry: Entry, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.entering_units:
-            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
+            set_status(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
         # Without a scout only the final search has it: where units enter, that of a third of the rows led to other
         # optima, and the second input of Ishigami's function stayed off.
         curvature = None if self.scout is None else self.curvature(entry)

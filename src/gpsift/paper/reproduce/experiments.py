@@ -1,4 +1,9 @@
-"""The choices of a reproduction: the paper's where it states them, ours where it is silent."""
+"""The protocols of the paper's experiments, and their settings: the paper's where it states them, otherwise ours.
+
+On a data set, each random split gives a full model, a ranking by each measure, and submodels along each ranking that
+predict the test part. The toys have eight equally relevant features, from nearly linear to a full wave, with and
+without irrelevant ones.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ import pandas as pd
 
 from gpsift._utils.parallel import Task, Work, fingerprint
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.warnings import Notices
+from gpsift._utils.warnings import collect_warnings
 from gpsift.gp import GP, MAP, ML2, DrawnGP, FittedGP, HalfT, InverseGamma
 from gpsift.gp.hyperparameters.nuts import NUTS
 from gpsift.paper.datasets import Dataset, paper_toy
@@ -26,7 +31,7 @@ from gpsift.selection.submodels import SubmodelFit, as_parent, fit_submodel
 
 # Inverse gamma densities have their mode at scale / (shape + 1): 5 standard deviations of a feature, and 0.83.
 LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0, 5.0)}
-# What a task gives: numbers, text, lists and arrays by name.
+# The result of a task: numbers, text, lists and arrays by name.
 Result = dict[str, Any]
 QUICK_LIMITS = {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
 # Rows of a toy; and rows and features of the tables whose cost is measured while the other of the two grows.
@@ -37,9 +42,9 @@ METHODS = ("ARD", "KL", "VAR")
 
 @dataclass(frozen=True)
 class Settings:
-    """What to run and where to put it."""
+    """Settings of the experiments: their size, their models, and the folder of the results."""
 
-    out: Path  # of the results
+    out: Path  # the folder of the results
     splits: int = 50  # of each data set, as in the paper
     toys: int = 200  # data sets of each toy, as in the paper; a quarter of that where it says 50
     quick: bool = False  # a smoke run: few splits, small sizes, few draws
@@ -56,7 +61,7 @@ class Settings:
     work: Work = Work(jobs=2)  # finished parts are kept in `out` by themselves
 
     def limited(self, name: str) -> int:
-        """A number of the settings, cut down in a quick run."""
+        """Return a number of the settings, reduced in a quick run."""
         value = int(getattr(self, name))
         return min(value, QUICK_LIMITS[name]) if self.quick else value
 
@@ -83,7 +88,7 @@ class Settings:
         return {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(covariance=self.covariance, conditional="normal")}
 
 
-# Beyond the paper: what it names as the stronger relatives, on the smaller regression sets.
+# Methods beyond those of the paper, which it names as the stronger relatives; on the smaller regression sets.
 EXTRA = ("RATE", "projection")
 WITH_EXTRA = ("concrete", "housing", "automobile")
 # A search by projection tries every candidate at every size; beyond this one the curves are flat.
@@ -93,7 +98,7 @@ SUBMODEL_STARTS = 2
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the splits of a data set gave, tidy: one row for each number."""
+    """Results of all splits of a data set, as tidy tables: one row for each number."""
 
     scores: pd.DataFrame  # split, method, feature, score, rank
     curves: pd.DataFrame  # split, method, size, and one column for each metric of the submodel's predictions
@@ -103,13 +108,13 @@ class Tables:
 
 
 def random_split(n: int, n_train: int, split: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers of the training and the test part of one split; the same whatever their number."""
+    """Return row numbers of the training and the test part of a split; they do not depend on the number of splits."""
     order = np.random.default_rng([seed, split]).permutation(n)
     return np.sort(order[:n_train]), np.sort(order[n_train:])
 
 
 def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
-    """All splits of a data set."""
+    """Run all splits of a data set."""
     data = Data(dataset.X.to_numpy(float), dataset.y.to_numpy(float), tuple(dataset.X.columns), {})
     likelihood = "bernoulli" if dataset.is_classification else "gaussian"
     model = GP(likelihood=likelihood, hyper=settings.hyper)
@@ -140,7 +145,7 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
 
 
 def _splits_identity(dataset: Dataset, settings: Settings) -> Mapping[str, str]:
-    """What the results depend on, for a checkpoint. Not on how many splits: more can follow."""
+    """Name for a checkpoint what the results of splits depend on. The number of splits is not part: more can follow."""
     return {
         "data": f"{dataset.name} {fingerprint(dataset.X.to_numpy(float), dataset.y.to_numpy(float))}",
         "training rows": str(dataset.n_train),
@@ -153,8 +158,8 @@ def _splits_identity(dataset: Dataset, settings: Settings) -> Mapping[str, str]:
 
 
 def compare_rankings(train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int) -> Result:
-    """One split: the full model, the order by each measure, and the submodels along each order."""
-    with Notices():
+    """Run one split: the full model, the order by each measure, and the submodels along each order."""
+    with collect_warnings():
         full = _fit_full(train, model)
         scores = {name: rank(full, measure=measure).scores for name, measure in measures.items()}
         orders = {name: np.argsort(-values, kind="stable").tolist() for name, values in scores.items()}
@@ -162,8 +167,8 @@ def compare_rankings(train: Data, test: Data, model: GP, measures: Mapping[str, 
 
 
 def extra_rankings(train: Data, test: Data, model: GP, largest: int) -> Result:
-    """The same for RATE and for forward search by projection."""
-    with Notices():
+    """Run one split with the orders by RATE and by forward search with projection."""
+    with collect_warnings():
         full = _fit_full(train, model)
         path = forward_projection(full, max_size=largest)
         orders = {
@@ -174,9 +179,9 @@ def extra_rankings(train: Data, test: Data, model: GP, largest: int) -> Result:
 
 
 def sampled_reference(train: Data, test: Data, model: GP) -> Result:
-    """The full model with drawn hyperparameters: the dashed line."""
+    """Evaluate the full model with drawn hyperparameters, the dashed line of the figures."""
     columns = list(range(len(train.names)))
-    with Notices():
+    with collect_warnings():
         fitted = fit_submodel(train, model, columns, parent=None, starts=None)
         assert isinstance(fitted, DrawnGP)
         return {
@@ -194,7 +199,7 @@ def _fit_full(train: Data, model: GP) -> FittedGP:
 def _curves(
     train: Data, test: Data, model: GP, full: FittedGP, orders: Mapping[str, Sequence[int]], largest: int
 ) -> dict[str, list[dict[str, float]]]:
-    """Metrics of the submodels along each order; methods that agree on a set of features share its fit."""
+    """Evaluate the submodels along each order; orders that agree on a set of features share its fit."""
     parent, known = as_parent(full, model.hyper), {}
     everything = tuple(range(len(train.names)))
     known[everything] = _metrics(SubmodelFit.of(full, everything, test, len(train.names)), test, model)
@@ -249,12 +254,12 @@ COST_REPEATS = 5
 
 
 def _toys_identity(settings: Settings) -> Mapping[str, str]:
-    """What the results depend on, for a checkpoint."""
+    """Name for a checkpoint what the results on toys depend on."""
     return {"toy": f"n = {N_TRAIN}", "starts": str(_hyper(settings).starts), "seed": str(settings.seed)}
 
 
 def run_toys(settings: Settings, work: Work) -> pd.DataFrame:
-    """Scores on many data sets: law, p, data set, method, feature, whether it is relevant, score."""
+    """Rank many toys; columns are law, p, data set, method, feature, whether it is relevant, score."""
     n_toys, n_many = settings.limited("toys"), max(1, settings.limited("toys") // SUPPLEMENT_SHARE)
     wanted = [(law, 8, number) for law in LAWS for number in range(n_toys)]
     wanted += [(law, MANY_FEATURES, number) for law in LAWS for number in range(n_many)]
@@ -281,7 +286,7 @@ def run_toys(settings: Settings, work: Work) -> pd.DataFrame:
 
 
 def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
-    """KL scores by the size of the step: delta, data set, feature, score."""
+    """Rank toys by KL with steps of many sizes; columns are delta, data set, feature, score."""
     n_toys = max(1, settings.limited("toys") // SUPPLEMENT_SHARE)
     tasks = [Task(f"delta {number}", (_seed(settings, number), _hyper(settings))) for number in range(n_toys)]
     results = _run(delta_scores, tasks, settings, work, "step sizes")
@@ -295,9 +300,9 @@ def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
 
 
 def run_pointwise(settings: Settings) -> pd.DataFrame:
-    """KL relevance at every point of one toy with normal inputs: feature, x, relevance, slope of the true function."""
+    """Compute KL at every point of one normal toy; columns are feature, x, relevance, slope of the true function."""
     toy = paper_toy("normal", n=N_TRAIN, seed=_seed(settings, 0))
-    with Notices():
+    with collect_warnings():
         ranking = rank(_fit(toy.X, toy.y, _hyper(settings)), measure=KL(delta=1e-4, units="raw"))
     assert ranking.pointwise is not None
     amplitudes = sine_amplitudes("normal")
@@ -310,7 +315,7 @@ def run_pointwise(settings: Settings) -> pd.DataFrame:
 
 
 def run_cost(settings: Settings) -> pd.DataFrame:
-    """Seconds of each measure after the fit, the fastest of several: method, n, p, seconds."""
+    """Time each measure after the fit, as the fastest of several; columns are method, n, p, seconds."""
     rows_, features = (COST_ROWS[:2], COST_FEATURES[:2]) if settings.quick else (COST_ROWS, COST_FEATURES)
     sizes = [(n, COST_MIDDLE["p"]) for n in rows_]
     sizes += [(COST_MIDDLE["n"], p) for p in features if p != COST_MIDDLE["p"]]
@@ -319,8 +324,8 @@ def run_cost(settings: Settings) -> pd.DataFrame:
         rng = np.random.default_rng([settings.seed, n, p])
         X = rng.normal(size=(n, p))
         y = np.sin(X).sum(axis=1) + 0.3 * rng.normal(size=n)
-        # One step of the search will do: the cost of a ranking does not depend on the hyperparameters.
-        with Notices():
+        # One step of the search is enough: the cost of a ranking does not depend on the hyperparameters.
+        with collect_warnings():
             gp = _fit(X, y, ML2(starts=1, max_iterations=1))
         for method, measure in (("KL", KL()), ("VAR", VAR(conditional="normal"))):
             seconds = min(_seconds(gp, measure) for _ in range(COST_REPEATS))
@@ -329,8 +334,8 @@ def run_cost(settings: Settings) -> pd.DataFrame:
 
 
 def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
-    """Scores of the three methods on one toy."""
-    with Notices():
+    """Score one toy by the three methods."""
+    with collect_warnings():
         toy = paper_toy(law, n=N_TRAIN, p=p, seed=seed)
         gp = _fit(toy.X, toy.y, hyper)
         measures = {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(conditional="normal")}
@@ -338,8 +343,8 @@ def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
 
 
 def delta_scores(seed: int, hyper: ML2) -> Result:
-    """KL scores of one uniform toy for steps of many sizes."""
-    with Notices():
+    """Score one uniform toy by KL with steps of many sizes."""
+    with collect_warnings():
         toy = paper_toy("uniform", n=N_TRAIN, seed=seed)
         gp = _fit(toy.X, toy.y, hyper)
         return {str(delta): rank(gp, measure=KL(delta=delta)).scores for delta in DELTAS}

@@ -1,4 +1,4 @@
-"""Tables on the disk, so that a summary can be made of whatever has been run."""
+"""Run an experiment of the paper: write its tables and figures, and decide the claims for which there are tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 from gpsift.paper.datasets import NAMES as DATA_SETS
 from gpsift.paper.datasets import load
 from gpsift.paper.reproduce import claims, experiments, figures
@@ -22,23 +22,23 @@ from gpsift.relevance.rank import versions
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """A table as CSV with all digits; the file appears whole or not at all."""
+    """Write a table as CSV with all digits; the file appears whole or not at all."""
     write_text(table.to_csv(index=False), path)
 
 
 def write_text(text: str, path: Path) -> None:
-    """A text file that appears whole or not at all."""
-    with written_whole(path) as part:
+    """Write a text file, which appears whole or not at all."""
+    with atomic_write(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def read_table(path: Path) -> pd.DataFrame | None:
-    """A table, if it is there."""
+    """Read a table, or return None if there is no file."""
     return pd.read_csv(path) if path.exists() else None
 
 
 def write_splits(tables: Tables, folder: Path, facts: Mapping[str, Any]) -> None:
-    """All tables of a data set, and the facts about its run."""
+    """Write all tables of a data set, and the facts about its run."""
     write_table(tables.scores, folder / "scores.csv")
     write_table(tables.curves, folder / "curves.csv")
     write_table(tables.reference, folder / "reference.csv")
@@ -47,7 +47,7 @@ def write_splits(tables: Tables, folder: Path, facts: Mapping[str, Any]) -> None
 
 
 def read_splits(folder: Path) -> Tables | None:
-    """The tables of a data set, if it was run."""
+    """Read the tables of a data set, or return None if it was not run."""
     if not (folder / "facts.json").exists():
         return None
     facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
@@ -61,20 +61,20 @@ def read_splits(folder: Path) -> Tables | None:
 
 
 TOYS = ("toy", "delta", "pointwise", "cost")
-# "variability" draws on the splits of the four regression sets and runs those that are missing.
+# "variability" uses the splits of the four regression sets and runs those that are missing.
 EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
 
-# Of `summary.json`; new names may be added under the same number.
+# The schema of `summary.json`; new names may be added under the same number.
 SCHEMA = "gpsift-reproduction/1"
 
-# Of each experiment, in its folder.
+# Each experiment has one in its folder.
 CHECKPOINT = "checkpoint.sqlite"
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def run(experiment: str, settings: Settings, say: Say = print) -> Path:
-    """Run one experiment, or all; returns the summary's path."""
+def run(experiment: str, settings: Settings, report: Report = print) -> Path:
+    """Run one experiment, or all; return the path of the summary."""
     if experiment not in EXPERIMENTS:
         raise ValueError(f"There is no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}.")
     settings.out.mkdir(parents=True, exist_ok=True)
@@ -85,8 +85,8 @@ def run(experiment: str, settings: Settings, say: Say = print) -> Path:
         if not settings.resume:
             (folder / CHECKPOINT).unlink(missing_ok=True)
         (_run_data_set if name in DATA_SETS else _run_toy)(name, settings, folder)
-        say(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
-    return summarise(settings.out, say)
+        report(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
+    return summarise(settings.out, report)
 
 
 def _parts(experiment: str, settings: Settings) -> Sequence[str]:
@@ -147,7 +147,7 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
     figures.save(figures.ranks(name, tables), folder, "ranks")
 
 
-def summarise(out: Path, say: Say = print) -> Path:
+def summarise(out: Path, report: Report = print) -> Path:
     """Decide all claims for which there are tables, and write `summary.md` and `summary.json`."""
     found = {name: tables for name in DATA_SETS if (tables := read_splits(out / name)) is not None}
     regressions = figures.regressions_of(found)
@@ -170,7 +170,7 @@ def summarise(out: Path, say: Say = print) -> Path:
     write_text(json.dumps(record, indent=2), out / "summary.json")
     write_text(_markdown(verdicts, found, facts), out / "summary.md")
     held = sum(verdict.holds for verdict in verdicts)
-    say(f"{held} of {len(verdicts)} claims hold; {out / 'summary.md'}")
+    report(f"{held} of {len(verdicts)} claims hold; {out / 'summary.md'}")
     return out / "summary.md"
 
 
@@ -212,7 +212,7 @@ def _markdown(verdicts: Sequence[Verdict], found: Mapping[str, Tables], facts: M
 
 
 def in_words(value: Any) -> str:
-    """Numbers as text, mappings as lists of their entries."""
+    """Write numbers as text, and mappings as lists of their entries."""
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {in_words(inner)}" for name, inner in value.items())
     if isinstance(value, list):

@@ -115,7 +115,7 @@ class ClusterRows:
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
             return self.take(np.arange(self.n))
-        return drawn_rows(self.take, self.n, size, seed, extremes=self.extremes)
+        return draw_rows(self.take, self.n, size, seed, extremes=self.extremes)
 
     def take(self, which: np.ndarray) -> Rows:
         """The rows with these ascending numbers, in this process."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.validation import ReadTable, column_sd, constant_columns
+from gpsift._utils.validation import CheckedTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.hyperparameters.score_tests import normal_scores
@@ -95,7 +95,7 @@ def left_out_by_few(target: np.ndarray, others: np.ndarray) -> tuple[np.ndarray,
     return None if straight.misses_bends(others) else straight.left_out
 
 
-def left_out_by_gp(others: ReadTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
+def left_out_by_gp(others: CheckedTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
     """Means and variances of a target on some columns by a Gaussian process, each row left out."""
     n, p = others.values.shape
     quality = GP(hyper=quick_hyper(n, p), likelihood=likelihood).fit(others, target).quality
