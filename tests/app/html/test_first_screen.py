@@ -14,7 +14,7 @@ from test_page import Outline
 
 import gpsift as gs
 from gpsift.app.analysis.analysis import Analysis
-from gpsift.app.analysis.parts import add_test, test_is_slow
+from gpsift.app.analysis.parts import add_test, testing_is_slow
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html import page_text
 from gpsift.app.html.advice import advice
@@ -222,7 +222,7 @@ def test_a_test_is_made_where_it_is_quick():
     assert made.tested.discoveries[0] == "rate"
     assert add_test(made) is made
     assert add_test(analysis, wanted=False) is analysis
-    assert test_is_slow(analysis.model, 1000)
+    assert testing_is_slow(analysis.model, 1000)
     large = replace(analysis, X=analysis.X.reindex(columns=[*analysis.X, *map(str, range(300))], fill_value=0.0))
     assert add_test(large).cautions[-1].kind is FindingKind.TEST_LEFT_OUT
     assert add_test(large).tested is None

@@ -139,7 +139,7 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
     """
     if wanted is False or analysis.tested is not None:
         return analysis
-    if wanted is None and test_is_slow(analysis.model, analysis.X.shape[1]):
+    if wanted is None and testing_is_slow(analysis.model, analysis.X.shape[1]):
         size = {"n_rows": analysis.n_rows, "n_columns": analysis.n_columns}
         return replace(analysis, cautions=(*analysis.cautions, Finding(FindingKind.TEST_LEFT_OUT, size)))
     model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
@@ -150,7 +150,7 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
     return replace(analysis, tested=found)
 
 
-def test_is_slow(model: FittedGP | DrawnGP, n_columns: int) -> bool:
+def testing_is_slow(model: FittedGP | DrawnGP, n_columns: int) -> bool:
     """Whether the test may take more than a quarter of a minute."""
     first = one_of(model)
     return first.n_rows > MOST_ROWS_OF_A_TEST.get(first.inference, 0) or first.n_rows * n_columns > MOST_CELLS_OF_A_TEST
