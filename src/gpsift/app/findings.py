@@ -1,4 +1,8 @@
-"""The kinds of findings."""
+"""Findings: facts that a reader should know before acting on an answer, as data and in words.
+
+Whoever finds something makes a `Finding` of a kind and data. `WORDS` has the title and the sentence of each kind, which
+the terminal, JSON and the page share. The values of `FindingKind` are part of the JSON output.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from gpsift._utils.words import listed, percent
 
 
 class FindingKind(StrEnum):
-    """What can be found."""
+    """The kinds of findings."""
 
     EXPLAINS_NOTHING = "explains-nothing"
     NO_NOISE_LEFT = "no-noise-left"
@@ -29,8 +33,8 @@ class FindingKind(StrEnum):
     FEW_ROWS = "few-rows"
     MANY_COLUMNS = "many-columns"
     MAY_LEAK = "may-leak"
-    MADE_OF = "made-of"
-    # what was done with the table
+    TARGET_FORMULA = "made-of"
+    # steps of cleaning a table
     PART_CHOSEN = "part-chosen"
     LINES_ABOVE = "lines-above"
     LINE_OF_UNITS = "line-of-units"
@@ -61,12 +65,12 @@ class FindingKind(StrEnum):
     MISSING_MARKED = "missing-marked"
     FILLED_WITH_LEVEL = "filled-with-level"
     ROWS_DRAWN = "rows-drawn"
-    # what was done with a table for a model that was fitted before
+    # steps of bringing a table into the form of a model
     COLUMNS_SET_ASIDE = "columns-set-aside"
     FILLED_AS_BEFORE = "filled-as-before"
     LEVELS_JOINED_AS_BEFORE = "levels-joined-as-before"
     LEVELS_UNKNOWN = "levels-unknown"
-    # what was done to save time
+    # parts that were left out to save time
     INFERENCE_SPARSE = "inference-sparse"
     NO_INTERVALS = "no-intervals"
     INTERVALS_LEFT_OUT = "intervals-left-out"
@@ -82,12 +86,65 @@ class FindingKind(StrEnum):
     CAME_CLOSE = "came-close"
 
 
+# More findings of one kind than this are shown by the first ones and a count of the others.
+MOST_OF_A_KIND = 6
+FIRST_OF_A_KIND = 3
+# A sentence may end in a name or in dots that bring their own full stop.
+TWO_STOPS = re.compile(r"(?<!\.)(\.|\.{3})\.$")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A kind of finding, with the names and numbers that its sentence needs."""
+
+    kind: FindingKind
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The finding in a few words."""
+        return WORDS[self.kind][0]
+
+    @property
+    def detail(self) -> str:
+        """The finding in a sentence or two."""
+        words = WORDS[self.kind][1]
+        text = words.format_map(self.data) if isinstance(words, str) else words(self.data)
+        return TWO_STOPS.sub(r"\1", text)
+
+
+def group_by_title(
+    findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None
+) -> list[tuple[str, str]]:
+    """Return titles and texts of findings; findings with the same title share one text.
+
+    If a kind has many findings, the text has the first ones and counts the others. `advice` adds a sentence to a kind.
+    """
+
+    def text(finding: Finding) -> str:
+        more = (advice or {}).get(finding.kind)
+        return finding.detail if more is None else f"{finding.detail} {more}"
+
+    def texts(some: Iterable[Finding]) -> Iterator[str]:
+        for _, run in groupby(some, key=lambda each: each.kind):
+            same = list(run)
+            shown = same if len(same) <= MOST_OF_A_KIND else same[:FIRST_OF_A_KIND]
+            yield from map(text, shown)
+            if len(shown) < len(same):
+                yield f"The same holds for {len(same) - len(shown):,} other columns."
+
+    by_title: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_title.setdefault(finding.title, []).append(finding)
+    return [(title, " ".join(texts(some))) for title, some in by_title.items()]
+
+
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
 
 
 def ordinal(n: int) -> str:
-    """Such as "1st", "12th"."""
+    """Return an ordinal number such as "1st" or "12th"."""
     suffix = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{suffix}"
 
@@ -97,7 +154,7 @@ def _columns(data: Mapping[str, Any]) -> str:
 
 
 def _stands(data: Mapping[str, Any]) -> str:
-    """What stands for rows; before a fit, which decides it, neither number is there."""
+    """Return what replaces the rows in a sparse model. Before the fit the approximation is not known."""
     if data.get("n_blocks"):
         return f"the neighbours of {data['n_blocks']} blocks of rows"
     if data.get("n_inducing"):
@@ -123,7 +180,7 @@ def _ard_disagrees(data: Mapping[str, Any]) -> str:
 
 
 def _are(data: Mapping[str, Any]) -> str:
-    """The beginning of a sentence about columns."""
+    """Return the beginning of a sentence about columns that were left out."""
     names = data["columns"]
     if len(names) == 1:
         return f"The column {names[0]!r} was left out:"
@@ -131,12 +188,12 @@ def _are(data: Mapping[str, Any]) -> str:
 
 
 def _their(words: str) -> Callable[[Mapping[str, Any]], str]:
-    """A sentence that ends in the columns which it is about."""
+    """Return a function that makes a sentence ending in the names of the columns."""
     return lambda data: f"{words.format_map(data)} {_columns(data)}."
 
 
 def _counted(one: str, several: str, rest: str) -> Callable[[Mapping[str, Any]], str]:
-    """A sentence that begins with a number of things."""
+    """Return a function that makes a sentence beginning with a number of things."""
     return lambda data: f"{data['count']:,} {one if data['count'] == 1 else several} {rest.format_map(data)}"
 
 
@@ -222,7 +279,7 @@ def _made_of(data: Mapping[str, Any]) -> str:
 LEAKAGE = "Is the target known already?"
 TABLE = "What was done with the table"
 TIME = "What was done to save time"
-# Title, and a sentence with fields of the data or a function that makes one of them.
+# The title of each kind, and its sentence: a format for the data, or a function of them.
 WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]] = {
     FindingKind.EXPLAINS_NOTHING: (
         "The model explains nothing",
@@ -279,7 +336,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "there. Switch columns on one by one instead, hyper=Sift().",
     ),
     FindingKind.MAY_LEAK: (LEAKAGE, _leaks),
-    FindingKind.MADE_OF: (LEAKAGE, _made_of),
+    FindingKind.TARGET_FORMULA: (LEAKAGE, _made_of),
     FindingKind.PART_CHOSEN: (TABLE, "Of {count} {what} the one called {name!r} was read."),
     FindingKind.LINES_ABOVE: (TABLE, lambda data: _was(data, "above the header")),
     FindingKind.LINE_OF_UNITS: (TABLE, "The line of units below the header was left out ({text})."),
@@ -401,56 +458,3 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "deviations under noise.",
     ),
 }
-
-
-# More findings of one kind than this are shown by the first ones and a count of the others.
-MOST_OF_A_KIND = 6
-FIRST_OF_A_KIND = 3
-# The end of a sentence whose last word, a name or dots, has its own.
-TWO_STOPS = re.compile(r"(?<!\.)(\.|\.{3})\.$")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One of the kinds, and the names and numbers that it is about; which ones, the words of the kind say."""
-
-    kind: FindingKind
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        """In a few words."""
-        return WORDS[self.kind][0]
-
-    @property
-    def detail(self) -> str:
-        """In a sentence or two."""
-        words = WORDS[self.kind][1]
-        text = words.format_map(self.data) if isinstance(words, str) else words(self.data)
-        return TWO_STOPS.sub(r"\1", text)
-
-
-def group_by_title(
-    findings: Iterable[Finding], advice: Mapping[FindingKind, str] | None = None
-) -> list[tuple[str, str]]:
-    """Title and text of each; those of one title share it, and of many of one kind the first are group_by_title.
-
-    `advice` is added to the kinds that it is for.
-    """
-
-    def text(finding: Finding) -> str:
-        more = (advice or {}).get(finding.kind)
-        return finding.detail if more is None else f"{finding.detail} {more}"
-
-    def texts(some: Iterable[Finding]) -> Iterator[str]:
-        for _, run in groupby(some, key=lambda each: each.kind):
-            same = list(run)
-            shown = same if len(same) <= MOST_OF_A_KIND else same[:FIRST_OF_A_KIND]
-            yield from map(text, shown)
-            if len(shown) < len(same):
-                yield f"The same holds for {len(same) - len(shown):,} other columns."
-
-    by_title: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_title.setdefault(finding.title, []).append(finding)
-    return [(title, " ".join(texts(some))) for title, some in by_title.items()]

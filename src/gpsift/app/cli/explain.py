@@ -52,8 +52,8 @@ def explain(
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
         return
     with clear_errors(), remarks(quiet):
-        read = reading.found(file, target)
-        prepared = reading.planned(read, target).table
+        read = reading.load(file, target)
+        prepared = reading.clean(read, target).table
         places = _places(prepared, read.frame, row, where)
         analysis = analysed(
             prepared,

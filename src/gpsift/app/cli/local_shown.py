@@ -27,7 +27,7 @@ KEPT = (
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """What is predicted at some rows, what each column adds to that, and how strongly the prediction reacts."""
     console.print(f"{escape(what)}: {escape(_predicted(analysis, local))}.")
-    if local.apart is not None:
+    if local.attribution is not None:
         console.print(escape(_sum_told(analysis, local)))
     cells = _cells(local, rows)
     choices = [[heading for heading in kept if heading in cells] for kept in KEPT if "adds" in cells or "here" in kept]
@@ -38,7 +38,7 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
 def _cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
     """What is known of a column, by its heading."""
     cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
-    if local.apart is not None:
+    if local.attribution is not None:
         cells["adds"] = lambda j: _adds(local, j)
     cells["here"] = lambda j: f"{local.scores[j]:.3g}"
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
@@ -60,15 +60,15 @@ def _table(local: Explanation, cells: dict[str, Callable[[int], str]], kept: Seq
 
 def _adds(local: Explanation, j: int) -> str:
     """What a column adds; of one row with its standard deviation."""
-    assert local.apart is not None
-    mean, sd = local.apart.values[:, j].mean(), local.apart.sd[0, j]
+    assert local.attribution is not None
+    mean, sd = local.attribution.values[:, j].mean(), local.attribution.sd[0, j]
     return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
 
 
 def _sum_told(analysis: Analysis, local: Explanation) -> str:
     """How the average and what columns add make the prediction."""
-    assert local.apart is not None
-    apart = local.apart
+    assert local.attribution is not None
+    apart = local.attribution
     what = analysis.target if apart.mean_of == "the target" else apart.mean_of
     here = float(apart.prediction.mean())
     added = f"{here - apart.average:+z.4g}"

@@ -16,7 +16,7 @@ from gpsift.relevance.ranking import Ranking
 # With which a column should be found.
 CHANCE = 0.8
 # Columns that these name should be known before the target.
-GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.MADE_OF)
+GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.TARGET_FORMULA)
 # Numbers of rows are said with this many digits.
 DIGITS = 2
 

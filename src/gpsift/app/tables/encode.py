@@ -1,4 +1,4 @@
-"""A table without missing values becomes a `ModelTable`: numbers, indicators of categories, features of dates, a target."""
+"""A table without missing values becomes a `ModelTable`: numbers, indicators, features of dates, and a target."""
 
 from __future__ import annotations
 
