@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,8 +46,27 @@ class ColumnEffects:
         return "".join(part._repr_html_() for part in parts if part is not None)
 
 
+class ShownRankings(ABC):
+    """An answer with rankings of the columns that are shown."""
+
+    @property
+    @abstractmethod
+    def shown_rankings(self) -> Mapping[str, Ranking]:
+        """The rankings of the columns that are shown, by the name of the measure; the first decides."""
+
+    @property
+    def shown(self) -> Ranking:
+        """The deciding ranking of the columns that are shown."""
+        return next(iter(self.shown_rankings.values()))
+
+    @cached_property
+    def odd_columns(self) -> tuple[Finding, ...]:
+        """Findings about single columns, in the order of the leading ranking."""
+        return column_notes(self.shown_rankings)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Analysis:
+class Analysis(ShownRankings):
     """The results of `analyse`: everything that a report shows.
 
     Attributes
@@ -182,16 +202,6 @@ class Analysis:
             return self.rankings
         names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
         return {label: _select_names(ranking, names) for label, ranking in self.rankings.items()}
-
-    @property
-    def shown(self) -> Ranking:
-        """The deciding ranking of the columns that are shown."""
-        return next(iter(self.shown_rankings.values()))
-
-    @cached_property
-    def odd_columns(self) -> tuple[Finding, ...]:
-        """Findings about single columns, in the order of the leading ranking."""
-        return column_notes(self.shown_rankings)
 
     @cached_property
     def switched_on(self) -> tuple[SelectionStep, ...] | None:

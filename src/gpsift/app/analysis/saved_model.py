@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift.app.analysis.analysis import MOST_FIRST
-from gpsift.app.analysis.cautions import column_notes, find_discrepancy
+from gpsift.app.analysis.analysis import MOST_FIRST, ShownRankings
+from gpsift.app.analysis.cautions import find_discrepancy
 from gpsift.app.findings import Finding
 from gpsift.app.tables.new_rows import CleanedRows, apply_recipe, note_unused_columns
 from gpsift.app.tables.steps import RawTable
@@ -26,7 +26,7 @@ from gpsift.selection.units import Features
 
 
 @dataclass(frozen=True, eq=False)
-class SavedModelRanking:
+class SavedModelRanking(ShownRankings):
     """The ranking of a saved model, as the command line and the page show it.
 
     Attributes
@@ -71,16 +71,6 @@ class SavedModelRanking:
         shown = self.leading.order[: self.leading.n_told].tolist()
         ranking = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
         return {self.leading.measure.split("(")[0]: ranking}
-
-    @property
-    def shown(self) -> Ranking:
-        """The ranking of the columns that are shown."""
-        return next(iter(self.shown_rankings.values()))
-
-    @cached_property
-    def odd_columns(self) -> tuple[Finding, ...]:
-        """Findings about single columns, in the order of the ranking."""
-        return column_notes(self.shown_rankings)
 
     @property
     def n_first(self) -> int:
