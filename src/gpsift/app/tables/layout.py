@@ -166,12 +166,11 @@ def find_table(records: Sequence[Record], where: str) -> TableLayout:
     filled = [number for number, record in enumerate(records) if _n_cells(record)]
     if not filled:
         raise ValueError(f"{where} is empty.")
-    sheet = _add_header(_drop_title_lines(list(records[filled[0] :])))
-    for tidied in (_drop_remarks, _pad_rows, _drop_units, _drop_totals):
-        sheet = tidied(sheet, where)
-    if not sheet.body:
+    layout = _drop_remarks(_add_header(_drop_title_lines(list(records[filled[0] :]))))
+    layout = _drop_totals(_drop_units(_pad_rows(layout, where)))
+    if not layout.body:
         raise ValueError(f"{where} has a header but no rows.")
-    return sheet
+    return layout
 
 
 def is_empty(cell: Cell) -> bool:
@@ -237,11 +236,11 @@ def _drop_title_lines(records: list[Record]) -> TableLayout:
     place = 0
     while place < len(records) - 1 and _is_title(records[place], width):
         place += 1
-    sheet = TableLayout(records[place], records[place + 1 :])
+    layout = TableLayout(records[place], records[place + 1 :])
     if place == 0:
-        return sheet
+        return layout
     text = " ".join(str(cell).strip() for cell in records[0] if not is_empty(cell))[:TITLE_SHOWN]
-    return sheet.with_step(FindingKind.LINES_ABOVE, place, text=text)
+    return layout.with_step(FindingKind.LINES_ABOVE, place, text=text)
 
 
 def _is_title(record: Record, width: int) -> bool:
@@ -250,16 +249,16 @@ def _is_title(record: Record, width: int) -> bool:
     return width > 1 and (is_alone or is_comment or len(record) < width - 1)
 
 
-def _add_header(sheet: TableLayout) -> TableLayout:
+def _add_header(layout: TableLayout) -> TableLayout:
     """Add a header if the first line has numbers, or one name if the first column lacks it."""
-    header, body = sheet.header, sheet.body
+    header, body = layout.header, layout.body
     if body and _is_row_of_numbers(header):
         names = [f"column {number}" for number in range(1, len(header) + 1)]
-        found = replace(sheet, header=names, body=[header, *body])
+        found = replace(layout, header=names, body=[header, *body])
         return found.with_step(FindingKind.HEADER_MISSING, len(names), text=listed(names, 3))
     if body and len(header) == _width(body) - 1:
-        return replace(sheet, header=["", *header]).with_step(FindingKind.HEADER_SHORT, 1, text="column 1")
-    return sheet
+        return replace(layout, header=["", *header]).with_step(FindingKind.HEADER_SHORT, 1, text="column 1")
+    return layout
 
 
 def _is_row_of_numbers(header: Record) -> bool:
@@ -275,16 +274,16 @@ def _has_one_separator(cell: Cell) -> bool:
     return len(re.findall("[.,]", str(cell))) <= 1
 
 
-def _drop_remarks(sheet: TableLayout, where: str) -> TableLayout:  # noqa: ARG001
+def _drop_remarks(layout: TableLayout) -> TableLayout:
     """Drop lines with a single text at the end."""
-    body = sheet.body
+    body = layout.body
     n = len(body)
-    while len(sheet.header) > 2 and n > 1 and _is_remark(body[n - 1]):
+    while len(layout.header) > 2 and n > 1 and _is_remark(body[n - 1]):
         n -= 1
     texts = [str(_first(record)).strip() for record in body[n:] if _n_cells(record)]
     if not texts:
-        return sheet
-    found = replace(sheet, body=body[:n])
+        return layout
+    found = replace(layout, body=body[:n])
     return found.with_step(FindingKind.LINES_BELOW, len(body) - n, text=texts[0][:TITLE_SHOWN])
 
 
@@ -297,35 +296,35 @@ def _first(record: Record) -> Cell:
     return next(cell for cell in record if not is_empty(cell))
 
 
-def _pad_rows(sheet: TableLayout, where: str) -> TableLayout:
+def _pad_rows(layout: TableLayout, where: str) -> TableLayout:
     """Give every line as many cells as the header; raise an error if too many lines differ."""
-    width = len(sheet.header)
-    if all(len(record) == width for record in sheet.body):
-        return sheet
-    cut = [[*record[:width], *[None] * (width - len(record))] for record in sheet.body]
+    width = len(layout.header)
+    if all(len(record) == width for record in layout.body):
+        return layout
+    cut = [[*record[:width], *[None] * (width - len(record))] for record in layout.body]
     uneven = [
         number
-        for number, record in enumerate(sheet.body, start=2)
+        for number, record in enumerate(layout.body, start=2)
         if len(record) < width or any(not is_empty(cell) for cell in record[width:])
     ]
-    if len(uneven) > max(1, MOST_UNEVEN * len(sheet.body)):
-        first = sheet.body[uneven[0] - 2]
+    if len(uneven) > max(1, MOST_UNEVEN * len(layout.body)):
+        first = layout.body[uneven[0] - 2]
         raise TableError(f"Record {uneven[0]} of {where} has {len(first)} fields but the header has {width}.")
-    found = replace(sheet, body=cut)
+    found = replace(layout, body=cut)
     return found.with_step(FindingKind.LINES_UNEVEN, len(uneven)) if uneven else found
 
 
-def _drop_units(sheet: TableLayout, where: str) -> TableLayout:  # noqa: ARG001
+def _drop_units(layout: TableLayout) -> TableLayout:
     """Drop a first line of texts if one of them stands above a column of numbers."""
-    first, rest = (sheet.body[0] if sheet.body else []), sheet.body[1:]
+    first, rest = (layout.body[0] if layout.body else []), layout.body[1:]
     if len(rest) < FEWEST_ROWS or any(map(_begins_like_number, first)):
-        return sheet
+        return layout
     columns = zip(*rest[:LINES_LOOKED_AT], strict=True)
     below = [(cell, column) for cell, column in zip(first, columns, strict=True) if not is_missing(cell)]
     if any(cell in column for cell, column in below) or not any(_holds_numbers(column) for _, column in below):
-        return sheet
+        return layout
     text = listed([str(cell).strip() for cell, _ in below], 4)
-    return replace(sheet, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
+    return replace(layout, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
 
 
 def _holds_numbers(column: Sequence[Cell]) -> bool:
@@ -337,13 +336,13 @@ def _begins_like_number(cell: Cell) -> bool:
     return is_number(cell) or (isinstance(cell, str) and LIKE_NUMBER.match(cell.strip()) is not None)
 
 
-def _drop_totals(sheet: TableLayout, where: str) -> TableLayout:  # noqa: ARG001
+def _drop_totals(layout: TableLayout) -> TableLayout:
     """Drop a last line that is called a total, if no other line is."""
-    if len(sheet.body) <= FEWEST_ROWS or len(sheet.header) < 2:
-        return sheet
-    last = sheet.body[-1]
+    if len(layout.body) <= FEWEST_ROWS or len(layout.header) < 2:
+        return layout
+    last = layout.body[-1]
     places = [j for j, cell in enumerate(last) if isinstance(cell, str) and TOTAL.fullmatch(cell.strip())]
-    if not places or any(record[places[0]] == last[places[0]] for record in sheet.body[:-1]):
-        return sheet
-    found = replace(sheet, body=sheet.body[:-1])
+    if not places or any(record[places[0]] == last[places[0]] for record in layout.body[:-1]):
+        return layout
+    found = replace(layout, body=layout.body[:-1])
     return found.with_step(FindingKind.LINES_BELOW, 1, text=str(last[places[0]]).strip())
