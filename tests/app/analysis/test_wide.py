@@ -58,8 +58,8 @@ def test_the_terminal_sums_up_what_is_not_used(answer):
     assert "Columns were switched on one by one" in text
     assert "Next would be" in text
     steps = answer.switched_on
-    assert [step.columns for step in steps if step.stays] == [("gene1",), ("gene0",)] or len(steps) >= 2
-    assert all(step.told in text for step in steps if step.stays)
+    assert [step.columns for step in steps if step.selected] == [("gene1",), ("gene0",)] or len(steps) >= 2
+    assert all(step.description in text for step in steps if step.selected)
 
 
 def test_the_page_sums_up_what_is_not_used(answer):
@@ -147,8 +147,8 @@ def test_a_category_is_switched_on_as_one():
     X = pd.DataFrame(rng.normal(size=(90, 5)), columns=list("abcde")).assign(colour=levels)
     y = X["b"] + X["colour"].map({"red": -1.5, "green": 0.0, "blue": 0.5, "black": 1.5}) + 0.1 * rng.normal(size=90)
     found = gs.analyse(X.assign(y=y), "y", hyper=gs.Sift(), work=QUIET, select=False)
-    assert {column for step in found.switched_on if step.stays for column in step.columns} == {"b", "colour"}
+    assert {column for step in found.switched_on if step.selected for column in step.columns} == {"b", "colour"}
     assert set(found.model.report.sift.active) == {"b", "colour"}
-    assert found.switched_on[0].toll == pytest.approx(np.log(6) + 1)
+    assert found.switched_on[0].penalty == pytest.approx(np.log(6) + 1)
     indicators = [j for j, name in enumerate(found.model.inputs.names) if name.startswith("colour=")]
     assert set(indicators) <= set(found.model.used)

@@ -14,7 +14,7 @@ from test_page import Outline
 
 import gpsift as gs
 from gpsift.app.analysis.analysis import Analysis
-from gpsift.app.analysis.parts import add_test, test_is_slow
+from gpsift.app.analysis.parts import add_test, is_slow_to_test
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html import page_text
 from gpsift.app.html.render import NOT_WORDS
@@ -141,7 +141,7 @@ def test_advice_is_what_was_found():
     leak = Finding(FindingKind.MAY_LEAK, {"columns": ("price",), "target": "outcome"})
     assert words_of(advice(replace(analysis, cautions=(leak,))))[0].startswith("Check whether price is known before")
     data = {"columns": ("net", "tax"), "text": "net + tax", "share": 1.0, "target": "outcome"}
-    made = Finding(FindingKind.MADE_OF, data)
+    made = Finding(FindingKind.TARGET_FORMULA, data)
     first, *_ = words_of(advice(replace(analysis, cautions=(made,))))
     target = analysis.target
     assert first == f"Check whether net and tax are known before {target}: {target} = net + tax, up to rounding."
@@ -220,7 +220,7 @@ def test_a_test_is_made_where_it_is_quick():
     assert made.tested.discoveries[0] == "rate"
     assert add_test(made) is made
     assert add_test(analysis, wanted=False) is analysis
-    assert test_is_slow(analysis.model, 1000)
+    assert is_slow_to_test(analysis.model, 1000)
     large = replace(analysis, X=analysis.X.reindex(columns=[*analysis.X, *map(str, range(300))], fill_value=0.0))
     assert add_test(large).cautions[-1].kind is FindingKind.TEST_LEFT_OUT
     assert add_test(large).tested is None

@@ -1,8 +1,9 @@
-"""The record of an analysis: what was asked, of which data, and what came out."""
+"""The record of an analysis: the data, the model, its rankings and submodels, and cautions for the reader."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,27 +28,46 @@ from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
 MOST_NAMED = 5
-# Of "among the first k", where no size is suggested.
+# The largest k in "among the first k", if no size is suggested.
 MOST_FIRST = 5
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnEffects:
-    """How columns act, as far as the model says it: curves, pairs, shares of variance, and the rows of a page."""
+    """How columns act, as far as the model has it: curves, interactions, shares of variance, attributions of rows."""
 
     effects: Effects | None = None
     interactions: Interactions | None = None
     variance_shares: VarianceShares | None = None
-    rows: Attribution | None = None  # taken apart, those of `gpsift.app.analysis.rows`
+    rows: Attribution | None = None  # of the rows in `RowSample`
 
     def _repr_html_(self) -> str:
         parts = (self.effects, self.interactions, self.variance_shares, self.rows)
         return "".join(part._repr_html_() for part in parts if part is not None)
 
 
+class ShownRankings(ABC):
+    """An answer with rankings of the columns that are shown."""
+
+    @property
+    @abstractmethod
+    def shown_rankings(self) -> Mapping[str, Ranking]:
+        """The rankings of the columns that are shown, by the name of the measure; the first decides."""
+
+    @property
+    def shown(self) -> Ranking:
+        """The deciding ranking of the columns that are shown."""
+        return next(iter(self.shown_rankings.values()))
+
+    @cached_property
+    def odd_columns(self) -> tuple[Finding, ...]:
+        """Findings about single columns, in the order of the leading ranking."""
+        return column_notes(self.shown_rankings)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Analysis:
-    """Everything that a report shows.
+class Analysis(ShownRankings):
+    """The results of `analyse`: everything that a report shows.
 
     Attributes
     ----------
@@ -63,30 +83,29 @@ class Analysis:
     y : array (n,)
         The target as the model sees it; classes are coded 0, 1, ....
     classes : tuple of str
-        Their labels, in the order of the codes; empty for numbers.
+        The labels of the classes, in the order of their codes; empty for numbers.
     groups : mapping of str to sequence of str
         The indicators of each category and the parts of each date, by the name of the user's column.
     dates : tuple of str
-        Those of the groups that are dates.
+        The groups that are dates.
     model : FittedGP or DrawnGP
     rankings : mapping of str to Ranking
-        By name of the measure, "KL", "VAR" and "ARD" as far as the model has them; the first decides. Their units are
-        the user's columns.
+        Rankings of the user's columns by "KL", "VAR" and "ARD", as far as the model has them. The first one decides.
     path : Path or None
-        Submodels by size, where they were searched.
+        Submodels by size, if they were searched.
     unsearched : Finding or None
-        Why there is no path although it was asked for.
+        The reason why submodels were not searched as asked.
     stability : Stability or None
     column_effects : ColumnEffects or None
-        How columns act, where `with_shape` has looked.
+        How columns act, if `add_effects` was called.
     tested : Discoveries or None
-        Which columns matter given all others, at a rate of false discoveries, where `with_test` has tested them.
+        The columns that matter given all others, at a false discovery rate, if `add_test` was called.
     recipe : Recipe
-        What new rows need to take the form of `X`.
+        The recipe by which new rows take the form of `X`.
     cautions : tuple of Finding
-        What a reader should know before acting on the answer, the gravest first.
+        Cautions for the reader, the gravest first.
     command : str or None
-        What to type to have the same again.
+        The code that reproduces the analysis.
     seed : int
     seconds : float
     """
@@ -130,12 +149,12 @@ class Analysis:
         return "\n".join(lines)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, with what was done with the table, so that it can be asked about new rows."""
+        """Write the model to a file, with the recipe that brings new rows into its form."""
         self.model_with_recipe.save(path)
 
     @property
     def model_with_recipe(self) -> FittedGP | DrawnGP:
-        """The model that knows what was done with the table, and so what levels are called that have no column."""
+        """The model with the recipe of the table, which also names the levels that have no indicator."""
         members = self.model.members if isinstance(self.model, DrawnGP) else (self.model,)
         kept = [replace(each, inputs=replace(each.inputs, recipe=self.recipe)) for each in members]
         return replace(self.model, members=tuple(kept)) if isinstance(self.model, DrawnGP) else kept[0]
@@ -160,73 +179,63 @@ class Analysis:
 
     @property
     def leading(self) -> Ranking:
-        """The ranking that decides."""
+        """The ranking that decides the order."""
         return next(iter(self.rankings.values()))
 
     @property
     def categories(self) -> list[str]:
-        """The groups that are the indicators of one category each."""
+        """The names of the categories among the groups."""
         return [name for name in self.groups if name not in self.dates]
 
     @property
     def selected(self) -> tuple[str, ...] | None:
-        """The columns that are enough; None where no search was made or no size qualifies."""
+        """The columns of the suggested submodel; None without a search, or if no size qualifies."""
         if self.path is None or self.path.suggestion is None or self.path.suggestion.size is None:
             return None
         return tuple(self.path.units(self.path.suggestion.size))
 
     @cached_property
     def shown_rankings(self) -> Mapping[str, Ranking]:
-        """The rankings of the columns that deserve a line each: those that are used, and those that came close."""
+        """The rankings of the columns that are shown: those that the model uses, and those that came close."""
         leading = self.leading
         if leading.n_shown == len(leading.names):
             return self.rankings
         names = [leading.names[j] for j in np.sort(leading.order[: leading.n_shown])]
         return {label: _select_names(ranking, names) for label, ranking in self.rankings.items()}
 
-    @property
-    def shown(self) -> Ranking:
-        """The ranking that decides, of those columns."""
-        return next(iter(self.shown_rankings.values()))
-
-    @cached_property
-    def odd_columns(self) -> tuple[Finding, ...]:
-        """What is odd about single columns, in the order of the leading ranking."""
-        return column_notes(self.shown_rankings)
-
     @cached_property
     def switched_on(self) -> tuple[SelectionStep, ...] | None:
-        """How columns were switched on one by one, in their order; None where they were not."""
+        """The steps of stepwise selection in their order; None if columns were not selected stepwise."""
         return selection_path(self.model, self.groups)
 
     @property
     def n_first(self) -> int:
-        """The k of "among the first k": the suggested size where there is one, else at most five."""
+        """The number k in "among the first k": the suggested size if there is one, else at most five."""
         p = len(self.leading.names)
         return min(p - 1, len(self.selected)) or 1 if self.selected else max(1, min(MOST_FIRST, p // 2))
 
     @property
     def predicted(self) -> str:
-        """What is predicted of an observation, in words: the target itself, its mean, or a probability."""
+        """The predicted quantity in words: the target itself, its mean, or a probability."""
         if len(self.classes) == 2:
             return f"the probability of {self.classes[1]}"
         return self.target if self.task == "regression" else f"the mean of {self.target}"
 
     @property
     def accuracy(self) -> tuple[float, float]:
-        """Of classes: the share of the left-out rows that are named right, and that of the commonest class."""
+        """The share of left-out rows whose class is predicted correctly, and the share of the commonest class."""
         y = np.asarray(self.y, dtype=int)
         named = self.class_probabilities(self.model.quality.loo_mean).argmax(axis=1)
         return float(np.mean(named == y)), float(np.bincount(y).max() / y.size)
 
     @staticmethod
     def class_probabilities(mean: np.ndarray) -> np.ndarray:
-        """Predictive means of classes as one probability a class, (n, C)."""
+        """Return predictive means as one probability for each class, (n, C)."""
         return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
 
 
 def _select_names(ranking: Ranking, names: Sequence[str]) -> Ranking:
-    """What a ranking says of some columns, as far as it has them."""
+    """Return the ranking of some columns, as far as it has them."""
     place = {name: j for j, name in enumerate(ranking.names)}
     known = [name for name in names if name in place]
     return ranking.of_columns([place[name] for name in known], known)
@@ -234,21 +243,21 @@ def _select_names(ranking: Ranking, names: Sequence[str]) -> Ranking:
 
 @dataclass(frozen=True)
 class SelectionStep:
-    """Columns that were switched on together."""
+    """One step of stepwise selection: columns that were activated together."""
 
     columns: tuple[str, ...]
-    gain: float  # nats of log evidence that they brought
-    toll: float  # nats that they owed
-    stays: bool  # whether they are on in the end
+    gain: float  # of log evidence, in nats
+    penalty: float  # in nats, for having been chosen among all columns
+    selected: bool  # whether the final model uses them
 
     @property
-    def told(self) -> str:
-        """Such as "age (12.3)"."""
+    def description(self) -> str:
+        """The step as text, such as "age (12.3)"."""
         return f"{' with '.join(self.columns)} ({self.gain:z.1f})"
 
 
 def selection_path(model: FittedGP | DrawnGP, groups: Mapping[str, Sequence[str]]) -> tuple[SelectionStep, ...] | None:
-    """The steps in their order; None for a model whose columns were not switched on one by one."""
+    """Return the steps of stepwise selection by the user's columns; None if a model was fitted otherwise."""
     report = model.report.sift
     if report is None:
         return None
@@ -266,17 +275,17 @@ def selection_path(model: FittedGP | DrawnGP, groups: Mapping[str, Sequence[str]
 
 
 def describe_selection(steps: Sequence[SelectionStep], most: int | None = 10) -> str:
-    """The steps in a sentence or two."""
-    stayed = [step for step in steps if step.stays]
-    if not stayed:
+    """Describe the steps that were kept, in a sentence or two."""
+    selected = [step.description for step in steps if step.selected]
+    if not selected:
         return "No column brought as much log evidence as it owes for having been chosen among all, so none is used."
     return (
         "Columns were switched on one by one, as far as they paid for having been chosen among all; in brackets the "
-        f"nats of log evidence that each brought: {listed([step.told for step in stayed], most)}."
+        f"nats of log evidence that each brought: {listed(selected, most)}."
     )
 
 
 def describe_removed(steps: Sequence[SelectionStep], most: int | None = 10) -> str:
-    """The steps that were taken back, in a sentence; empty without any."""
-    gone = [step.told for step in steps if not step.stays]
-    return f"Tried and switched off again: {listed(gone, most)}." if gone else ""
+    """Describe the steps that were undone, in a sentence; "" if there are none."""
+    removed = [step.description for step in steps if not step.selected]
+    return f"Tried and switched off again: {listed(removed, most)}." if removed else ""

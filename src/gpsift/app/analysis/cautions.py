@@ -1,4 +1,4 @@
-"""What a reader should know before acting on an answer."""
+"""Cautions: findings that a reader should know before acting on an answer, and findings about single columns."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.inputs import standard_units
 
 CORRELATED = 0.9
-# Fewer rows than this for each column make any ranking shaky.
+# With fewer rows for each column any ranking is unreliable.
 ROWS_PER_COLUMN = 5
-# Columns whose correlations with all others are held at once.
+# Two sparse approximations disagree if their scores differ by more than this share of the top score. An approximation
+# that is worse by more than this many nats for each left-out row does not count.
+LARGE_DIFFERENCE = 0.1
+CLEAR_LEAD = 0.02
+# The correlations of this many columns with all others are held in memory at once.
 BLOCK = 500
 
 
 def find_cautions(
     model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding], leading: Ranking
 ) -> tuple[Finding, ...]:
-    """All cautions, the gravest first; `notes` are what was done with the table, `leading` the ranking that decides."""
+    """Return all cautions, the gravest first; `notes` are the steps of cleaning, `leading` the deciding ranking."""
     return (
         *([Finding(FindingKind.EXPLAINS_NOTHING)] if model.explains is False else []),
         *_overfit(model),
@@ -55,7 +59,7 @@ def _search_problems(model: FittedGP | DrawnGP, table: ModelTable) -> list[Findi
 
 
 def find_discrepancy(ranking: Ranking) -> list[Finding]:
-    """That the other way to be sparse, where it is nearly as good, gives other scores."""
+    """Return a finding if another sparse approximation is nearly as good but gives other scores."""
     other = ranking.apart
     if other is None or other.share <= LARGE_DIFFERENCE or other.lead > CLEAR_LEAD:
         return []
@@ -65,7 +69,7 @@ def find_discrepancy(ranking: Ranking) -> list[Finding]:
 def _unusual_inputs(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     report, owner = model.report, table.owner
     stepped = tuple(name for name in _owners(report.stepped_features, owner) if name not in table.groups)
-    # A level that no row has is no news; a column without any variation is.
+    # A level without rows is normal; a column without variation is not.
     varying = {name for column, name in owner.items() if column not in report.constant_columns}
     constant = tuple(name for name in _owners(report.constant_columns, owner) if name not in varying)
     found = {FindingKind.TAKEN_FOR_LEVELS: stepped, FindingKind.CONSTANT_COLUMNS: constant}
@@ -81,9 +85,9 @@ def _sampler_problems(model: FittedGP | DrawnGP) -> list[Finding]:
 
 
 def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
-    """Pairs of columns of which one can stand in for the other, and one of which at least the model uses.
+    """Return a finding about highly correlated columns, of which the model uses at least one.
 
-    Indicators of one category are no news.
+    Pairs of indicators of one category do not count.
     """
     owner, names = table.owner, list(table.X.columns)
     used = model.used
@@ -99,9 +103,9 @@ def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> list[Fi
 
 
 def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> list[tuple[int, int, float]]:
-    """Pairs of one of these columns with any column whose correlation exceeds `least` in size, each pair once.
+    """Return pairs of one of these columns and any column whose correlation exceeds `least` in size, each pair once.
 
-    A block of columns at a time beside all others, so that memory does not grow with the square of their number.
+    Blocks of columns limit the memory, which would otherwise grow with the square of their number.
     """
     center, sd = X.mean(axis=0), column_sd(X)
     Z = standard_units(X, center, sd)
@@ -127,37 +131,36 @@ def _few_rows(table: ModelTable) -> list[Finding]:
 
 
 def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> tuple[str, ...]:
-    """The user's columns that these stand for, each once."""
+    """Return the user's columns for columns of the model, each once."""
     return tuple(dict.fromkeys(owner[column] for column in columns))
 
 
-# A column leads with the first if its score is at least this share of the first one's.
+# A column is among the leaders if its score is at least this share of the top score.
 LEADS = 0.5
 MOST_LEADERS = 4
-# ARD disagrees clearly: relative scores differ by this factor, places by this many and by this share of all places, for
-# a column that matters to one of the rankings.
+# ARD disagrees clearly if relative scores differ by this factor, and ranks by this number and this share of all ranks,
+# for a column that matters in one of the rankings.
 DISAGREE_FACTOR = 2.0
 DISAGREE_PLACES = 2
 DISAGREE_SHARE = 0.2
 MATTERS = 0.1
-# A column matters for few rows: its largest pointwise score is this multiple of its mean (of a thousand values of |z|,
-# z normal, it is about 4), and at that row it matters at least as much as the leading column does on average.
+# A column matters for few rows if its largest pointwise score is this multiple of its mean (about 4 for a thousand
+# values of |z|, z normal), and there is at least as large as the mean score of the leading column.
 UNEVEN = 5.0
 UNEVEN_MATTERS = 1.0
-# A column that the model does not use came close if the slope of the log evidence as it enters is that many standard
-# deviations under noise.
+# An unused column came close if the slope of the log evidence at entry is this many standard deviations under noise.
 LEAST_SLOPE = 2.0
 
 
 def leaders(ranking: Ranking) -> list[str]:
-    """The columns at the top of a ranking, at most four; none where every score is 0."""
+    """Return the columns at the top of a ranking, at most four; none if every score is 0."""
     top = ranking.scores.max()
     leading = [j for j in ranking.order if top > 0 and ranking.scores[j] >= LEADS * top]
     return [ranking.names[j] for j in leading[:MOST_LEADERS]]
 
 
 def column_notes(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
-    """All findings about single columns, in the order of the leading ranking."""
+    """Return all findings about single columns, in the order of the leading ranking."""
     leading = next(iter(rankings.values()))
     found = [*find_ard_disagreements(rankings), *find_uneven_columns(leading), *find_close_columns(leading)]
     places = {name: place for place, name in enumerate(leading.names[j] for j in leading.order)}
@@ -165,7 +168,7 @@ def column_notes(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
 
 
 def find_ard_disagreements(rankings: Mapping[str, Ranking]) -> list[Finding]:
-    """Columns that ARD places clearly apart from all other rankings."""
+    """Find columns whose rank by ARD differs clearly from their ranks by all other measures."""
     if "ARD" not in rankings or len(rankings) < 2:
         return []
     ard, leading = rankings["ARD"], next(iter(rankings.values()))
@@ -187,7 +190,7 @@ def find_ard_disagreements(rankings: Mapping[str, Ranking]) -> list[Finding]:
 
 
 def find_uneven_columns(ranking: Ranking) -> list[Finding]:
-    """Columns whose largest pointwise score is far above their mean, and not small beside the others."""
+    """Find columns that matter for few rows only."""
     if ranking.pointwise is None:
         return []
     largest, mean = ranking.pointwise.max(axis=0), ranking.pointwise.mean(axis=0)
@@ -203,7 +206,7 @@ def find_uneven_columns(ranking: Ranking) -> list[Finding]:
 
 
 def find_close_columns(ranking: Ranking) -> list[Finding]:
-    """Columns that are not used, but would be switched on next, and of which noise alone would not say so."""
+    """Find unused columns that would enter next, with a slope that noise alone does not explain."""
     return [
         Finding(FindingKind.CAME_CLOSE, {"column": name, "slope": slope})
         for name, slope in ranking.close.items()
@@ -212,7 +215,7 @@ def find_close_columns(ranking: Ranking) -> list[Finding]:
 
 
 def _relative(ranking: Ranking, *, root: bool) -> dict[str, float]:
-    """Scores beside the largest, by column; of a squared measure their roots."""
+    """Return scores relative to the largest one, by column; their square roots for a squared measure."""
     largest = ranking.scores.max()
     relative = ranking.scores / largest if largest > 0 else np.zeros_like(ranking.scores)
     return dict(zip(ranking.names, (np.sqrt(relative) if root else relative).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The verb: two analyses, models or rankings side by side."""
+"""Two analyses, models or rankings side by side: which features changed rank, by how much, and how clearly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from gpsift.relevance.ranking import Ranking
+# The dots of the two are this far above and below the line of a feature, so that their intervals do not overlap.
+APART = 0.14
 
 
 def compare(
@@ -41,7 +42,7 @@ def compare(
     intervals: bool | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """What changed between two analyses: before and after, with and without a column, of two targets.
+    """Compare two analyses: before and after, with and without a column, of two targets.
 
     Parameters
     ----------
@@ -49,13 +50,13 @@ def compare(
         A file that `save` or ``gpsift rank --save`` has written, or what it holds. Models are ranked at the rows that
         they were fitted to.
     measure : Measure or str, optional
-        By which models are ranked, `KL()` by default. Rankings and analyses keep theirs.
+        The measure by which models are ranked, `KL()` by default. Rankings and analyses keep theirs.
     labels : tuple of two str, optional
-        What the two are called; by default as their files are.
+        The names of the two; by default the names of their files.
     intervals : bool, optional
-        Whether scores of models have intervals; by default where that takes less than about half a minute.
+        Whether scores of models have intervals; by default if that takes less than about half a minute.
     seed : int
-        Of the intervals.
+        The random seed of the intervals.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def _ranking_of(given: Any, measure: Measure, intervals: bool | None, seed: int)
 def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
     units = user_columns(model).units(model.inputs.names)
     wanted = not intervals_are_slow(model) if intervals is None else intervals
-    with Notices():  # of a model that explains nothing, which is known since its fit
+    with Notices():  # a model that explains nothing has warned at its fit
         try:
             return unit_ranking(model, units, measure, intervals=wanted, seed=seed)
         except MissingCapability:
@@ -102,7 +103,7 @@ def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | N
 
 
 def _label_files(first: Any, second: Any) -> tuple[str, str]:
-    """The names of the files, with their folders where these are the same; otherwise what they are."""
+    """Return the names of the files, with their folders if the names agree; "the first" for anything else."""
     names = [str(each) if isinstance(each, str | os.PathLike) else "" for each in (first, second)]
     short = [Path(name).name for name in names]
     shown = names if short[0] == short[1] else short
@@ -116,20 +117,20 @@ class Comparison(Serializable):
     Attributes
     ----------
     labels : tuple of two str
-        What the two are called.
+        The names of the two.
     measure, units : str
-        Of the scores.
+        The measure and the units of the scores.
     names : tuple of str
         The features that both have.
     scores : array (2, p)
     ranks : array (2, p)
-        Places among the features that both have, 1 for the most relevant.
+        Ranks among the features that both have, 1 for the most relevant.
     used : array (2, p) of bool
-        Which features each of the models uses.
+        The features that each model uses.
     intervals : array (2, p, 2)
-        Of the scores, at a level of 0.9; NaN where they are not known.
+        Intervals of the scores, at a level of 0.9; NaN if they are unknown.
     only : tuple of two tuples of str
-        Features that one of the two has alone.
+        Features that only one of the two has.
     details : mapping
     """
 
@@ -146,7 +147,7 @@ class Comparison(Serializable):
 
     @classmethod
     def of(cls, first: Ranking, second: Ranking, labels: tuple[str, str]) -> Comparison:
-        """Of two rankings; refuses those that have no feature in common, or other measures."""
+        """Compare two rankings; raise an error if they have no common feature, or different measures."""
         both = [name for name in first.names if name in set(second.names)]
         _raise_if_incomparable(first, second, both, labels)
         parts = [each.of_columns([each.names.index(name) for name in both], both) for each in (first, second)]
@@ -169,22 +170,22 @@ class Comparison(Serializable):
 
     @property
     def change(self) -> np.ndarray:
-        """Second score less the first, (p,)."""
+        """The second score minus the first, (p,)."""
         return self.scores[1] - self.scores[0]
 
     @property
     def places(self) -> np.ndarray:
-        """How many places each feature went up from the first to the second, (p,)."""
+        """The number of ranks that each feature rose from the first to the second, (p,)."""
         return self.ranks[0] - self.ranks[1]
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the intervals of both are known."""
+        """True if the intervals of both are known."""
         return bool(np.isfinite(self.intervals).all())
 
     @property
     def is_clear(self) -> np.ndarray:
-        """Where the intervals of the two scores do not overlap, (p,); nowhere without intervals."""
+        """True where the intervals of the two scores do not overlap, (p,); False without intervals."""
         (low, high), (other_low, other_high) = (each.T for each in self.intervals)
         return (low > other_high) | (other_low > high)
 
@@ -194,7 +195,7 @@ class Comparison(Serializable):
         return np.lexsort((self.ranks[0], -self.scores.max(axis=0)))
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each feature that both have, the larger of its scores first."""
+        """Return a data frame with a row for each common feature, sorted by the larger of its scores."""
         import pandas as pd
 
         columns: dict[str, Any] = {"feature": self.names}
@@ -213,12 +214,12 @@ class Comparison(Serializable):
         return plot_comparison(self, ax=ax)
 
     def score_text(self, which: int, j: int) -> str:
-        """One of the scores; whether the feature is used at all."""
+        """Return one of the scores as text, or that the feature is not used."""
         return f"{self.scores[which, j]:.3g}" if self.used[which, j] else NOT_USED
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Who changed place, of those that either uses, whose scores differ clearly, and what one of the two lacks."""
+        """Sentences about changed ranks, clearly different scores, and features that only one of the two has."""
         moved = [j for j in self.order if self.places[j] != 0 and self.used[:, j].any()]
         steps = [f"{self.names[j]} from {self.ranks[0, j]} to {self.ranks[1, j]}" for j in moved]
         first = f"changed place: {join_names(steps)}" if steps else "changed place"
@@ -257,7 +258,7 @@ class Comparison(Serializable):
 
 
 def _end_sentence(text: str) -> str:
-    """With a full stop, unless dots say that there is more."""
+    """Add a full stop, unless the text ends in dots."""
     return text if text.endswith("...") else f"{text}."
 
 
@@ -283,12 +284,8 @@ def _interval_of(ranking: Ranking) -> np.ndarray:
     return np.full((len(ranking.names), 2), np.nan) if ranking.draws is None else ranking.interval()
 
 
-# How far the two are above and below the line of a feature, so that their intervals do not hide each other.
-APART = 0.14
-
-
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Two dots for each feature, the most relevant on top, with their intervals."""
+    """Draw two dots for each feature with their intervals, the most relevant feature on top."""
     shown = comparison.order[:MAX_BARS]
     ax = new_axes(6.4, 1.4 + 0.34 * len(shown)) if ax is None else ax
     places = np.arange(len(shown))

@@ -1,4 +1,4 @@
-"""The choices of an analysis: how its table is read, and how submodels are judged."""
+"""The options of an analysis: how its table is read, and how submodels are judged; and its call as code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpsift.selection.sizes import Rule
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read.
+    """The options for reading and cleaning a table.
 
     Parameters
     ----------
@@ -33,17 +33,17 @@ class Reading:
     task : {"auto", "regression", "classification", "counts"}
         By default classification for text and for two different values, regression otherwise.
     missing : {"auto", "refuse", "drop", "mean"}
-        What to do with missing values. By default rows with some are left out if they are few; otherwise numbers are
-        filled in with the median, categories get a level of their own, and where much is missing a new column says
-        which rows these are. Or refuse the table, drop all such rows, or fill in means.
+        The treatment of missing values. By default rows with missing values are dropped if they are few. Otherwise
+        numbers are filled in with the median, categories get a level of their own, and an indicator column is added
+        where much is missing. The others refuse the table, drop all such rows, or fill in means.
     most_rows : int, optional
-        A larger table is cut to this many rows, drawn with the seed of the analysis. By default these are 1000 if
-        submodels are searched or samples ranked. For a ranking alone they are 20,000 with Gaussian noise, where
-        inference is sparse beyond 2000, and 2000 otherwise.
+        A larger table is cut to this many rows, drawn with the seed of the analysis. The default is 1000 if
+        submodels are searched or samples are ranked. For a ranking alone it is 20,000 with Gaussian noise, where
+        inference is sparse beyond 2000 rows, and 2000 otherwise.
     strict : bool
-        Refuse a table that something would have to be done with, in place of doing and telling it.
+        Raise an error if the table needs cleaning, and list what it needs.
     table : str, optional
-        Of a file with several, the table or sheet to read; by default the one that has the target.
+        The table or sheet to read from a file with several; by default the one that has the target.
 
     Examples
     --------
@@ -60,33 +60,33 @@ class Reading:
     table: str | None = None
 
     def read(self, data: Any, target: str | int | None) -> ModelTable:
-        """A data frame or a file, made fit for a model; what is `Prepared` stays as it is."""
+        """Read and clean a data frame or a file. A `ModelTable` is returned unchanged."""
         if isinstance(data, ModelTable):
             return data
-        return self.planned(self.found(data, target), target).table
+        return self.clean(self.load(data, target), target).table
 
-    def found(self, data: Any, target: str | int | None) -> RawTable:
-        """The table of a data frame or a file, with what was done to read it."""
+    def load(self, data: Any, target: str | int | None) -> RawTable:
+        """Read a data frame or a file without cleaning it."""
         if target is None:
             raise TypeError("`target` is missing: which column is to be explained?")
         if isinstance(data, str | Path):
             return read_table(data, target=str(target), table=self.table, strict=self.strict)
         return RawTable(pd.DataFrame(data))
 
-    def planned(self, table: RawTable, target: str | int | None) -> CleaningResult:
-        """What is done with a table; a strict reading refuses it where that is anything."""
+    def clean(self, table: RawTable, target: str | int | None) -> CleaningResult:
+        """Clean a table, or raise an error if it needs cleaning and reading is strict."""
         assert target is not None
         options: Any = {"drop": self.drop, "categorical": self.categorical, "task": self.task}
         if not self.strict:
             return clean(table, target, missing=self.missing, **options)
         missing: Missing = "refuse" if self.missing == "auto" else self.missing
-        prepare(table.frame, target, missing=missing, **options)  # which has messages of its own
-        plan = clean(table, target, missing=missing, **options)
-        raise_if_strict(plan.steps)
-        return plan
+        prepare(table.frame, target, missing=missing, **options)  # its messages name the remedies
+        result = clean(table, target, missing=missing, **options)
+        raise_if_strict(result.steps)
+        return result
 
-    def limited(self, table: ModelTable, limit: int, seed: int, notes: list[Finding]) -> ModelTable:
-        """A table of at most `limit` rows, or of as many as the user says, drawn at random; that it was is noted."""
+    def limit_rows(self, table: ModelTable, limit: int, seed: int, notes: list[Finding]) -> ModelTable:
+        """Draw at most `limit` rows at random, or as many as the user says, with a note about it."""
         n, most = len(table.y), self.most_rows or limit
         if n <= most:
             return table
@@ -103,15 +103,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Selection:
-    """How submodels are judged, and when one is enough.
+    """The options for judging submodels, and for deciding which size is enough.
 
     Parameters
     ----------
     cv : HeldOut, int, splitter or splits, optional
-        As in `search`; leave-one-out by default. Folds that are given by their number are drawn with the seed of the
-        analysis.
+        The same as in `search`; leave-one-out by default. A number of folds draws them with the seed of the analysis.
     rule : {"one-se", "negligible", "explained"}
-        Of `suggest_size`.
+        The rule of `suggest_size`.
     """
 
     cv: HeldOut | Any = None
@@ -119,7 +118,7 @@ class Selection:
 
 
 def reproduce_code(data: Any, target: Any, options: Mapping[str, Any]) -> str:
-    """The call of `report`, with the options that were given; a table that is no file is called `table`."""
+    """Return the call of `report` as code, with the options that were given. A data frame is called `table`."""
     first = code_of(str(data)) if isinstance(data, str | PathLike) else "table"
     given = [f"{name}={code_of(value)}" for name, value in options.items()]
     aim = [] if target is None else [code_of(target)]
@@ -128,7 +127,7 @@ def reproduce_code(data: Any, target: Any, options: Mapping[str, Any]) -> str:
 
 
 def code_of(value: Any) -> str:
-    """A choice as it would be typed: with the fields that are not as by default."""
+    """Return a value as code. An options object is written with the fields that differ from the default."""
     if not is_dataclass(value) or isinstance(value, type):
         return repr(value)
     chosen = [

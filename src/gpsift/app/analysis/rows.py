@@ -1,4 +1,4 @@
-"""Rows of an analysis: their values, predictions and pointwise relevance."""
+"""Single rows: a sample with values, predictions and pointwise relevance, and the explanation of some rows."""
 
 from __future__ import annotations
 
@@ -16,56 +16,54 @@ from gpsift.relevance import KL, rank
 from gpsift.relevance.ranking import Ranking
 
 MOST_ROWS = 2000
-# RowDetails times columns that are shown: about 2 MB of text, with what each column adds there.
+# A page shows at most this many cells: about 2 MB of text with the contribution of each column.
 MOST_CELLS = 30_000
 
 
 @dataclass(frozen=True, eq=False)
 class RowDetails:
-    """The rows of the leading ranking, or m of them, with the columns that are used.
+    """A sample of m rows of the leading ranking, with the columns that the model uses.
 
-    Where none is used, those that came close are there.
+    If the model uses none, the columns that came close are shown.
     """
 
-    places: np.ndarray  # which of the ranking's points they are
-    total: int  # points of the ranking
+    places: np.ndarray  # the positions of the rows among the points of the ranking
+    total: int  # number of points of the ranking
     names: tuple[str, ...]  # the columns, most relevant first
-    labels: pd.Index  # what each row is called in the user's table
-    values: list[pd.Series]  # the user's, by column
-    shades: (
-        np.ndarray
-    )  # (p, m), where each value lies among those of its column, from 0 to 1; categories by their level
+    labels: pd.Index  # the names of the rows in the user's table
+    values: list[pd.Series]  # of the user's table, by column
+    shades: np.ndarray  # (p, m), the rank of each value in its column, from 0 to 1
     relevance: np.ndarray  # (p, m)
     average: np.ndarray  # (p,), over all rows of the ranking
-    mean_share: np.ndarray | None  # (p, m), of the squared relevance what moves the mean, where it has such parts
+    mean_share: np.ndarray | None  # (p, m), the share of squared relevance due to the mean
     prediction: Prediction
     observed: np.ndarray
-    added: np.ndarray | None = None  # (p, m), what each column adds to the prediction less its average
-    added_sd: np.ndarray | None = None  # (p, m), what the data leave open of that
+    added: np.ndarray | None = None  # (p, m), the contribution of each column to the prediction
+    added_sd: np.ndarray | None = None  # (p, m), its standard deviation
 
     @property
     def is_thinned(self) -> bool:
-        """Whether some rows are not shown."""
+        """True if some rows are not shown."""
         return len(self.places) < self.total
 
     @property
     def largest(self) -> float:
-        """The largest relevance of all."""
+        """The largest relevance."""
         return float(max(self.relevance.max(initial=0.0), self.average.max(initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Which rows and columns are shown."""
+    """The rows and columns of a sample."""
 
-    order: np.ndarray  # numbers of the columns in the ranking, most relevant first
-    places: np.ndarray  # which of the ranking's points
-    positions: np.ndarray  # which rows of the table
-    inputs: pd.DataFrame | np.ndarray  # these as the model takes them
+    order: np.ndarray  # the columns of the ranking, most relevant first
+    places: np.ndarray  # positions among the points of the ranking
+    positions: np.ndarray  # positions among the rows of the table
+    inputs: pd.DataFrame | np.ndarray  # the rows as the model takes them
 
 
 def sample_rows(analysis: Analysis) -> RowSample | None:
-    """The rows of the leading ranking, subsample where there are many; None if it has no pointwise scores."""
+    """Sample rows of the leading ranking if there are many; return None if it has no pointwise scores."""
     ranking = analysis.shown
     if ranking.pointwise is None:
         return None
@@ -77,7 +75,7 @@ def sample_rows(analysis: Analysis) -> RowSample | None:
 
 
 def row_details(analysis: Analysis) -> RowDetails | None:
-    """What there is to see at the rows that are shown; None if the leading ranking has no pointwise scores."""
+    """Return all that is shown of the sampled rows; None if the leading ranking has no pointwise scores."""
     ranking, shown = analysis.shown, sample_rows(analysis)
     if ranking.pointwise is None or shown is None:
         return None
@@ -104,7 +102,7 @@ def row_details(analysis: Analysis) -> RowDetails | None:
 
 
 def _contributions(analysis: Analysis, names: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """What these columns add to the prediction of each row, and the standard deviations of that, where it is known."""
+    """Return the contribution of each column to the prediction of each row, and its standard deviation, if known."""
     apart = None if analysis.column_effects is None else analysis.column_effects.rows
     if apart is None or not set(names) <= set(apart.names):
         return None, None
@@ -113,7 +111,7 @@ def _contributions(analysis: Analysis, names: Sequence[str]) -> tuple[np.ndarray
 
 
 def subsample(n: int, p: int, seed: int) -> np.ndarray:
-    """Which of n rows to show: all, or a random sample in their order."""
+    """Return the positions of the rows to show: all of n, or a sorted random sample."""
     most = max(1, min(MOST_ROWS, MOST_CELLS // max(p, 1)))
     if n <= most:
         return np.arange(n)
@@ -121,9 +119,9 @@ def subsample(n: int, p: int, seed: int) -> np.ndarray:
 
 
 def color_rank(values: pd.Series) -> np.ndarray:
-    """Where each value lies among all, from 0 to 1, by rank; text and categories by their level in order."""
+    """Return the rank of each value as a number from 0 to 1; texts and categories by the order of their levels."""
     if pd.api.types.is_numeric_dtype(values):
-        # By rank and not by value: one outlier would leave all others in one color_rank.
+        # By values, one outlier would give all others the same colour.
         places = values.rank(method="average").to_numpy(dtype=float)
     else:
         places = pd.Categorical(values.astype(str)).codes.astype(float)
@@ -132,7 +130,7 @@ def color_rank(values: pd.Series) -> np.ndarray:
 
 
 def _user_values(analysis: Analysis, ranking: Ranking, j: int, places: np.ndarray) -> pd.Series:
-    """The user's values of a unit of the ranking; of a group that is no column, its coordinate."""
+    """Return the user's values of a column of the ranking, or the coordinate of a group that is no column."""
     name = ranking.names[j]
     if name in analysis.rows.columns:
         return analysis.rows[name].iloc[ranking.rows[places]].reset_index(drop=True)
@@ -141,21 +139,21 @@ def _user_values(analysis: Analysis, ranking: Ranking, j: int, places: np.ndarra
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """KL relevances of the columns at some rows, what is predicted there, and what each column adds to that.
+    """KL relevances of the columns at some rows, with predictions and the contributions of the columns to them.
 
-    `moves_mean` and `moves_variance` are shares of the squared relevance; None where predictions have no such parts.
+    `moves_mean` and `moves_variance` are shares of the squared relevance; None if predictions have no such parts.
     """
 
     names: tuple[str, ...]
     scores: np.ndarray
-    average: np.ndarray  # over all rows of the model
-    used: np.ndarray  # whether the model uses the column at all
+    average: np.ndarray  # scores over all rows of the fit
+    used: np.ndarray  # whether the model uses the column
     moves_mean: np.ndarray | None
     moves_variance: np.ndarray | None
     prediction: np.ndarray  # means (n,), or probabilities of several classes (n, C)
     sd: np.ndarray
     observed: np.ndarray
-    apart: Attribution | None = None  # the predictions taken apart, where the model has that in closed form
+    attribution: Attribution | None = None  # of the predictions, if the model has it in closed form
 
     @property
     def n_rows(self) -> int:
@@ -163,22 +161,22 @@ class Explanation:
 
     @property
     def order(self) -> np.ndarray:
-        """Columns by falling relevance at these rows, those that are not used last."""
+        """Columns by decreasing relevance at these rows, unused ones last."""
         return np.lexsort((-self.scores, ~self.used))
 
     @property
     def added(self) -> np.ndarray | None:
-        """What each column adds to the prediction on average over these rows, (p,)."""
-        return None if self.apart is None else self.apart.values.mean(axis=0)
+        """The mean contribution of each column to the predictions of these rows, (p,)."""
+        return None if self.attribution is None else self.attribution.values.mean(axis=0)
 
     @property
     def shown_order(self) -> np.ndarray:
-        """Columns by the size of what they add, where that is known; else by relevance."""
+        """Columns by the size of their contribution if it is known, else by relevance."""
         return self.order if self.added is None else np.lexsort((-np.abs(self.added), ~self.used))
 
 
 def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
-    """The relevances at rows in the form of `Analysis.X`, which need not be among those of the fit."""
+    """Explain rows in the form of `Analysis.X`, which need not be rows of the fit."""
     options = analysis.unit_options
     here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
     shares = here.shares
@@ -193,19 +191,19 @@ def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanat
         prediction=prediction.mean,
         sd=np.sqrt(prediction.var),
         observed=np.asarray(y),
-        apart=_attribute(analysis, X, here.names),
+        attribution=_attribute(analysis, X, here.names),
     )
 
 
 def _attribute(analysis: Analysis, X: pd.DataFrame, names: tuple[str, ...]) -> Attribution | None:
-    """The rows taken apart into what each of these columns adds; None where the model has no closed form of that."""
+    """Return the contributions of these columns to each row; None if the model has no closed form for them."""
     try:
         found = explain(analysis.model, X, **analysis.unit_options)
     except MissingCapability:
         return None
     places = {name: place for place, name in enumerate(found.names)}
     kept = np.array([places.get(name, -1) for name in names])
-    # Of many columns those that are not used are not told of. They add nothing: the last column of zeros is theirs.
+    # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
     nothing = np.zeros((len(X), 1))
     values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
     return replace(found, names=names, values=values, sd=sd, points=points)

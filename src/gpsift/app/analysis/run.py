@@ -1,4 +1,8 @@
-"""The whole way from a table to an answer: prepare, fit, rank, search, sample."""
+"""From a table to an answer: read and clean it, fit a model, rank, search submodels, rank samples of the rows.
+
+`analyse` does all of this, `plan_analysis` only what comes before the first fit, and `discover_columns` tests every
+column instead.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +37,17 @@ from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ran
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
-# A search takes as many fits as sizes.
+# A search fits a model for each size.
 MOST_ROWS_OF_A_SEARCH = 1000
-# Where inference iterates, each fit takes ten times as long: 840 rows of two classes took more than three minutes.
+# With iterative inference a fit takes ten times as long: 840 rows of two classes took more than three minutes.
 MOST_ROWS_OF_AN_ITERATED_SEARCH = 500
-# Sparse inference takes about a minute on this many.
+# Sparse inference takes about a minute for this many.
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
-# All length-scales at once are too many to be searched for, and orders that try every column take too many fits. A
-# model whose columns are switched on one by one has no such limit.
+# Beyond this number all length-scales cannot be optimised at once, and orders that try every column take too many fits.
+# Stepwise selection (`Sift`) has no such limit.
 MANY_COLUMNS = 300
-# VAR conditions every column that is used on the others that are: a third power of their number, half a minute at 5000.
+# VAR conditions each active column on all others: the third power of their number, half a minute at 5000.
 MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
@@ -61,33 +65,32 @@ def analyse(
     seed: int = 0,
     work: Work = Work(),
 ) -> Analysis:
-    """Which columns of a table matter for one of them, how many are enough, and how sure that is.
+    """Find which columns of a table matter for one of them, how many are enough, and how sure that is.
 
     Parameters
     ----------
-    data : data frame, path or Prepared
-        The table, or a file of it in any of the usual forms, or what `prepare` made of one. What a careful analyst
-        would do with it before a first fit is done, and told among the cautions; ``Reading(strict=True)`` refuses.
+    data : data frame, path or ModelTable
+        The table, or a file of it in any usual format, or a table that is clean already. The table is cleaned as a
+        careful analyst would, and the cautions list every step; ``Reading(strict=True)`` raises an error instead.
     target : str or int, optional
-        The column to explain; a `Prepared` table has it.
+        The column to explain; a `ModelTable` has it.
     measure : Measure, Order or str, optional
-        What decides the order, as in `search`; `KL()` by default. VAR and ARD are shown beside it.
+        The measure or order that decides, as in `search`; `KL()` by default. VAR and ARD are shown beside it.
     select : bool or Selection
-        Search submodels of growing size, too; a `Selection` says how they are judged.
+        Whether to search submodels of increasing size; a `Selection` says how they are judged.
     samples : int
-        On how many random samples of the rows to rank again, for the stability of the order.
+        The number of random samples of the rows to rank, for the stability of the order.
     likelihood : str, optional
-        As in `GP`; by default what goes with the task.
+        The same as in `GP`; by default it depends on the task.
     hyper : Hyper, optional
-        `Sift()` by default: columns are switched on one by one, as far as they pay for themselves. With `MAP()` and
-        `ML2()` all are used, with `NUTS()` scores have intervals.
+        `Sift()` by default, which activates columns one by one while each raises the evidence by more than its
+        penalty. With `MAP()` and `ML2()` all are used, with `NUTS()` scores have intervals.
     reading : Reading
-        How the table is read: columns to leave out, categories, missing values, how many rows.
+        Options for reading the table: columns to leave out, categories, missing values, the number of rows.
     seed : int
-        Of everything random.
+        The random seed.
     work : Work
-        Processes, checkpoint and progress. The checkpoint is a folder that keeps the finished fits of search and
-        samples.
+        Processes, checkpoint and progress. The checkpoint is a folder with the finished fits of search and samples.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    asked = _non_default(
+    options = _non_default(
         measure=measure,
         select=select,
         samples=samples,
@@ -120,7 +123,7 @@ def analyse(
     model = GP(likelihood=likelihood or default_likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    fits = _FittedTable.of(table, model, read_order(measure), seed, work)
+    fits = _FittedTable.fit(table, model, read_order(measure), seed, work)
     if fits.inference_is_sparse:
         notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
@@ -128,7 +131,6 @@ def analyse(
     with progress_bar("ranking", work.progress):
         rankings, known = fits.rankings(notes)
     path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
-    steady = fits.stability(samples) if samples else None
     return Analysis(
         source=source_name(data),
         target=table.target,
@@ -144,29 +146,29 @@ def analyse(
         rankings=rankings,
         path=path,
         unsearched=unsearched,
-        stability=steady,
+        stability=fits.stability(samples) if samples else None,
         cautions=find_cautions(fits.fitted, table, notes, next(iter(rankings.values()))),
-        command=reproduce_code(data, target, asked),
+        command=reproduce_code(data, target, options),
         seed=seed,
         seconds=time.perf_counter() - began,
     )
 
 
-def _non_default(**asked: Any) -> dict[str, Any]:
-    """The arguments of `analyse` that are not what they are by default."""
+def _non_default(**options: Any) -> dict[str, Any]:
+    """Return the arguments of `analyse` that differ from their defaults."""
     default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
-    return {name: each for name, each in asked.items() if each != default_of[name]}
+    return {name: each for name, each in options.items() if each != default_of[name]}
 
 
 def source_name(data: Any) -> str:
-    """Where a table came from, in words."""
+    """Return the source of a table in words."""
     if not isinstance(data, str | FilePath):
         return "a data frame"
     return "standard input" if str(data) == "-" else str(data)
 
 
 def default_likelihood(table: ModelTable) -> str:
-    """What goes with the task of a table."""
+    """Return the likelihood for the task of a table."""
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
     return LIKELIHOOD_OF_TASK[table.task]
@@ -175,14 +177,14 @@ def default_likelihood(table: ModelTable) -> str:
 def limit_cost(
     table: ModelTable, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[ModelTable, GP]:
-    """Rows few enough, and an inference, that the work ends while one waits; that rows were drawn is noted."""
+    """Limit the rows, and choose sparse inference, so that the work takes minutes at most; note if rows were drawn."""
     is_gaussian = model.likelihood == "gaussian"
     may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
     if not ranks_only:
         limit = MOST_ROWS_OF_A_SEARCH if is_gaussian else MOST_ROWS_OF_AN_ITERATED_SEARCH
     else:
         limit = MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK
-    table = reading.limited(table, limit, seed, notes)
+    table = reading.limit_rows(table, limit, seed, notes)
     if may_be_sparse and len(table.y) > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
     return table, model
@@ -190,7 +192,7 @@ def limit_cost(
 
 @dataclass(frozen=True, eq=False)
 class _FittedTable:
-    """One model of one table, and what is done with it: rankings, submodels, samples of the rows."""
+    """A model fitted to a table, with functions for rankings, submodels and stability."""
 
     table: ModelTable
     model: GP
@@ -201,8 +203,8 @@ class _FittedTable:
     folder: FilePath | None
 
     @classmethod
-    def of(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
-        """After the fit to the whole table."""
+    def fit(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
+        """Fit the model to the whole table."""
         has_own_bar = model.hyper.samples
         with fit_progress(False if has_own_bar else work.progress):
             fitted = model.fit(table.X, table.y)
@@ -210,12 +212,12 @@ class _FittedTable:
 
     @property
     def features(self) -> Features:
-        """The user's columns; categories are coded by several."""
+        """The user's columns as units of features: a category has several."""
         return Features(self.table.groups, self.table.categories)
 
     @property
     def many_at_once(self) -> Finding | None:
-        """That many columns were not switched on one by one, where they were not."""
+        """A finding if many columns were fitted at once instead of stepwise."""
         n_columns = len(self.table.columns)
         if n_columns <= MANY_COLUMNS or self.model.hyper.switches:
             return None
@@ -223,7 +225,7 @@ class _FittedTable:
 
     @property
     def inference_is_sparse(self) -> Finding | None:
-        """That it is, where it is, and what stands for the rows, as the fit has decided it."""
+        """A finding about the approximation, if inference is sparse."""
         if isinstance(self.fitted, DrawnGP) or self.fitted.inference != "sparse":
             return None
         report = self.fitted.report
@@ -232,13 +234,16 @@ class _FittedTable:
 
     @property
     def too_many_columns(self) -> Finding | None:
-        """Why no submodels are searched, where they are not."""
+        """The reason not to search submodels; None if they can be searched."""
         if self.many_at_once is None or type(self.order) is Ranked:
             return None
         return Finding(FindingKind.NOT_SEARCHED, {"n_columns": len(self.table.columns), "most": MANY_COLUMNS})
 
     def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
-        """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
+        """Rank by the leading measure and by the others that the model has.
+
+        Also return the order of the search, if the leading ranking is that order.
+        """
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
         if len(self.fitted.used) <= MOST_COLUMNS_OF_VAR:
@@ -263,8 +268,8 @@ class _FittedTable:
     def path(
         self, selection: Selection, known: Ordered | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
-        """Submodels of growing size, as far as that is feasible, or why there are none; where it ends is noted."""
-        from gpsift.selection.search import planned, searched, told_units  # a ranking does without
+        """Search submodels of increasing size, with a note if not all sizes; or return the reason why not."""
+        from gpsift.selection.search import planned, searched, told_units  # not needed for a ranking
 
         if self.too_many_columns:
             notes.append(self.too_many_columns)
@@ -275,20 +280,12 @@ class _FittedTable:
             notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
-        plan = planned(
-            data,
-            self.order,
-            sizes=largest,
-            cv=cv,
-            model=self.model,
-            reference=self.fitted,
-            units=units,
-        )
+        plan = planned(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
         return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
 
     def stability(self, samples: int) -> Stability:
-        """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""
-        from gpsift.selection.stability import stability  # a ranking does without
+        """Rank random samples of the rows; by KL if the order is that of a projection, which has no scores."""
+        from gpsift.selection.stability import stability  # not needed for a ranking
 
         return stability(
             self.table.X,
@@ -307,13 +304,13 @@ class _FittedTable:
 
 @dataclass(frozen=True, eq=False)
 class AnalysisPlan:
-    """Which rows and columns would be used, as what, and what would be done with the table for that."""
+    """The plan of an analysis: the rows and columns that it would use, and the cleaning that the table needs."""
 
     source: str
     target: str
     task: str
     n_rows: int
-    kinds: dict[str, str]  # of each column that would be used
+    kinds: dict[str, str]  # the type of each column in words
     cautions: tuple[Finding, ...]
     seed: int
 
@@ -325,12 +322,12 @@ class AnalysisPlan:
 def plan_analysis(
     data: Any, target: str | int | None, reading: Reading, *, likelihood: str | None, seed: int, ranks_only: bool
 ) -> AnalysisPlan:
-    """The plan of `analyse`, up to the first fit."""
+    """Do what `analyse` does before the first fit."""
     table = reading.read(data, target)
     notes = list(table.notes)
     model = GP(likelihood=likelihood or default_likelihood(table))
     table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    if isinstance(model.inference, Sparse):  # by what, a fit decides
+    if isinstance(model.inference, Sparse):  # the fit decides on the approximation
         notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": len(table.y)}))
     kinds = {name: _kind_in_words(table, name) for name in table.columns}
     return AnalysisPlan(source_name(data), table.target, table.task, len(table.y), kinds, tuple(notes), seed)
@@ -344,7 +341,7 @@ def _kind_in_words(table: ModelTable, name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ColumnTest:
-    """Which columns of a table matter, and what a reader should know of the table."""
+    """The test of every column of a table, with cautions for the reader."""
 
     source: str
     target: str
@@ -376,12 +373,12 @@ def discover_columns(
     seed: int = 0,
     work: Work = Work(),
 ) -> ColumnTest:
-    """`discover` for the columns of a table; categories are tested as one. The parameters are those of `analyse`."""
+    """Test by `discover` which columns of a table matter. The other parameters are those of `analyse`."""
     began = time.perf_counter()
     with waiting_bar("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
-    table = reading.limited(table, MOST_ROWS_OF_A_SEARCH, seed, notes)
+    table = reading.limit_rows(table, MOST_ROWS_OF_A_SEARCH, seed, notes)
     model = GP(likelihood=likelihood or default_likelihood(table), hyper=quick_hyper(*table.X.shape))
     folder = work.folder()
     found = discover(

@@ -1,4 +1,7 @@
-"""A saved model ranked again: at the rows that it was fitted on, or at those of another table."""
+"""A saved model ranked again, at the rows that it was fitted on or at the rows of another table.
+
+`table_to_inputs` brings a table into the form of the model; `user_columns` says which features code one column.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift.app.analysis.analysis import MOST_FIRST
-from gpsift.app.analysis.cautions import column_notes, find_discrepancy
+from gpsift.app.analysis.analysis import MOST_FIRST, ShownRankings
+from gpsift.app.analysis.cautions import find_discrepancy
 from gpsift.app.findings import Finding
 from gpsift.app.tables.new_rows import CleanedRows, apply_recipe, note_unused_columns
 from gpsift.app.tables.steps import RawTable
@@ -23,22 +26,22 @@ from gpsift.selection.orders import unit_ranking
 
 
 @dataclass(frozen=True, eq=False)
-class SavedModelRanking:
-    """What is shown of it.
+class SavedModelRanking(ShownRankings):
+    """The ranking of a saved model, as the command line and the page show it.
 
     Attributes
     ----------
     model : str
         The file of the model.
     table : str or None
-        That of the rows; None where they are those of the fit.
+        The file of the rows; None for the rows of the fit.
     leading : Ranking
-        Of the user's columns.
+        The ranking of the user's columns.
     cautions : tuple of Finding
-        What a reader should know, what was done with the table among it.
+        Cautions for the reader, and the steps of cleaning the table.
     seed : int
     command : str or None
-        What to type to have the same again.
+        The command that reproduces the ranking.
     """
 
     model: str
@@ -55,7 +58,7 @@ class SavedModelRanking:
 
     @property
     def target(self) -> str:
-        """What is explained; a model knows no name for it."""
+        """The target in words: a model has no name for it."""
         return f"the target of {self.model}"
 
     @property
@@ -64,44 +67,34 @@ class SavedModelRanking:
 
     @cached_property
     def shown_rankings(self) -> Mapping[str, Ranking]:
-        """The ranking of the columns that deserve a line each, by the name of its measure."""
-        shown = self.leading.order[: self.leading.n_shown].tolist()
-        told = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
-        return {self.leading.measure.split("(")[0]: told}
-
-    @property
-    def shown(self) -> Ranking:
-        """The same ranking without its name."""
-        return next(iter(self.shown_rankings.values()))
-
-    @cached_property
-    def odd_columns(self) -> tuple[Finding, ...]:
-        """What is odd about single columns, in their order."""
-        return column_notes(self.shown_rankings)
+        """The ranking of the columns that are shown, by the name of the measure."""
+        shown = self.leading.order[: self.leading.n_told].tolist()
+        ranking = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
+        return {self.leading.measure.split("(")[0]: ranking}
 
     @property
     def n_first(self) -> int:
-        """The k of "among the first k", at most five."""
+        """The number k in "among the first k", at most five."""
         return max(1, min(MOST_FIRST, len(self.leading.names) // 2))
 
 
 def rank_saved(
     model: Reference, table: RawTable | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
 ) -> SavedModelRanking:
-    """Rank a saved model; `names` are those of the files of model and table, and options those of `rank`."""
-    tidied = None if table is None else table_to_inputs(table, model)
+    """Rank a saved model. `names` are the files of model and table; the options are those of `rank`."""
+    new = None if table is None else table_to_inputs(table, model)
     units = user_columns(model).units(model.inputs.names)
-    ranking = unit_ranking(model, units, measure, None if tidied is None else tidied.X, **options)
-    steps = () if tidied is None else (step.finding for step in tidied.steps)
+    ranking = unit_ranking(model, units, measure, None if new is None else new.X, **options)
+    steps = () if new is None else (step.finding for step in new.steps)
     cautions = (*find_discrepancy(ranking), *steps)
     return SavedModelRanking(*names, ranking.with_other_way(), cautions, options.get("seed", 0))
 
 
 def _find_categories(model: Reference) -> dict[str, list[str]]:
-    """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
+    """Return the features that are indicators such as "colour=red", by category."""
     groups: dict[str, list[str]] = {}
     inputs = model.inputs.sample if model.inputs.X is None else model.inputs.X
-    assert inputs is not None  # a fitted model of ours has rows, or some of them
+    assert inputs is not None  # a fitted GP keeps its rows, or a sample of them
     for feature, values in zip(model.inputs.names, inputs.T, strict=True):
         name, sign, _ = feature.partition("=")
         if sign and np.isin(values, (0.0, 1.0)).all():
@@ -110,26 +103,26 @@ def _find_categories(model: Reference) -> dict[str, list[str]]:
 
 
 def _find_dates(model: Reference) -> dict[str, list[str]]:
-    """Which columns of a model are parts of a date, such as "day: month", by the name of the column of dates."""
+    """Return the features that are made from a date such as "day: month", by column."""
     known = () if model.inputs.recipe is None else model.inputs.recipe.first_dates
     return {name: [feature for feature in model.inputs.names if feature.startswith(f"{name}: ")] for name in known}
 
 
 def user_columns(model: Reference) -> Features:
-    """The user's columns: categories and dates are several columns of the model each."""
+    """Return the user's columns as units of features: a category or a date has several features."""
     categories = _find_categories(model)
     return Features({**categories, **_find_dates(model)}, list(categories))
 
 
 def table_to_inputs(table: RawTable, model: Reference) -> CleanedRows:
-    """The columns that a model was fitted on, from a table; as its own table was treated, where its file says how."""
+    """Turn a table into the features of a model, by its recipe if its file has one."""
     recipe, names = model.inputs.recipe, model.inputs.names
-    tidied = _without_recipe(table.frame, names) if recipe is None else apply_recipe(table.frame, names, recipe)
-    return CleanedRows(tidied.X, (*table.steps, *tidied.steps))
+    rows = _without_recipe(table.frame, names) if recipe is None else apply_recipe(table.frame, names, recipe)
+    return CleanedRows(rows.X, (*table.steps, *rows.steps))
 
 
 def _without_recipe(frame: pd.DataFrame, features: tuple[str, ...]) -> CleanedRows:
-    """Numbers as they are; indicators such as "colour=red" are made from the column of texts."""
+    """Take numbers as they are, and make indicators such as "colour=red" from a column of texts."""
     columns: dict[str, Any] = {}
     used = []
     for feature in features:

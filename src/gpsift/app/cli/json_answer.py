@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +48,10 @@ def as_json(analysis: Analysis) -> str:
         "rankings": {name: _ranking(ranking) for name, ranking in analysis.rankings.items()},
     }
     if analysis.switched_on is not None:
-        record["switched_on"] = [asdict(step) for step in analysis.switched_on]
+        record["switched_on"] = [
+            {"columns": step.columns, "gain": step.gain, "toll": step.penalty, "stays": step.selected}
+            for step in analysis.switched_on
+        ]
     if analysis.path is not None:
         record["path"] = _path(analysis.path)
         record["selected"] = None if analysis.selected is None else list(analysis.selected)

@@ -62,7 +62,7 @@ def data_lines(analysis: Analysis) -> list[Line]:
     ]
     if analysis.switched_on is not None:
         steps = analysis.switched_on
-        n_on = len({column for step in steps if step.stays for column in step.columns})
+        n_on = len({column for step in steps if step.selected for column in step.columns})
         remark = " ".join(filter(None, [describe_selection(steps, None), describe_removed(steps)]))
         lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:

@@ -221,7 +221,7 @@ def _leakage_findings(table: ModelTable) -> Iterator[Finding]:
     if columns:
         yield Finding(FindingKind.MAY_LEAK, {"columns": columns, "target": table.target})
     for formula in find_formulas(table):
-        yield Finding(FindingKind.MADE_OF, {**asdict(formula), "target": table.target})
+        yield Finding(FindingKind.TARGET_FORMULA, {**asdict(formula), "target": table.target})
 
 
 def _select_useful_columns(

@@ -1,4 +1,4 @@
-"""Conditions on rows as people type them, ``age > 60 and sex == "f"``, evaluated without running anything else."""
+"""Conditions on rows such as ``age > 60 and sex == "f"``, evaluated safely: no other code can be run."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ QUOTING = "Texts stand in quotes, names of columns that are no words in backquot
 
 
 def select_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
-    """Which rows satisfy a condition, (n,) booleans.
+    """Return which rows satisfy a condition, (n,) booleans.
 
     A condition compares columns, numbers and texts by ``<, <=, >, >=, ==, !=, in [...]``, combined by ``and``, ``or``,
-    ``not``, ``+ - * /`` and brackets. Names that are no words stand in backquotes.
+    ``not``, ``+ - * /`` and brackets. Names with blanks or other signs stand in backquotes.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def select_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
 
 
 class _Evaluation:
-    """One pass over the syntax tree; whatever is not listed here is refused."""
+    """The evaluation of a syntax tree. Any node that is not listed here is an error."""
 
     def __init__(self, frame: pd.DataFrame, quoted: list[str], condition: str):
         self._frame, self._quoted, self._condition = frame, quoted, condition

@@ -1,4 +1,4 @@
-"""From columns of known kinds to numbers: categories as indicators, dates as their parts, the target by its task."""
+"""A table without missing values becomes a `ModelTable`: numbers, indicators, features of dates, and a target."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ MOST_CLASSES = 20
 
 @dataclass(frozen=True, eq=False)
 class ModelTable:
-    """A table that a model can be fitted to."""
+    """Inputs and target for a model, with all that is known of their columns."""
 
     target: str
     task: Task
-    rows: pd.DataFrame  # those that are used, as they came
+    rows: pd.DataFrame  # the rows that are used, as the user has them
     X: pd.DataFrame  # numbers only, categories as indicators
     y: np.ndarray  # classes are coded 0, 1, ...
     classes: tuple[str, ...] = ()
-    groups: dict[str, list[str]] = field(default_factory=dict)  # the columns of `X` for each category and each date
+    groups: dict[str, list[str]] = field(default_factory=dict)  # columns of `X`, by category or date
     notes: tuple[Finding, ...] = ()  # what was done to the table
     dates: tuple[str, ...] = ()
-    recipe: Recipe = Recipe()  # what new rows need to take the same form
+    recipe: Recipe = Recipe()  # by which new rows take the same form
 
     @property
     def categories(self) -> list[str]:
-        """The groups that are the indicators of one category each."""
+        """The names of the categories among the groups."""
         return [name for name in self.groups if name not in self.dates]
 
     @property
     def owner(self) -> dict[str, str]:
-        """The user's column that each column of `X` stands for."""
+        """The user's column for each column of `X`."""
         own = {str(name): str(name) for name in self.X}
         return own | {column: name for name, members in self.groups.items() for column in members}
 
@@ -58,7 +58,7 @@ class ModelTable:
         return list(dict.fromkeys(self.owner.values()))
 
     def take(self, places: np.ndarray) -> ModelTable:
-        """The same with some of the rows."""
+        """Return the table with some of the rows."""
         return replace(self, rows=self.rows.iloc[places], X=self.X.iloc[places], y=self.y[places])
 
 
@@ -69,7 +69,7 @@ def encode(
     task: Literal["auto"] | Task = "auto",
     notes: Iterable[Finding] = (),
 ) -> ModelTable:
-    """A table without holes, of numbers, categories and dates as inputs and target; `notes` say what was done to it."""
+    """Encode a table without missing values, whose columns are numbers, categories and dates."""
     inputs = frame.drop(columns=target)
     X, groups = _encode_inputs(inputs, kinds)
     y, classes, found_task = _encode_target(frame[target], task)
@@ -79,7 +79,7 @@ def encode(
 
 
 def _encode_inputs(inputs: pd.DataFrame, kinds: Mapping[str, ColumnType]) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Numbers as they are, categories as indicators such as "colour=red", dates as parts such as "day: month"."""
+    """Encode categories as indicators such as "colour=red" and dates as features such as "day: month"."""
     if all(kind is ColumnType.NUMBER for kind in kinds.values()):
         return pd.DataFrame(inputs.to_numpy(dtype=float), inputs.index, list(kinds)), {}
     columns: dict[str, np.ndarray] = {}
@@ -96,25 +96,25 @@ def _encode_inputs(inputs: pd.DataFrame, kinds: Mapping[str, ColumnType]) -> tup
 
 
 def _indicators(column: pd.Series[Any]) -> dict[str, np.ndarray]:
-    """Of two levels one, of more one for each."""
+    """Return one indicator for two levels, and one for each level if there are more."""
     codes, levels = pd.factorize(column.astype(str), sort=True)
     places = [len(levels) - 1] if len(levels) <= 2 else range(len(levels))
     return {f"{column.name}={levels[code]}": (codes == code).astype(float) for code in places}
 
 
 def _format_dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Dates as texts whose order is that of time."""
+    """Write dates as texts that sort by time."""
     is_day = bool((column == column.dt.normalize()).all())
     return column.dt.strftime("%Y-%m-%d" if is_day else "%Y-%m-%d %H:%M:%S")
 
 
 def named_columns(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[Any]]]:
-    """The columns of a frame whose names are text."""
+    """Yield the columns of a frame, with their names as texts."""
     return ((str(name), column) for name, column in frame.items())
 
 
 def raise_mixed_types(column: pd.Series[Any], otherwise: str, remedy: Choice) -> NoReturn:
-    """Refuse a column of numbers with texts among them, with examples and two ways out."""
+    """Raise an error for a column with texts among numbers, with examples and two remedies."""
     texts = texts_among_numbers(column.dropna().astype(str))
     examples = " and ".join(map(repr, list(dict.fromkeys(texts))[:2]))
     raise TableError(

@@ -1,4 +1,4 @@
-"""Which form the content of a file has, by its first bytes, and the readers of those that are no text."""
+"""File formats: `detect_format` knows them by the first bytes; readers of Parquet, Feather, Excel, SQLite and JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_BYTES: Mapping[bytes, str] = {
     b"SQLite format 3\x00": "sqlite",
     b"\xd0\xcf\x11\xe0": "old excel",
 }
-# What a file is by the end of its name, where its content does not say.
+# The end of the name decides if the content does not.
 FORMAT_OF_SUFFIX: Mapping[str, str] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -38,19 +38,22 @@ FORMAT_OF_SUFFIX: Mapping[str, str] = {
     ".db": "sqlite",
 }
 TEXT = "text"
-# A folder of a workbook, which is a zip archive, too.
+# A workbook is a zip archive with this folder.
 WORKBOOK = "xl/"
 
 
 @dataclass(frozen=True)
 class SheetChoice:
-    """What is looked for in a file of several tables: one by its name, or the one that has a column."""
+    """The rule by which one table of a file is picked: by its name, or by a column that it has."""
 
     table: str | None = None
     target: str | None = None
 
-    def chosen(self, columns: Mapping[str, list[str]], where: str, what: str, *, or_first: bool = False) -> str:
-        """The name of the table, sheet or view; `columns` are those of each. In doubt the first, or none."""
+    def pick(self, columns: Mapping[str, list[str]], where: str, what: str, *, or_first: bool = False) -> str:
+        """Return the name of the table to read, given the columns of each.
+
+        If several fit, take the first one (`or_first`), or raise an error.
+        """
         names = list(columns)
         if not names:
             raise ValueError(f"{where} has no {what}.")
@@ -65,14 +68,14 @@ class SheetChoice:
         raise ValueError(f"{where} has the {what} {join_names(names)}, and {having}. Name one: `table`.")
 
     def step(self, name: str, n: int, what: str) -> tuple[CleaningStep, ...]:
-        """That one was chosen, where it was not said."""
+        """Return the step that names the picked table, if there are several and the user named none."""
         if n == 1 or self.table is not None:
             return ()
         return (CleaningStep(FindingKind.PART_CHOSEN, count=n, detail={"what": what, "name": name}),)
 
 
 def detect_format(content: bytes, ending: str) -> str:
-    """The form of a file: its content decides, and where that is silent, the end of its name."""
+    """Return the format of a file by its content or else by the end of its name; anything else is text."""
     for first, form in FIRST_BYTES.items():
         if content.startswith(first):
             return form
@@ -82,7 +85,7 @@ def detect_format(content: bytes, ending: str) -> str:
 
 
 def is_workbook(content: bytes) -> bool:
-    """Whether a zip archive is an Excel file; one that is cut off is called so by its first entry."""
+    """Return whether a zip archive is an Excel file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return any(name.startswith(WORKBOOK) for name in archive.namelist())
@@ -91,36 +94,36 @@ def is_workbook(content: bytes) -> bool:
 
 
 def read_parquet(content: bytes, where: str) -> pd.DataFrame:
-    """The table of a Parquet file."""
+    """Read a Parquet file."""
     return _read_with("pyarrow", "Parquet", pd.read_parquet, content, where)
 
 
 def read_feather(content: bytes, where: str) -> pd.DataFrame:
-    """The table of a Feather file."""
+    """Read a Feather file."""
     return _read_with("pyarrow", "Feather", pd.read_feather, content, where)
 
 
 def read_sheets(content: bytes, where: str) -> dict[str, list[Record]]:
-    """The cells of each sheet that has some, line by line."""
+    """Read the cells of each sheet of a workbook, line by line, except of empty sheets."""
     sheets = _read_with("openpyxl", "Excel", pd.read_excel, content, where, header=None, sheet_name=None)
     return {str(name): frame.to_numpy(dtype=object).tolist() for name, frame in sheets.items() if not frame.empty}
 
 
-def read_sqlite(content: bytes, where: str, wanted: SheetChoice) -> tuple[pd.DataFrame, tuple[CleaningStep, ...]]:
-    """A table or view of a database."""
+def read_sqlite(content: bytes, where: str, choice: SheetChoice) -> tuple[pd.DataFrame, tuple[CleaningStep, ...]]:
+    """Read a table or view of an SQLite database."""
     try:
         connection = sqlite3.connect(":memory:")
         connection.deserialize(content)
         query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         names = [name for (name,) in connection.execute(query)]
         columns = {name: _columns_of(connection, name) for name in names}
-        name = wanted.chosen(columns, where, "tables")
+        name = choice.pick(columns, where, "tables")
         frame = pd.read_sql_query(f"SELECT * FROM {_quoted(name)}", connection)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise ValueError(f"{where} could not be read as SQLite: {error}.") from None
     finally:
         connection.close()
-    return frame, wanted.step(name, len(names), "tables")
+    return frame, choice.step(name, len(names), "tables")
 
 
 def _columns_of(connection: sqlite3.Connection, name: str) -> list[str]:
@@ -138,19 +141,22 @@ def _read_with(library: str, kind: str, read: Callable[..., Any], content: bytes
         raise ImportError(
             f"{kind} files are read with {library}: pip install {library}, or save the table as CSV. ({error})"
         ) from None
-    # pyarrow's own errors, whose classes are not importable without it, and whatever meets a damaged archive first
+    # The classes of pyarrow's errors cannot be imported without pyarrow; a damaged archive raises others again.
     except Exception as error:
         raise ValueError(f"{where} could not be read as {kind}: {error}") from error
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text begins as JSON does: with an object, or with a list of objects or lists."""
+    """Return whether a text begins like JSON: with an object, or with a list of objects or lists."""
     start = text.lstrip("\ufeff \t\r\n")[:200]
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "["))
 
 
 def read_json(text: str, where: str) -> pd.DataFrame:
-    """The table; objects inside cells become columns such as "place.lat", lists inside cells become texts."""
+    """Read a table in JSON: a list of records, columns by name, one record a line, or a list inside an object.
+
+    Objects inside cells become columns such as "place.lat"; lists inside cells become texts.
+    """
     try:
         found = _parse_json(text)
     except json.JSONDecodeError as error:
@@ -162,7 +168,7 @@ def read_json(text: str, where: str) -> pd.DataFrame:
 
 
 def _parse_json(text: str) -> Any:
-    """One value, or one a line."""
+    """Parse one JSON value, or one value a line."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -192,7 +198,7 @@ def _frame_from_json(found: Any) -> pd.DataFrame | None:
 
 
 def _are_columns(found: dict[str, Any]) -> bool:
-    """Lists or objects of as many cells each, none of which is an object itself."""
+    """Return whether all values are columns: lists or objects of equal length, without nested objects or lists."""
     sizes = {len(each) for each in found.values()}
     cells = (cell for each in found.values() for cell in (each.values() if isinstance(each, dict) else each))
     return len(sizes) == 1 and not any(isinstance(cell, dict | list) for cell in cells)

@@ -1,4 +1,8 @@
-"""Tables in text: which signs are between the cells, found from the first lines."""
+"""Where a table lies among lines of cells: below titles, with a line of units, above totals and remarks.
+
+`text_records` splits a text into cells, by the delimiter that fits the first lines best. `find_table` finds the header
+and the rows of the table, in a text or on a sheet of a workbook, and lists what it dropped as steps.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +20,37 @@ from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.steps import CleaningStep, TableError
 
+# A cell of a text file is a text. A cell of a workbook may also be a number or a date.
+Cell = Any
+Record = list[Cell]
+
+MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"})
+TOTAL = re.compile(r"(grand |sub)?(total|sum|mean|average|summe|gesamt|mittelwert)s?\s*:?", re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?")
+LIKE_NUMBER = re.compile(r"[<>~]?\s*[+-]?[$€£¥]?\s*[.,]?\d|n\.?d\.?$", re.IGNORECASE)
+COMMENT = "#"
+# The last row may be totals, and the first row units, only in a table of at least so many rows.
+FEWEST_ROWS = 3
+# If more than this share of the lines have another length, the delimiter is wrong.
+MOST_UNEVEN = 0.2
+TITLE_SHOWN = 40
+# These many lines decide whether a column holds numbers.
+LINES_LOOKED_AT = 200
 DELIMITERS = (",", ";", "\t", "|")
-# What a table whose cells are apart by blanks has in place of a delimiter.
+# The "delimiter" of cells that are separated by blanks.
 BLANKS = " "
-# Lines from which the delimiter is found.
+# The delimiter is found in this many lines, of which this share must agree.
 SAMPLE_LINES = 50
 MOST_LINES = 0.8
-# Lines above a header that may have other numbers of cells.
+# At most this many lines are titles above the header.
 TITLE_LINES = 5
 FIXED_WIDTH = "fixed width"
-# Columns of fixed width stand apart by blanks in all of the first lines.
+# Columns of fixed width are separated by at least two blanks.
 GAP = re.compile(r"\S\s{2,}\S")
 
 
 def find_delimiter(text: str) -> str:
-    """The delimiter that cuts the header and most of the first lines into as many fields, the largest such number."""
+    """Return the delimiter that splits header and most of the first lines into the same, largest number of cells."""
     best, most = ",", 1
     for delimiter in DELIMITERS:
         widths = _widths(text, delimiter)
@@ -40,7 +60,10 @@ def find_delimiter(text: str) -> str:
 
 
 def sniff_delimiter(text: str) -> str:
-    """The same for texts as people have them: lines of titles may be above the header, and cells apart by blanks."""
+    """Return the delimiter of a text that may have titles above the header, or cells separated by blanks.
+
+    `FIXED_WIDTH` stands for columns of fixed width.
+    """
     first = find_delimiter(text)
     better = next((delimiter for delimiter in DELIMITERS if _splits_better(text, delimiter, first)), None)
     if better is not None:
@@ -49,7 +72,7 @@ def sniff_delimiter(text: str) -> str:
         return first
     blank = _widths(text, BLANKS)
     common = _most_common(blank)
-    # A header of names of columns may lack the one of the names of rows.
+    # The header may lack the name of a first column with names of rows.
     if common > 1 and blank[0] in (common, common - 1) and blank.count(common) >= MOST_LINES * (len(blank) - 1):
         return BLANKS
     below_titles = {delimiter: _most_common_width(text, delimiter) for delimiter in (*DELIMITERS, BLANKS)}
@@ -62,7 +85,7 @@ def sniff_delimiter(text: str) -> str:
 
 
 def text_records(text: str, where: str) -> tuple[str, list[Record]]:
-    """The delimiter of a text, and its cells, line by line; lines without any are left out."""
+    """Return the delimiter of a text, and its cells line by line without empty lines."""
     try:
         delimiter = sniff_delimiter(text)
         read = READERS.get(delimiter, _split_by_delimiter)(text, delimiter)
@@ -81,7 +104,7 @@ def _split_by_blanks(text: str, delimiter: str) -> list[Record]:
 
 
 def _split_by_position(text: str, _: str) -> list[Record]:
-    """Cells that begin and end at the same places in all lines."""
+    """Split lines at the positions where all of them have blanks."""
     lines = "\n".join(line for line in text.splitlines() if line.strip())
     frame = pd.read_fwf(io.StringIO(lines), header=None, dtype=str, keep_default_na=False, infer_nrows=SAMPLE_LINES)
     return frame.to_numpy(dtype=object).tolist()
@@ -91,7 +114,7 @@ READERS: dict[str, Callable[[str, str], list[Record]]] = {BLANKS: _split_by_blan
 
 
 def _widths(text: str, delimiter: str) -> list[int]:
-    """How many cells the first lines have."""
+    """Return the number of cells in each of the first lines."""
     sample = "\n".join(text.splitlines()[:SAMPLE_LINES])
     return [len(record) for record in READERS.get(delimiter, _split_by_delimiter)(sample, delimiter) if record]
 
@@ -101,7 +124,7 @@ def _most_common(widths: list[int]) -> int:
 
 
 def _most_common_width(text: str, delimiter: str) -> int:
-    """That of most lines but for a few of titles; 1 where lines differ."""
+    """Return the number of cells of most lines, apart from a few titles; 1 if lines differ too much."""
     widths = _widths(text, delimiter)
     common = _most_common(widths)
     n = widths.count(common)
@@ -109,9 +132,9 @@ def _most_common_width(text: str, delimiter: str) -> int:
 
 
 def _splits_better(text: str, delimiter: str, first: str) -> bool:
-    """Whether a delimiter makes more cells than the first one found, and of more lines alike below those of titles.
+    """Return whether a delimiter splits lines into more cells than `first`, and more lines alike below the titles.
 
-    A title and numbers may have as many commas as one another, and the header between them none.
+    A title and the rows may have the same number of decimal commas, and the header between them none.
     """
     widths, others = _widths(text, delimiter), _widths(text, first)
     common = _most_common_width(text, delimiter)
@@ -126,27 +149,9 @@ def _has_gaps(text: str) -> bool:
     return sum(GAP.search(line.strip()) is not None for line in lines) >= MOST_LINES * len(lines)
 
 
-# A cell of a text file is a text, one of a workbook may be a number or a date as well.
-Cell = Any
-Record = list[Cell]
-
-MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"})
-TOTAL = re.compile(r"(grand |sub)?(total|sum|mean|average|summe|gesamt|mittelwert)s?\s*:?", re.IGNORECASE)
-NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?")
-LIKE_NUMBER = re.compile(r"[<>~]?\s*[+-]?[$€£¥]?\s*[.,]?\d|n\.?d\.?$", re.IGNORECASE)
-COMMENT = "#"
-# A table needs this many rows before its last one is taken for totals, or its first one for units.
-FEWEST_ROWS = 3
-# With more uneven lines than this share, the delimiter is not what it seems.
-MOST_UNEVEN = 0.2
-TITLE_SHOWN = 40
-# Lines by which a column is known to hold numbers.
-LINES_LOOKED_AT = 200
-
-
 @dataclass(frozen=True)
 class TableLayout:
-    """Cells in lines, the first of them the header, and what was done to have it so."""
+    """The header and the rows of a table, and the steps that it took to find them."""
 
     header: Record
     body: list[Record]
@@ -157,42 +162,41 @@ class TableLayout:
 
 
 def find_table(records: Sequence[Record], where: str) -> TableLayout:
-    """The table on a sheet: what is around it is left out, and each line has as many cells as the header."""
+    """Find the header and the rows of a table, and give every row as many cells as the header."""
     filled = [number for number, record in enumerate(records) if _n_cells(record)]
     if not filled:
         raise ValueError(f"{where} is empty.")
-    sheet = _add_header(_drop_title_lines(list(records[filled[0] :])))
-    for tidied in (_drop_remarks, _pad_rows, _drop_units, _drop_totals):
-        sheet = tidied(sheet, where)
-    if not sheet.body:
+    layout = _drop_remarks(_add_header(_drop_title_lines(list(records[filled[0] :]))))
+    layout = _drop_totals(_drop_units(_pad_rows(layout, where)))
+    if not layout.body:
         raise ValueError(f"{where} has a header but no rows.")
-    return sheet
+    return layout
 
 
 def is_empty(cell: Cell) -> bool:
-    """Whether nothing is in a cell."""
+    """Return whether a cell is empty."""
     return cell.strip() == "" if isinstance(cell, str) else cell is None or bool(pd.isna(cell))
 
 
 def is_missing(cell: Cell) -> bool:
-    """Whether a cell is empty, or says that something is missing."""
+    """Return whether a cell is empty or has a mark of a missing value such as "NA"."""
     return is_empty(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
 
 
 def is_number(cell: Cell) -> bool:
-    """Whether a cell holds a number, with a decimal point or comma."""
+    """Return whether a cell is a number, with a decimal point or comma."""
     if isinstance(cell, str):
         return NUMBER.fullmatch(cell.strip()) is not None
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def column_names(header: Record) -> list[str]:
-    """Names without quotes and spaces around them; columns without a name are numbered."""
+    """Return the names of columns, without quotes and blanks around them. A column without a name gets its number."""
     return [_clean_name(cell) or f"column {number}" for number, cell in enumerate(header, start=1)]
 
 
 def make_unique(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Names that differ, and those that had to be made: the second "dose" is called "dose (2)"."""
+    """Return names that all differ, and those that are new: the second "dose" is called "dose (2)"."""
     taken, found, made = set(names), [], []
     seen: Counter[str] = Counter()
     for name in names:
@@ -221,22 +225,22 @@ def _n_cells(record: Record) -> int:
 
 
 def _width(records: Sequence[Record]) -> int:
-    """How wide most lines are; of equally frequent widths the larger."""
+    """Return the commonest number of cells of a line; the largest of several."""
     counts = Counter(map(len, records))
     return max(counts, key=lambda width: (counts[width], width))
 
 
 def _drop_title_lines(records: list[Record]) -> TableLayout:
-    """The first line that is as wide as the table begins it, and one that has a single cell does not."""
+    """Drop the lines above the header, which is the first line as wide as the table."""
     width = _width(records)
     place = 0
     while place < len(records) - 1 and _is_title(records[place], width):
         place += 1
-    sheet = TableLayout(records[place], records[place + 1 :])
+    layout = TableLayout(records[place], records[place + 1 :])
     if place == 0:
-        return sheet
+        return layout
     text = " ".join(str(cell).strip() for cell in records[0] if not is_empty(cell))[:TITLE_SHOWN]
-    return sheet.with_step(FindingKind.LINES_ABOVE, place, text=text)
+    return layout.with_step(FindingKind.LINES_ABOVE, place, text=text)
 
 
 def _is_title(record: Record, width: int) -> bool:
@@ -245,20 +249,20 @@ def _is_title(record: Record, width: int) -> bool:
     return width > 1 and (is_alone or is_comment or len(record) < width - 1)
 
 
-def _add_header(sheet: TableLayout) -> TableLayout:
-    """With names for columns that have none: of a first line of numbers, and of a first column of names of rows."""
-    header, body = sheet.header, sheet.body
+def _add_header(layout: TableLayout) -> TableLayout:
+    """Add a header if the first line has numbers, or one name if the first column lacks it."""
+    header, body = layout.header, layout.body
     if body and _is_row_of_numbers(header):
         names = [f"column {number}" for number in range(1, len(header) + 1)]
-        found = replace(sheet, header=names, body=[header, *body])
-        return found.with_step(FindingKind.HEADER_MISSING, len(names), text=join_names(names, 3))
+        found = replace(layout, header=names, body=[header, *body])
+        return found.with_step(FindingKind.HEADER_MISSING, len(names), text=listed(names, 3))
     if body and len(header) == _width(body) - 1:
-        return replace(sheet, header=["", *header]).with_step(FindingKind.HEADER_SHORT, 1, text="column 1")
-    return sheet
+        return replace(layout, header=["", *header]).with_step(FindingKind.HEADER_SHORT, 1, text="column 1")
+    return layout
 
 
 def _is_row_of_numbers(header: Record) -> bool:
-    """Whether a first line is one of numbers; counting names, 0, 1, 2 or 1990, 1991, are a header all the same."""
+    """Return whether the first line is a row of numbers. Ascending whole numbers such as 1990, 1991 are names."""
     if not all(map(is_number, header)):
         return False
     numbers = [float(str(cell).strip().rstrip("%").replace(",", ".")) for cell in header if _has_one_separator(cell)]
@@ -270,16 +274,16 @@ def _has_one_separator(cell: Cell) -> bool:
     return len(re.findall("[.,]", str(cell))) <= 1
 
 
-def _drop_remarks(sheet: TableLayout, where: str) -> TableLayout:  # noqa: ARG001
-    """Without lines of a single text at the end."""
-    body = sheet.body
+def _drop_remarks(layout: TableLayout) -> TableLayout:
+    """Drop lines with a single text at the end."""
+    body = layout.body
     n = len(body)
-    while len(sheet.header) > 2 and n > 1 and _is_remark(body[n - 1]):
+    while len(layout.header) > 2 and n > 1 and _is_remark(body[n - 1]):
         n -= 1
     texts = [str(_first(record)).strip() for record in body[n:] if _n_cells(record)]
     if not texts:
-        return sheet
-    found = replace(sheet, body=body[:n])
+        return layout
+    found = replace(layout, body=body[:n])
     return found.with_step(FindingKind.LINES_BELOW, len(body) - n, text=texts[0][:TITLE_SHOWN])
 
 
@@ -292,35 +296,35 @@ def _first(record: Record) -> Cell:
     return next(cell for cell in record if not is_empty(cell))
 
 
-def _pad_rows(sheet: TableLayout, where: str) -> TableLayout:
-    """Lines as wide as the header."""
-    width = len(sheet.header)
-    if all(len(record) == width for record in sheet.body):
-        return sheet
-    cut = [[*record[:width], *[None] * (width - len(record))] for record in sheet.body]
+def _pad_rows(layout: TableLayout, where: str) -> TableLayout:
+    """Give every line as many cells as the header; raise an error if too many lines differ."""
+    width = len(layout.header)
+    if all(len(record) == width for record in layout.body):
+        return layout
+    cut = [[*record[:width], *[None] * (width - len(record))] for record in layout.body]
     uneven = [
         number
-        for number, record in enumerate(sheet.body, start=2)
+        for number, record in enumerate(layout.body, start=2)
         if len(record) < width or any(not is_empty(cell) for cell in record[width:])
     ]
-    if len(uneven) > max(1, MOST_UNEVEN * len(sheet.body)):
-        first = sheet.body[uneven[0] - 2]
+    if len(uneven) > max(1, MOST_UNEVEN * len(layout.body)):
+        first = layout.body[uneven[0] - 2]
         raise TableError(f"Record {uneven[0]} of {where} has {len(first)} fields but the header has {width}.")
-    found = replace(sheet, body=cut)
+    found = replace(layout, body=cut)
     return found.with_step(FindingKind.LINES_UNEVEN, len(uneven)) if uneven else found
 
 
-def _drop_units(sheet: TableLayout, where: str) -> TableLayout:  # noqa: ARG001
-    """Without a first line that has no number, where a column of numbers begins below one of its texts."""
-    first, rest = (sheet.body[0] if sheet.body else []), sheet.body[1:]
+def _drop_units(layout: TableLayout) -> TableLayout:
+    """Drop a first line of texts if one of them stands above a column of numbers."""
+    first, rest = (layout.body[0] if layout.body else []), layout.body[1:]
     if len(rest) < FEWEST_ROWS or any(map(_begins_like_number, first)):
-        return sheet
+        return layout
     columns = zip(*rest[:LINES_LOOKED_AT], strict=True)
     below = [(cell, column) for cell, column in zip(first, columns, strict=True) if not is_missing(cell)]
     if any(cell in column for cell, column in below) or not any(_holds_numbers(column) for _, column in below):
-        return sheet
-    text = join_names([str(cell).strip() for cell, _ in below], 4)
-    return replace(sheet, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
+        return layout
+    text = listed([str(cell).strip() for cell, _ in below], 4)
+    return replace(layout, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
 
 
 def _holds_numbers(column: Sequence[Cell]) -> bool:
@@ -332,13 +336,13 @@ def _begins_like_number(cell: Cell) -> bool:
     return is_number(cell) or (isinstance(cell, str) and LIKE_NUMBER.match(cell.strip()) is not None)
 
 
-def _drop_totals(sheet: TableLayout, where: str) -> TableLayout:  # noqa: ARG001
-    """Without a last line that calls itself a total, where no other line does."""
-    if len(sheet.body) <= FEWEST_ROWS or len(sheet.header) < 2:
-        return sheet
-    last = sheet.body[-1]
+def _drop_totals(layout: TableLayout) -> TableLayout:
+    """Drop a last line that is called a total, if no other line is."""
+    if len(layout.body) <= FEWEST_ROWS or len(layout.header) < 2:
+        return layout
+    last = layout.body[-1]
     places = [j for j, cell in enumerate(last) if isinstance(cell, str) and TOTAL.fullmatch(cell.strip())]
-    if not places or any(record[places[0]] == last[places[0]] for record in sheet.body[:-1]):
-        return sheet
-    found = replace(sheet, body=sheet.body[:-1])
+    if not places or any(record[places[0]] == last[places[0]] for record in layout.body[:-1]):
+        return layout
+    found = replace(layout, body=layout.body[:-1])
     return found.with_step(FindingKind.LINES_BELOW, 1, text=str(last[places[0]]).strip())

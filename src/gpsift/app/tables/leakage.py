@@ -1,4 +1,9 @@
-"""Columns that may be another form of the target: alone they nearly give it away."""
+"""Leakage: columns that nearly determine the target alone, and formulas of a few columns that equal it.
+
+`find_leaks` looks at rank correlations, and at classes that a column separates. `find_formulas` looks for sums and
+products of powers that give the target up to rounding: trimmed least squares finds the weights, in columns ordered by
+weight or by orthogonal matching pursuit, and a formula must hold in nearly all rows within the error of rounding.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +19,18 @@ from gpsift._utils.threads import one_blas_thread
 from gpsift._utils.validation import column_sd
 from gpsift.app.tables.encode import ModelTable
 
-# Correlation of values or of ranks, in size.
+# A correlation of values or of ranks above this, in size, is a leak.
 NEARLY_ONE = 0.9995
-# Of the rows, how many may be of another class than the others of their value or their side.
+# At most this share of the rows may have another class than the other rows of their value, or on their side.
 EXCEPTIONS = 0.002
-# With fewer rows chance does as much.
+# With fewer rows chance alone gives such columns.
 FEWEST_ROWS = 20
-# Values that each few rows have say the class of these by chance.
+# With fewer rows for each value, a value has one class by chance.
 ROWS_OF_A_VALUE = 5
 
 
 def find_leaks(table: ModelTable) -> tuple[str, ...]:
-    """The user's columns one of which is nearly enough to know the target."""
+    """Return the user's columns that nearly determine the target, each of them alone."""
     if len(table.y) < FEWEST_ROWS:
         return ()
     if table.task != "classification":
@@ -44,7 +49,7 @@ def _owners(table: ModelTable, columns: Sequence[str], found: np.ndarray) -> tup
 
 
 def _tracks_target(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Columns that rise or fall with the target, in a straight line or not, (p,) booleans."""
+    """Return which columns rise or fall with the target, linearly or monotonically, (p,) booleans."""
     ranks = pd.DataFrame(X).rank().to_numpy()
     both = np.abs([_correlations(X, y), _correlations(ranks, pd.Series(y).rank().to_numpy())])
     return both.max(axis=0) > NEARLY_ONE
@@ -57,14 +62,14 @@ def _correlations(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _separates_classes(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether the classes lie one beside the other along a column, or each of its values has one class."""
+    """Return whether a column orders the rows by class, or each of its values has one class."""
     return _is_ordered_by_class(x, y) or _has_one_class_per_value(x, y)
 
 
 def _is_ordered_by_class(x: np.ndarray, y: np.ndarray) -> bool:
     order = np.argsort(x, kind="stable")
     changes = np.flatnonzero(np.diff(y[order]))
-    # A change among equal values is none: nothing would tell these rows apart.
+    # A change of class among equal values cannot be a boundary.
     ties = np.diff(x[order])[changes] == 0
     return not ties.any() and len(changes) <= len(np.unique(y)) - 1 + EXCEPTIONS * len(y)
 
@@ -77,29 +82,29 @@ def _has_one_class_per_value(x: np.ndarray, y: np.ndarray) -> bool:
     return bool(n - pd.crosstab(codes, y).to_numpy().max(axis=1).sum() <= EXCEPTIONS * n)
 
 
-# With fewer rows for each column a formula that fits says nothing.
+# With fewer rows for each column a formula fits by chance.
 ROWS_PER_PART = 5
-# Parts of a sum, factors of a product, and find_formulas of one target.
+# Limits for the parts of a sum, the factors of a product, and the formulas of one target.
 MOST_PARTS = 12
 MOST_FACTORS = 3
 MOST_FORMULAS = 3
-# Rows among which find_formulas are looked for, and columns that are taken at once; of more, one after the other.
+# Formulas are searched for in this many rows. More columns than this enter one after the other, not all at once.
 MOST_ROWS = 1000
 MOST_AT_ONCE = 200
-# In how many of the rows it must hold: missing values that were filled in break it, and so do errors.
+# A formula must hold in this share of the rows. Values that were filled in break it, and so do errors.
 LEAST_SHARE = 0.95
-# Rows that the others are judged by, and how often these are chosen anew.
+# Trimmed least squares fits this share of the rows, and chooses them this many times.
 TRUSTED = 0.9
 ROUNDS = 4
-# What rounding may leave, in standard deviations of the target: one that is rounded more coarsely proves nothing.
+# The remainder may be this many standard deviations of the target. A coarser target proves nothing.
 MOST_LEFT = 0.03
-# Of the same what arithmetic may lose, also in single precision.
+# Errors of arithmetic, in standard deviations of the target, also in single precision.
 ARITHMETIC = 1e-6
-# Estimated coefficients lose a little of what rounding leaves.
+# A tolerance for the error of estimated weights, as a multiple of the error of rounding.
 ALLOWED = 1.5
-# Weights are told with fewer digits than this.
+# Weights are written with fewer digits than this.
 MOST_DIGITS = 8
-# Powers in products are whole or half, up to this one, and are estimated this well.
+# Powers are whole or half numbers up to this one, and estimates must be this close to them.
 LARGEST_POWER = 3.0
 POWER_ERROR = 0.03
 SHORT_NAME = re.compile(r"[^\W\d][\w.]*")
@@ -108,7 +113,7 @@ POWERS = {1.0: "", 2.0: "²", 3.0: "³"}
 
 @dataclass(frozen=True)
 class Formula:
-    """Columns that give the target, how, and in which share of the rows."""
+    """A formula of some columns that equals the target in a share of the rows."""
 
     columns: tuple[str, ...]
     text: str
@@ -116,7 +121,7 @@ class Formula:
 
 
 def find_formulas(table: ModelTable) -> tuple[Formula, ...]:
-    """Formulas of the target that hold up to rounding, at most three, without columns in common, short ones first."""
+    """Return at most three formulas of the target that hold up to rounding, without common columns, shortest first."""
     coded = {name for members in table.groups.values() for name in members}
     numbers = table.X.drop(columns=[name for name in table.X if name in coded])
     if table.task == "classification" or len(table.y) < FEWEST_ROWS:
@@ -143,7 +148,7 @@ def _find_sum(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula | N
         share = _share_of_rows(y - constant - parts @ weights, rounding, y)
         if share is None:
             continue
-        # As it would be written: with the fewest digits for which it holds in as many rows.
+        # Write the weights with the fewest digits for which the formula holds in as many rows.
         for digits in range(1, MOST_DIGITS):
             plain = [_round_digits(w, digits) for w in weights]
             rest = y - parts @ plain
@@ -155,7 +160,7 @@ def _find_sum(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula | N
 
 
 def _find_product(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula | None:
-    """A product of powers: a sum of logarithms, of which the powers are whole or half."""
+    """Find a product of powers, which is a sum of logarithms with whole or half weights."""
     usable = np.flatnonzero((X != 0).all(axis=0)).tolist()
     if not usable or (y == 0).any():
         return None
@@ -191,7 +196,7 @@ def _round_digits(value: float, digits: int) -> float:
 
 
 def _share_of_rows(left: np.ndarray, rounding: np.ndarray, y: np.ndarray) -> float | None:
-    """In which share of the rows nothing but rounding is left; None where these are too few."""
+    """Return the share of the rows in which only rounding is left; None if they are too few."""
     holds = np.abs(left) <= ALLOWED * rounding + ARITHMETIC * y.std()
     if holds.mean() < LEAST_SHARE or np.sqrt(np.mean(left[holds] ** 2)) > MOST_LEFT * y[holds].std():
         return None
@@ -199,7 +204,7 @@ def _share_of_rows(left: np.ndarray, rounding: np.ndarray, y: np.ndarray) -> flo
 
 
 def _candidate_subsets(X: np.ndarray, y: np.ndarray, most: int) -> Iterator[list[int]]:
-    """The first column, the first two, and so on, the most important first; none where many of them give nothing."""
+    """Yield the most important column, the two most important ones, and so on."""
     rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), MOST_ROWS)).astype(int))
     sd = column_sd(X[rows])
     varying = np.flatnonzero(sd > 0)
@@ -215,7 +220,7 @@ def _candidate_subsets(X: np.ndarray, y: np.ndarray, most: int) -> Iterator[list
 
 
 def _order_by_weight(Z: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Columns by their weights in a sum of all; nothing where that leaves something of the target."""
+    """Order columns by their weights in a sum of all; return none if the sum is not the target."""
     weights = _fit_trimmed(Z, z)
     left = np.abs(z - _add_constant(Z) @ weights)
     trusted = left <= np.quantile(left, TRUSTED)
@@ -225,7 +230,7 @@ def _order_by_weight(Z: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _matching_pursuit(Z: np.ndarray, z: np.ndarray, most: int) -> np.ndarray:
-    """Columns that go along best with what those before them leave (orthogonal matching pursuit)."""
+    """Order columns by orthogonal matching pursuit: the next one correlates best with the present residual."""
     chosen: list[int] = []
     left = z
     while len(chosen) < most:
@@ -237,7 +242,7 @@ def _matching_pursuit(Z: np.ndarray, z: np.ndarray, most: int) -> np.ndarray:
 
 
 def _fit_trimmed(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Constant and weights of a sum by least squares, from the rows that it describes best."""
+    """Return constant and weights of a sum by trimmed least squares, from the rows that it fits best."""
     A = _add_constant(X)
     scale = np.sqrt(np.mean(A**2, axis=0))
     trusted = np.ones(len(y), dtype=bool)
@@ -284,16 +289,17 @@ def _quoted(name: str) -> str:
     return name if SHORT_NAME.fullmatch(name) else repr(name)
 
 
-# Beyond that many digits a double says nothing.
+# A double has no more significant digits.
 MOST_DECIMALS = 15
-# Of a number, what binary arithmetic makes of decimal places.
+# The relative error of decimal places in binary arithmetic.
 BINARY_ERROR = 1e-12
 
 
 def rounding_units(values: np.ndarray) -> np.ndarray:
-    """The last place in which each number is written, (n,): a common decimal place or a common number of digits.
+    """Return the last decimal place in which each number is written, (n,).
 
-    The larger of the two: of 0.25 and 130.51 the last place is 0.01, of 0.00125 and 1250 it is 1e-5 and 10.
+    Numbers have a common decimal place, or a common number of digits, whichever is coarser: the last place of 0.25 and
+    130.51 is 0.01; the last places of 0.00125 and 1250 are 1e-5 and 10.
     """
     size = np.abs(values)
     places = next((d for d in range(MOST_DECIMALS) if _are_whole(size * 10.0**d)), MOST_DECIMALS)

@@ -1,4 +1,8 @@
-"""Reading a table from a file or standard input, whatever it is packed in and whatever form it has."""
+"""Read a table from a file or from standard input, in any usual format, compressed or not.
+
+The content of a file decides on its format, not its name. `formats.py` reads formats that are not plain text, and
+`layout.py` finds the table in lines of cells.
+"""
 
 from __future__ import annotations
 
@@ -46,53 +50,61 @@ from gpsift.app.tables.layout import (
 from gpsift.app.tables.steps import CleaningStep, RawTable, raise_if_strict
 
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
-# "2,405" may be two thousand or two and a bit. It is thousands where other cells have decimal points, such as "64.6".
+# "2,405" may be 2405 or 2.405. It is 2405 if other cells have decimal points, such as "64.6".
 GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})*")
 DECIMAL_POINT = re.compile(r"[+-]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})\.\d+)")
-# Lines in which decimal points are looked for.
+# Decimal points are searched for in this many lines.
 LINES_LOOKED_AT = 200
+PACKINGS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": ("gzip", gzip.decompress),
+    b"BZh": ("bzip2", bz2.decompress),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+}
+ZIP = b"PK\x03\x04"
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+ENCODINGS = ("utf-8-sig", "cp1252")
+BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 STANDARD_INPUT = "standard input"
 
 
 def read_file(source: str | Path) -> pd.DataFrame:
-    """The table in a file, as it is: one that needs something to be done is refused. See `read_table`."""
+    """Read a table that needs no change, or raise an error. See `read_table`."""
     return read_table(source, strict=True).frame
 
 
 def read_table(
     source: str | Path, *, target: str | None = None, table: str | None = None, strict: bool = False
 ) -> RawTable:
-    """The table in a file, and what was done to read it; ``-`` is standard input.
+    """Read the table in a file, with the steps that this took; ``-`` is standard input.
 
-    The content decides what a file is, not its name: text with any delimiter, blanks or columns of fixed width, JSON,
-    Parquet, Feather, Excel, SQLite, each of them packed or not. Decimal commas are understood. Rows are counted from 1.
+    Formats are text with any delimiter, blanks or columns of fixed width, JSON, Parquet, Feather, Excel and SQLite,
+    each of them compressed or not. Decimal commas are understood. Rows are counted from 1.
 
     Parameters
     ----------
     target : str, optional
-        Of several sheets or tables, the one with this column is read.
+        If a file has several sheets or tables, the one with this column is read.
     table : str, optional
         The sheet or table to read.
     strict : bool
-        Refuse lines around the table, lines of other widths and columns of one name, in place of coping with them.
+        Raise an error for lines around the table, lines of different length and repeated names of columns.
     """
     where, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
     content = _read_content(source)
-    if not (content.startswith(ZIP) and FORMAT_OF_SUFFIX.get(ending) == "excel"):  # a damaged workbook is one, too
+    if not (content.startswith(ZIP) and FORMAT_OF_SUFFIX.get(ending) == "excel"):  # a workbook, even if damaged
         content = decompress(content, where)
-    form, wanted = detect_format(content, ending), SheetChoice(table, target)
+    form, choice = detect_format(content, ending), SheetChoice(table, target)
     if form == "old excel":
         raise ValueError(f"{where} is in the old Excel format; save it as .xlsx or .csv.")
     if form == "excel":
-        return _parse_workbook(read_sheets(content, where), where, wanted, strict=strict)
+        return _parse_workbook(read_sheets(content, where), where, choice, strict=strict)
     if form == "sqlite":
-        frame, steps = read_sqlite(content, where, wanted)
+        frame, steps = read_sqlite(content, where, choice)
         return _with_unique_names(frame, where, steps, strict=strict)
     if form != TEXT:
         read = read_parquet if form == "parquet" else read_feather
         return _with_unique_names(read(content, where), where, strict=strict)
-    text = decode(content, where)
-    return _parse_text(text, where, strict=strict)
+    return _parse_text(decode(content, where), where, strict=strict)
 
 
 def _read_content(source: str | Path) -> bytes:
@@ -117,24 +129,24 @@ def _parse_text(text: str, where: str, *, strict: bool) -> RawTable:
     delimiter, records = text_records(text, where)
     if strict:
         _raise_if_uneven(records, where, delimiter)
-    sheet = find_table(records, where)
-    columns = zip(*sheet.body, strict=True)
-    points = delimiter != "," and _has_decimal_points(sheet.body[:LINES_LOOKED_AT])
+    layout = find_table(records, where)
+    columns = zip(*layout.body, strict=True)
+    points = delimiter != "," and _has_decimal_points(layout.body[:LINES_LOOKED_AT])
     frame = pd.DataFrame({j: _parse_column(column, delimiter, points=points) for j, column in enumerate(columns)})
-    return _table_from_layout(sheet, frame, where, strict=strict)
+    return _table_from_layout(layout, frame, where, strict=strict)
 
 
-def _parse_workbook(sheets: dict[str, list[Record]], where: str, wanted: SheetChoice, *, strict: bool) -> RawTable:
+def _parse_workbook(sheets: dict[str, list[Record]], where: str, choice: SheetChoice, *, strict: bool) -> RawTable:
     if not sheets:
         raise ValueError(f"{where} has an empty first sheet.")
-    laid = {name: find_table(records, where) for name, records in sheets.items() if _is_table(records)}
-    if not laid:
+    layouts = {name: find_table(records, where) for name, records in sheets.items() if _is_table(records)}
+    if not layouts:
         raise ValueError(f"{where} has a header but no rows.")
-    names = {name: column_names(sheet.header) for name, sheet in laid.items()}
-    chosen = wanted.chosen(names, where, "sheets", or_first=True)
-    sheet = laid[chosen]
-    frame = pd.DataFrame(sheet.body).infer_objects()
-    return _table_from_layout(sheet, frame, where, wanted.step(chosen, len(laid), "sheets"), strict=strict)
+    names = {name: column_names(layout.header) for name, layout in layouts.items()}
+    picked = choice.pick(names, where, "sheets", or_first=True)
+    layout = layouts[picked]
+    frame = pd.DataFrame(layout.body).infer_objects()
+    return _table_from_layout(layout, frame, where, choice.step(picked, len(layouts), "sheets"), strict=strict)
 
 
 def _is_table(records: Sequence[Record]) -> bool:
@@ -142,14 +154,13 @@ def _is_table(records: Sequence[Record]) -> bool:
 
 
 def _table_from_layout(
-    sheet: TableLayout, frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
+    layout: TableLayout, frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
 ) -> RawTable:
-    found = _with_unique_names(
-        frame.set_axis(column_names(sheet.header), axis=1), where, (*steps, *sheet.steps), strict=strict
-    )
+    named = frame.set_axis(column_names(layout.header), axis=1)
+    table = _with_unique_names(named, where, (*steps, *layout.steps), strict=strict)
     if strict:
-        raise_if_strict(sheet.steps)
-    return found
+        raise_if_strict(layout.steps)
+    return table
 
 
 def _raise_if_uneven(records: list[Record], where: str, delimiter: str) -> None:
@@ -163,14 +174,15 @@ def _raise_if_uneven(records: list[Record], where: str, delimiter: str) -> None:
 
 
 def _has_decimal_points(body: Sequence[Record]) -> bool:
-    """Whether any cell is a number with a decimal point, that cannot be one of thousands."""
+    """Return whether any cell has a point that must be a decimal point, not a separator of thousands."""
     return any(isinstance(cell, str) and DECIMAL_POINT.fullmatch(cell.strip()) for record in body for cell in record)
 
 
 def _parse_column(column: tuple[Cell, ...], delimiter: str, *, points: bool) -> np.ndarray | pd.Series[Any]:
-    """Numbers where all entries are numbers, text otherwise; missing entries are None or NaN.
+    """Turn cells into numbers if all are numbers, otherwise into texts. A missing entry becomes NaN or None.
 
-    With decimal points elsewhere, a column of commas before groups of three stays as it is: these are thousands.
+    If other columns have decimal points, commas before groups of three digits separate thousands, and such a column
+    stays text here.
     """
     complete = _parse_complete_numbers(column)
     if complete is not None:
@@ -188,7 +200,7 @@ def _parse_column(column: tuple[Cell, ...], delimiter: str, *, points: bool) -> 
 
 
 def _parse_complete_numbers(column: tuple[Cell, ...]) -> np.ndarray | None:
-    """The quick way for most columns: nothing is missing, and `float` takes spaces around a number as we do."""
+    """Parse a column without missing entries. This is faster, and most columns are of this kind."""
     try:
         numbers = np.array(list(map(float, column)))
     except (ValueError, TypeError):
@@ -197,19 +209,19 @@ def _parse_complete_numbers(column: tuple[Cell, ...]) -> np.ndarray | None:
 
 
 def _parse_numbers(values: list[str | None]) -> list[float] | None:
-    """By Python's own reading, which is right to the last digit; None where something is no number."""
+    """Parse numbers by `float`, which is correct to the last digit; return None if a text is no number."""
     try:
         numbers = [float("nan") if value is None else float(value) for value in values]
     except ValueError:
         return None
-    # Python takes "1_000" for a number too, which in a table is a text.
+    # Python also takes "1_000" for a number; in a table it is a text.
     return None if any(value is not None and "_" in value for value in values) else numbers
 
 
 def _with_unique_names(
     frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
 ) -> RawTable:
-    """With names that differ, and rows counted from 1."""
+    """Give columns unique names, and count rows from 1."""
     names, made = make_unique(list(map(str, frame.columns)))
     if made and strict:
         repeated = dict.fromkeys(name for name in map(str, frame.columns) if list(frame.columns).count(name) > 1)
@@ -223,23 +235,8 @@ def _with_unique_names(
     return RawTable(counted, (*steps, *new))
 
 
-ENCODINGS = ("utf-8-sig", "cp1252")
-
-
-BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-
-
-PACKINGS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": ("gzip", gzip.decompress),
-    b"BZh": ("bzip2", bz2.decompress),
-    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
-}
-ZIP = b"PK\x03\x04"
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
-
-
 def decompress(content: bytes, where: str) -> bytes:
-    """What a packed file holds, however often it was packed; other content as it is."""
+    """Return the content of a compressed file, also if compressed repeatedly, and any other content unchanged."""
     for first, (name, unpack) in PACKINGS.items():
         if content.startswith(first):
             return decompress(_decompress_with(content, where, name, unpack), where)
@@ -269,7 +266,7 @@ def _read_only_member(content: bytes, where: str) -> bytes:
 
 
 def decode(content: bytes, where: str) -> str:
-    """Bytes as text: UTF-8, UTF-16 with its mark, or Windows-1252."""
+    """Decode bytes as UTF-8, as UTF-16 with a byte order mark, or else as Windows-1252."""
     if content[:2] in BYTE_ORDER_MARKS:
         try:
             return content.decode(BYTE_ORDER_MARKS[content[:2]])
