@@ -31,7 +31,7 @@ class Ensemble:
 
     @property
     def draws(self) -> Sequence[Reference]:
-        """The members, one at a time, as copies that take their matrices with them when they go.
+        """Copies of the members, made one at a time; the matrices of a copy go with it.
 
         A hundred members with all their matrices would not fit into memory.
         """
