@@ -31,12 +31,12 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score, roc_auc_score
 
 import gpsift as gs
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Task
+from gpsift._utils.warnings import Notices
 from gpsift.paper.datasets import friedman, paper_toy
 from gpsift.paper.datasets.toys import Toy
 from gpsift.selection.sizes import RULES
-from gpsift.sklearn.estimators import GPRegressor
+from gpsift.sklearn import GPRegressor
 
 SEED = 2019
 N_TRAIN = N_FRESH = 100

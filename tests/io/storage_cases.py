@@ -14,13 +14,11 @@ from gpsift import kernels, likelihoods
 from gpsift._utils.recipe import Recipe
 from gpsift.gp import DrawnGP
 from gpsift.gp.record_quality import SampledQuality
-from gpsift.io.registry import name_of
-from gpsift.io.savable import kept_fields
+from gpsift.io.serializable import kept_fields, name_of
 from gpsift.io.trace import Group, Trace, Variable
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 from gpsift.likelihoods.mixture import LatentMixture
-from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.reference.inputs import InputMoments
 from gpsift.reference.posterior import DenseFactor

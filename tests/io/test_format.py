@@ -14,7 +14,7 @@ from storage_cases import cases
 
 import gpsift as gs
 from gpsift.io import UnreadableFile
-from gpsift.io.registry import GONE, GONE_CLASSES, class_named
+from gpsift.io.serializable import GONE, class_named
 from gpsift.relevance.ranking import Ranking
 
 META = """
@@ -156,7 +156,7 @@ def test_any_tool_reads_the_arrays(tmp_path):
 
 
 def test_files_with_classes_that_are_gone_are_read():
-    """Files of version 0.1.0: a sparse model and its ranking, each with its alternative approximation."""
+    """A sparse model and its ranking, each with the alternative approximation that this version no longer has."""
     folder = Path(__file__).parent / "version_3"
     model, ranking = (gs.load(folder / f"{name}_points.gpsift") for name in ("model", "ranking"))
     assert_array_equal(ranking.scores.round(8), [1.10475671, 0.79751163])

@@ -16,12 +16,12 @@ import gpsift as gs
 from gpsift.gp import FittedMulticlass
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.gp.hyperparameters.priors import Prior
-from gpsift.io.registry import CLASSES, name_of
+from gpsift.io.serializable import CLASSES, name_of
 from gpsift.io.trace import Trace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import Factor
-from gpsift.selection.record_projection import ProjectionPath
+from gpsift.selection.projection import ProjectionPath
 
 # How good the models are is not the question.
 pytestmark = pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")

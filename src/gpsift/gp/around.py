@@ -24,7 +24,7 @@ def values_around(
     """
     # Intervals are asked for by few.
     from gpsift._utils.pareto import pareto_shape
-    from gpsift.gp.hyperparameters.around import Around
+    from gpsift.gp.hyperparameters.laplace_approximation import Around
 
     around = Around.found(problem, problem.log_params, n_starts=n_starts)
     drawn = around.places(asked.n + asked.n_unscored, asked.seed)

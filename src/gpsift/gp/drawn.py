@@ -9,14 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
-from gpsift._utils.notices import notice
+from gpsift._utils.text import AsText
+from gpsift._utils.warnings import notice
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.fitted import FittedGP
+from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
 from gpsift.gp.inference import Inferred
-from gpsift.gp.record_prediction import Prediction
-from gpsift.gp.record_quality import Quality
+from gpsift.gp.quality import Quality
 from gpsift.io.savable import Savable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood

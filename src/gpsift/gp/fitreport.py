@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift._utils.notebook import words_and_table
 from gpsift._utils.notices import notice
-from gpsift.gp.hyperparameters.optimise import Estimate, SiftReport
+from gpsift.gp.hyperparameters.optimize import Estimate, SiftReport
 from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel
 

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.linalg import helmert
 
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp.fitted import FittedGP
-from gpsift.gp.record_prediction import Prediction
+from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal
@@ -23,7 +22,7 @@ from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
 
 if TYPE_CHECKING:
-    from gpsift.gp.inference.coupled import CoupledAt, CoupledPosterior
+    from gpsift.gp.inference.softmax_posterior import CoupledAt, CoupledPosterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from gpsift._utils.notices import notice
+from gpsift._utils.warnings import notice
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
@@ -25,6 +29,8 @@ LIBRARIES = {
     "pymc": "gpsift.adapters.pymc",
 }
 FUNCTIONS = "gpsift.adapters.functions"
+# Other packages declare readers in this entry point group: the name of the library = "its.module:function".
+ENTRY_POINTS = "gpsift.adapters"
 
 
 def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
@@ -94,7 +100,10 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
             f"This {type(model).__name__} holds no fitted Gaussian process: call its `fit(X, y)` and pass what that "
             "returns."
         )
-    libraries = {cls.__module__.split(".")[0] for cls in type(model).__mro__}
+    libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
+    declared = _declared_reader(model, [name for name in libraries if name not in (*LIBRARIES, "builtins")])
+    if declared is not None:
+        return declared
     for library, reader in LIBRARIES.items():
         if library in libraries:
             return importlib.import_module(reader).reference_of

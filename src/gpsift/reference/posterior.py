@@ -27,7 +27,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from gpsift._utils.arrays import Array, eye_like, namespace, rows_of
-from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,

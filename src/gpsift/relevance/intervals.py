@@ -20,7 +20,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpsift._utils.notices import notice
 from gpsift._utils.pareto import LARGEST_K_HAT
 from gpsift.reference.base import DrawRequest, Reference
 from gpsift.reference.inputs import Points

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.user_arrays import is_dask, read_features, refuse_not_finite
+from gpsift._utils.validation import is_dask, read_features, refuse_not_finite
 from gpsift.reference import dask as cluster
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gpsift._utils.notices import notice
 from gpsift._utils.progress import counted
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for

@@ -9,21 +9,21 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.notices import notice
 from gpsift._utils.parallel import Work
+from gpsift._utils.warnings import notice
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
-from gpsift.selection.data import Data, Observed
-from gpsift.selection.held_out import HeldOut, read_held_out
+from gpsift.relevance.switched import slopes_of, used_columns
+from gpsift.selection.cross_validation import HeldOut, read_held_out
+from gpsift.selection.data import Data, Features, Observed, Units
 from gpsift.selection.orders import Order, read_order
+from gpsift.selection.path import Path
 from gpsift.selection.plan import Plan
-from gpsift.selection.record_path import Path
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.submodels import fit_submodel
-from gpsift.selection.units import Features, Units
 
 # From here on sizes should be limited, or features be switched on one by one.
 MANY_FEATURES = 300

@@ -8,7 +8,7 @@ import pytest
 
 SCRIPT = """
 import multiprocessing, sys
-from gpsift._utils.parallel.orphans import ForThisProcess
+from gpsift._utils.parallel.work import ForThisProcess
 
 task = ForThisProcess(len)
 multiprocessing.current_process().name, task.boss = sys.argv[1], int(sys.argv[2])

@@ -10,12 +10,11 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.app.analysis.cautions import correlated_pairs
-from gpsift.app.analysis.columns import LEAST_SLOPE, came_close
-from gpsift.app.analysis.rows import rows_of
+from gpsift.app.analysis.cautions import LEAST_SLOPE, correlated_pairs, find_close_columns
+from gpsift.app.analysis.rows import row_details
 from gpsift.app.cli.machine import as_json
 from gpsift.app.cli.shown import show_ranking
-from gpsift.app.findings import Finding, FindingKind, told
+from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.html import page_text
 
 QUIET = gs.Work(progress=False)
@@ -47,8 +46,8 @@ def test_a_wide_table_is_searched(answer):
     assert answer.unsearched is None
     assert set(answer.rankings) == {"KL", "VAR", "ARD"}
     assert all(len(ranking.names) == 341 for ranking in answer.rankings.values())
-    assert all(len(ranking.names) == n_told for ranking in answer.told.values())
-    assert rows_of(answer).names == ("gene0", "gene1") or rows_of(answer).names == ("gene1", "gene0")
+    assert all(len(ranking.names) == n_told for ranking in answer.shown_rankings.values())
+    assert row_details(answer).names == ("gene0", "gene1") or row_details(answer).names == ("gene1", "gene0")
 
 
 def test_the_terminal_sums_up_what_is_not_used(answer):
@@ -87,7 +86,7 @@ def test_a_column_that_noise_would_put_next_did_not_come_close(answer):
     (first, second, *_) = [leading.names.index(name) for name in leading.close]
     slopes = np.full(len(leading.names), 0.5)
     slopes[first], slopes[second] = 3.0, 1.9
-    found = came_close(replace(leading, slopes=slopes))
+    found = find_close_columns(replace(leading, slopes=slopes))
     assert [each.data for each in found] == [{"column": leading.names[first], "slope": 3.0}]
 
 
@@ -100,7 +99,7 @@ def test_only_pairs_with_a_column_that_is_used_go_together(answer):
 def test_all_length_scales_at_once_get_a_caution(frame):
     few = gs.analyse(frame, "y", hyper=gs.MAP(starts=1, max_iterations=3), select=False, work=QUIET)
     assert FindingKind.MANY_COLUMNS in [each.kind for each in few.cautions]
-    assert "Sift()" in dict(told(few.cautions))["Many columns at once"]
+    assert "Sift()" in dict(group_by_title(few.cautions))["Many columns at once"]
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
@@ -135,10 +134,10 @@ def test_correlated_pairs_match_the_matrix_of_all(monkeypatch):
 
 def test_many_findings_of_one_kind_are_told_by_the_first_and_their_number():
     empty = [Finding(FindingKind.COLUMN_EMPTY, {"columns": (f"c{j}",)}) for j in range(500)]
-    ((_, text),) = told(empty)
+    ((_, text),) = group_by_title(empty)
     assert text.count("nothing is in there") == 3
     assert text.endswith("The same holds for 497 other columns.")
-    ((_, text),) = told(empty[:6])
+    ((_, text),) = group_by_title(empty[:6])
     assert text.count("nothing is in there") == 6
 
 

@@ -12,8 +12,8 @@ from optional import need
 
 SCRIPT = """
 import typer
-from gpsift.app.cli.ending import heed_termination
-from gpsift.app.cli.errors import clear_errors
+from gpsift.app.cli.app import heed_termination
+from gpsift.app.cli.outputs import clear_errors
 from gpsift._utils.parallel import Runner, Task
 from napping import nap
 
@@ -90,8 +90,8 @@ import itertools, sys
 import numpy as np
 import typer
 import gpsift as gs
-from gpsift.app.cli.ending import heed_termination
-from gpsift.app.cli.errors import clear_errors
+from gpsift.app.cli.app import heed_termination
+from gpsift.app.cli.outputs import clear_errors
 from gpsift.gp.hyperparameters import nuts
 
 log_posterior, count = nuts.log_posterior, itertools.count()

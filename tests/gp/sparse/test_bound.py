@@ -11,8 +11,7 @@ from optional import need
 from scipy.stats import multivariate_normal
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.chunks import CHUNK_BYTES
-from gpsift._utils.rows import LocalRows, Rows
+from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
 from gpsift.gp.inference.exact import exact_evidence
 from gpsift.gp.sparse.bound import Passes, bound_model, left_out
 from gpsift.gp.sparse.bound import bound_evidence as evidence_of

@@ -18,7 +18,7 @@ import gpsift as gs
 from gpsift.app.cli import app
 from gpsift.paper.datasets import Dataset, load
 from gpsift.paper.reproduce import EXPERIMENTS, Settings, figures, run
-from gpsift.paper.reproduce.datasplits import random_split
+from gpsift.paper.reproduce.experiments import random_split
 
 REFERENCE = Path(__file__).parents[3] / "experiments" / "paper" / "gpy_reference.json"
 
@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_tables(bare):
 
 
 def test_finished_splits_are_not_made_again(bare, monkeypatch):
-    import gpsift.paper.reproduce.datasplits as datasplits
+    import gpsift.paper.reproduce.experiments as datasplits
 
     run("housing", bare, say=lambda _: None)
     before = (bare.out / "housing" / "curves.csv").read_bytes()

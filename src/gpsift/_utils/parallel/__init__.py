@@ -6,8 +6,7 @@ it. What the tasks compute is none of their business.
 
 from gpsift._utils.parallel.bars import fit_bar, share_bar, waiting_bar
 from gpsift._utils.parallel.checkpoint import Checkpoint, CheckpointMismatch, fingerprint
-from gpsift._utils.parallel.choice import Work
-from gpsift._utils.parallel.runner import Runner, Task
+from gpsift._utils.parallel.work import Runner, Task, Work
 
 __all__ = [
     "Checkpoint",

@@ -10,28 +10,30 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from gpsift._utils.notices import Notices, messages, notice
 from gpsift._utils.parallel import Work, fit_bar, share_bar, waiting_bar
 from gpsift._utils.progress import counted
-from gpsift.app.analysis.called import call_code
-from gpsift.app.analysis.cautions import cautions_of
-from gpsift.app.analysis.choices import Reading, Selection
-from gpsift.app.analysis.record import Analysis
+from gpsift.app.analysis.analysis import Analysis
+from gpsift.app.analysis.cautions import find_cautions
+from gpsift.app.analysis.options import Reading, Selection, reproduce_code
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Prepared
+from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import GP, DrawnGP, FittedGP
-from gpsift.gp.choosing import LARGEST_QUICK
+from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.sparse import Sparse
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.switched import used_columns
+from gpsift.selection.conditional_test.conditionals import quick_hyper
+from gpsift.selection.conditional_test.discover import discover
+from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.selection.conditional_test.division import InOrder
 from gpsift.selection.data import Data
 from gpsift.selection.held_out import Folds
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
-from gpsift.selection.units import Features
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 # A search takes as many fits as sizes.
 MOST_ROWS_OF_A_SEARCH = 1000
@@ -103,7 +105,7 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    asked = _not_by_default(
+    asked = _non_default(
         measure=measure,
         select=select,
         samples=samples,
@@ -117,10 +119,10 @@ def analyse(
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
     hyper = (hyper or Sift(seed=seed)).with_groups(table.groups)
-    model = GP(likelihood=likelihood or likelihood_for(table), hyper=hyper)
+    model = GP(likelihood=likelihood or default_likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
-    table, model = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    fits = _Fits.of(table, model, read_order(measure), seed, work)
+    table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
+    fits = _FittedTable.of(table, model, read_order(measure), seed, work)
     if fits.inference_is_sparse:
         notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
@@ -130,7 +132,7 @@ def analyse(
     path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
     steady = fits.stability(samples) if samples else None
     return Analysis(
-        source=source_of(data),
+        source=source_name(data),
         target=table.target,
         task=table.task,
         rows=table.rows,
@@ -145,36 +147,36 @@ def analyse(
         path=path,
         unsearched=unsearched,
         stability=steady,
-        cautions=cautions_of(fits.fitted, table, notes),
-        command=call_code(data, target, asked),
+        cautions=find_cautions(fits.fitted, table, notes, next(iter(rankings.values()))),
+        command=reproduce_code(data, target, asked),
         seed=seed,
         seconds=time.perf_counter() - began,
     )
 
 
-def _not_by_default(**asked: Any) -> dict[str, Any]:
+def _non_default(**asked: Any) -> dict[str, Any]:
     """The arguments of `analyse` that are not what they are by default."""
     default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
     return {name: each for name, each in asked.items() if each != default_of[name]}
 
 
-def source_of(data: Any) -> str:
+def source_name(data: Any) -> str:
     """Where a table came from, in words."""
     if not isinstance(data, str | FilePath):
         return "a data frame"
     return "standard input" if str(data) == "-" else str(data)
 
 
-def likelihood_for(table: Prepared) -> str:
+def default_likelihood(table: ModelTable) -> str:
     """What goes with the task of a table."""
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
     return LIKELIHOOD_OF_TASK[table.task]
 
 
-def within_reach(
-    table: Prepared, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
-) -> tuple[Prepared, GP]:
+def limit_cost(
+    table: ModelTable, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
+) -> tuple[ModelTable, GP]:
     """Rows few enough, and an inference, that the work ends while one waits; that rows were drawn is noted."""
     is_gaussian = model.likelihood == "gaussian"
     may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
@@ -189,10 +191,10 @@ def within_reach(
 
 
 @dataclass(frozen=True, eq=False)
-class _Fits:
+class _FittedTable:
     """One model of one table, and what is done with it: rankings, submodels, samples of the rows."""
 
-    table: Prepared
+    table: ModelTable
     model: GP
     fitted: FittedGP | DrawnGP
     order: Order
@@ -201,7 +203,7 @@ class _Fits:
     folder: FilePath | None
 
     @classmethod
-    def of(cls, table: Prepared, model: GP, order: Order, seed: int, work: Work) -> Self:
+    def of(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
         """After the fit to the whole table."""
         has_own_bar = model.hyper.samples
         with fit_bar(False if has_own_bar else work.progress):
@@ -303,3 +305,105 @@ class _Fits:
 
     def _work(self, what: str) -> Work:
         return self.work if self.folder is None else replace(self.work, checkpoint=self.folder / f"{what}.sqlite")
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisPlan:
+    """Which rows and columns would be used, as what, and what would be done with the table for that."""
+
+    source: str
+    target: str
+    task: str
+    n_rows: int
+    kinds: dict[str, str]  # of each column that would be used
+    cautions: tuple[Finding, ...]
+    seed: int
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.kinds)
+
+
+def plan_analysis(
+    data: Any, target: str | int | None, reading: Reading, *, likelihood: str | None, seed: int, ranks_only: bool
+) -> AnalysisPlan:
+    """The plan of `analyse`, up to the first fit."""
+    table = reading.read(data, target)
+    notes = list(table.notes)
+    model = GP(likelihood=likelihood or default_likelihood(table))
+    table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
+    if isinstance(model.inference, Sparse):  # by what, a fit decides
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": len(table.y)}))
+    kinds = {name: _kind_in_words(table, name) for name in table.columns}
+    return AnalysisPlan(source_name(data), table.target, table.task, len(table.y), kinds, tuple(notes), seed)
+
+
+def _kind_in_words(table: ModelTable, name: str) -> str:
+    if name not in table.groups:
+        return "a number"
+    return "a date" if name in table.dates else "a category"
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTest:
+    """Which columns of a table matter, and what a reader should know of the table."""
+
+    source: str
+    target: str
+    task: str
+    n_rows: int
+    found: Discoveries
+    cautions: tuple[Finding, ...]
+    seed: int
+    command: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def n_columns(self) -> int:
+        return self.found.n_features
+
+    def _repr_html_(self) -> str:
+        return self.found._repr_html_()
+
+
+def discover_columns(
+    data: Any,
+    target: str | int | None = None,
+    *,
+    rate: float = 0.1,
+    folds: int | InOrder = 5,
+    repeats: int = 1,
+    likelihood: str | None = None,
+    reading: Reading = Reading(),
+    seed: int = 0,
+    work: Work = Work(),
+) -> ColumnTest:
+    """`discover` for the columns of a table; categories are tested as one. The parameters are those of `analyse`."""
+    began = time.perf_counter()
+    with waiting_bar("reading", work.progress):
+        table = reading.read(data, target)
+    notes = list(table.notes)
+    table = reading.limited(table, MOST_ROWS_OF_A_SEARCH, seed, notes)
+    model = GP(likelihood=likelihood or default_likelihood(table), hyper=quick_hyper(*table.X.shape))
+    folder = work.folder()
+    found = discover(
+        table.X,
+        table.y,
+        model,
+        rate=rate,
+        folds=folds,
+        repeats=repeats,
+        features=Features(table.groups, table.categories),
+        seed=seed,
+        work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
+    )
+    return ColumnTest(
+        source=source_name(data),
+        target=table.target,
+        task=table.task,
+        n_rows=len(table.y),
+        found=found,
+        cautions=tuple(notes),
+        seed=seed,
+        seconds=time.perf_counter() - began,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -10,34 +11,32 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpsift.app.cli.ending import code_of, heed_termination
 from gpsift.app.cli.terminal import allow_any_sign, say_errors_only
 from gpsift.version import __version__
 
-# Each is the function of that name in the file of that name, in the order in which help lists them.
-COMMANDS = (
-    "rank",
-    "select",
-    "discover",
-    "power",
-    "effects",
-    "interactions",
-    "explain",
-    "stability",
-    "compare",
-    "reproduce",
-    "demo",
-)
+# Command -> the file that has it as a function of that name; in the order in which help lists them.
+COMMANDS = {
+    "rank": "rank",
+    "select": "rank",
+    "discover": "rank",
+    "power": "saved",
+    "effects": "effects",
+    "interactions": "effects",
+    "explain": "effects",
+    "stability": "rank",
+    "compare": "saved",
+    "reproduce": "demo",
+    "demo": "demo",
+}
 
 
 class Commands(Mapping[str, Any]):
     """The commands by name, each loaded when it is asked for: one does not wait for what another one needs."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
+        file_name = COMMANDS[name]
         try:
-            file = importlib.import_module(f"gpsift.app.cli.{name}")
+            file = importlib.import_module(f"gpsift.app.cli.{file_name}")
         except KeyboardInterrupt as interrupt:
             typer.echo("gpsift: interrupted.", err=True)
             sys.exit(code_of(interrupt))
@@ -87,3 +86,26 @@ def main() -> None:
     say_errors_only()
     heed_termination()
     app()
+
+
+# As a shell has them for a program that Ctrl-C or a request to end has ended.
+INTERRUPTED = 130
+TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asks to end. To be treated like Ctrl-C: otherwise processes that work for this one would go on."""
+
+
+def heed_termination() -> None:
+    """Let a request to end unwind what is going on."""
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def code_of(interrupt: KeyboardInterrupt) -> int:
+    """The exit code of a program that this has ended."""
+    return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED

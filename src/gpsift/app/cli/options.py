@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gpsift.app.findings import FindingKind
 from gpsift.gp import MAP, ML2
+from gpsift.gp.choosing import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Sift
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.relevance import VAR, Measure, get_measure
@@ -170,3 +173,19 @@ def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) 
 def shown(quiet: bool) -> bool | None:
     """Whether there is progress to see: none if quiet, otherwise where standard error is a terminal."""
     return False if quiet else None
+
+
+ADVICE: Mapping[FindingKind, str] = {
+    FindingKind.MAY_LEAK: "--drop leaves it out.",
+    FindingKind.MADE_OF: "--drop leaves a column out.",
+    FindingKind.ROWS_DRAWN: "--rows takes more, and longer.",
+    FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
+    FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",
+    FindingKind.INTERVALS_LEFT_OUT: "--intervals takes the time.",
+    FindingKind.SHAPE_LEFT_OUT: "--effects takes the time.",
+    FindingKind.TEST_LEFT_OUT: "--test takes the time.",
+    FindingKind.INTERVALS_UNSURE: "That is --hyper nuts.",
+    FindingKind.MANY_COLUMNS: "That is --hyper sift.",
+    FindingKind.NOT_SEARCHED: "--hyper sift has no such limit.",
+    FindingKind.TAKEN_FOR_LEVELS: "That is --categorical, and --hyper map.",
+}

@@ -7,6 +7,6 @@ numbers, `figures.py` and `effect_figures.py` draw in the frames of `frames.py`,
 way.
 """
 
-from gpsift.app.html.build import page_text, report, write_page
+from gpsift.app.html.page import page_text, report, write_page
 
 __all__ = ["page_text", "report", "write_page"]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from gpsift._utils.atomic import written_whole
-from gpsift._utils.words import percent_as_given
-from gpsift.app.html.embed import bokeh_script, own, policy, script_data
-from gpsift.app.html.glossary import TERMS
-from gpsift.app.html.words import count, listed, number, percent, sentence, shortened, signed, tag
+from gpsift._utils.text import percent_as_given
+from gpsift.app.html.text import TERMS, count, listed, number, percent, sentence, shortened, signed, tag
 
 # A table with more columns than this opens with the first of them only.
 SHORT_TABLE = 25
@@ -77,3 +82,37 @@ def written(text: str, path: str | os.PathLike[str]) -> Path:
     with written_whole(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
+
+
+def script_data(data: Any) -> Markup:
+    """JSON that can stand inside a script element, whatever the texts in it contain."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A script element ends at "</script", opens a comment at "<!--", and takes U+2028 for the end of a line in old
+    # readers; in JSON all of these can only be inside texts.
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def own(name: str) -> Markup:
+    """A style sheet or script of the page."""
+    return Markup(files("gpsift.app.html").joinpath(name).read_text(encoding="utf-8"))
+
+
+def bokeh_script() -> Markup:
+    """Bokeh's script, as it comes with the installed library."""
+    from bokeh.settings import settings
+
+    text = (settings.bokehjs_path() / "js" / "bokeh.min.js").read_text(encoding="utf-8")
+    return Markup(text.replace("</script", "<\\/script"))
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """A content security policy: these scripts and no others may run, and nothing may be fetched."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

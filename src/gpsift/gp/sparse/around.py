@@ -11,11 +11,11 @@ from typing import Self
 from gpsift._utils.arrays import Array, to_numpy
 from gpsift._utils.rows import Rows
 from gpsift.gp.inference import Engine, Evidence, Inferred
-from gpsift.gp.sparse.bound_engine import BoundEngine
+from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import local_rows
 from gpsift.gp.sparse.search import SAMPLE_ROWS
-from gpsift.gp.sparse.vecchia.vecchia import VECCHIA_ROWS, VecchiaEngine
+from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 

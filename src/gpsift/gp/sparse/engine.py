@@ -10,8 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.chunks import chunk_bytes_for
-from gpsift._utils.rows import LocalRows, Rows, RowSource
+from gpsift._utils.rows import LocalRows, Rows, RowSource, chunk_bytes_for
 from gpsift.gp.inference import Engine, Inferred
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.inducing import inducing_rows, most_candidates

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.notices import notice
-from gpsift.paper.datasets import automobile, concrete, crime, housing, pima
-from gpsift.paper.datasets.recipe import DEFAULT, Recipe, Table
+from gpsift._utils.warnings import notice
+from gpsift.paper.datasets.paper_sets import AUTOMOBILE, CONCRETE, CRIME, HOUSING, PIMA
 from gpsift.paper.datasets.sources import (
     CACHE_VARIABLE,
     DATA_VARIABLE,
+    DEFAULT,
     DataMismatch,
     DataUnavailable,
     DownloadFailed,
+    Recipe,
+    Table,
     cache_folder,
     data_folder,
     keep,
@@ -27,7 +29,7 @@ from gpsift.paper.datasets.sources import (
 if TYPE_CHECKING:
     import pandas as pd
 
-RECIPES = {module.RECIPE.name: module.RECIPE for module in (concrete, housing, automobile, crime, pima)}
+RECIPES = {recipe.name: recipe for recipe in (CONCRETE, HOUSING, AUTOMOBILE, CRIME, PIMA)}
 NAMES = tuple(RECIPES)
 
 

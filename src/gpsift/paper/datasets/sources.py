@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -188,3 +188,121 @@ def _explain(error: Exception) -> tuple[str, bool]:
         return f"no answer within {TIMEOUT_S:.0f} s", True
     passing = isinstance(error, ConnectionResetError | ConnectionAbortedError | http.client.BadStatusLine)
     return str(error) or type(error).__name__, passing
+
+
+# StatLib's file of the Boston data: a description of 22 lines, then two lines a row with 11 and 3 numbers.
+STATLIB_HEADER, STATLIB_COLUMNS = 22, 14
+
+
+def comma_cells(text: str) -> np.ndarray:
+    """Cells of a comma separated file without a header."""
+    return _rectangle([line.split(",") for line in _lines(text)])
+
+
+def headed_cells(text: str) -> np.ndarray:
+    """Cells of a comma separated file below its header."""
+    return _rectangle([line.split(",") for line in _lines(text)[1:]])
+
+
+def spaced_cells(text: str) -> np.ndarray:
+    """Cells separated by any number of blanks."""
+    return _rectangle([line.split() for line in _lines(text)])
+
+
+def arff_cells(text: str) -> np.ndarray:
+    """Cells of a dense ARFF file: what follows ``@data``, without comments and quotes."""
+    lines = [line for line in _lines(text) if not line.startswith("%")]
+    start = next((i for i, line in enumerate(lines) if line.lower().startswith("@data")), None)
+    if start is None:
+        raise ValueError("no line @data")
+    return _rectangle([[cell.strip().strip("'\"") for cell in line.split(",")] for line in lines[start + 1 :]])
+
+
+def statlib_cells(text: str) -> np.ndarray:
+    """Cells of StatLib's file of the Boston data."""
+    words = " ".join(text.splitlines()[STATLIB_HEADER:]).split()
+    if not words or len(words) % STATLIB_COLUMNS:
+        raise ValueError(f"{len(words)} numbers below the description, not a multiple of {STATLIB_COLUMNS}")
+    return np.array(words).reshape(-1, STATLIB_COLUMNS)
+
+
+def headed_table(text: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Column names and numbers of a comma separated file with a header."""
+    names = tuple(name.strip() for name in text.split("\n", 1)[0].split(","))
+    return names, headed_cells(text).astype(float)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _rectangle(rows: Sequence[Sequence[str]]) -> np.ndarray:
+    if not rows:
+        raise ValueError("no rows")
+    widths = [len(row) for row in rows]
+    odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
+    if odd is not None:
+        raise ValueError(f"row {odd + 1} has {widths[odd]} cells, the first has {widths[0]}")
+    return np.array([[cell.strip() for cell in row] for row in rows])
+
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Column names and numbers (n, p + 1), the target last."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How a data set is made."""
+
+    name: str  # what `load` takes
+    title: str  # what the paper says
+    prepared: str  # a file that holds the finished table
+    files: tuple[RawFile, ...]  # the forms in which the raw data are published; all give the same cells
+    sources: tuple[Source, ...]  # where to download one of them, in this order
+    table: Callable[[np.ndarray, str], Table]  # from cells and coding
+    digests: Mapping[str, str]  # `table_digest` of the outcome for each coding
+    n_train: int  # rows of a split in the paper
+    citation: str
+    caveat: str
+    log_target: bool = False  # unless asked otherwise
+    is_classification: bool = False
+
+    def check_coding(self, coding: str) -> None:
+        """Refuse a coding that the set does not have."""
+        if coding not in self.digests:
+            known = ", ".join(repr(each) for each in self.digests)
+            raise ValueError(f"`coding` of {self.name} must be one of {known}, got {coding!r}.")
+
+    def find(self, folder: Path, coding: str) -> Path | None:
+        """The file in a folder, or in ``raw`` below it, that the table can be made from."""
+        raw = [folder / below / file.name for file in self.files for below in ("", "raw")]
+        prepared = [folder / self.prepared] if coding == DEFAULT else []
+        return next((path for path in prepared + raw if path.is_file()), None)
+
+    def read(self, name: str, content: bytes, coding: str, *, check: bool) -> Table:
+        """The table from a file with this name and content; `DataMismatch` where it is not the one expected."""
+        raw = next((file for file in self.files if file.name == name), None)
+        if check and raw is not None and raw.sha256 is not None and text_digest(content) != raw.sha256:
+            raise DataMismatch(f"sha256 {text_digest(content)}, expected {raw.sha256} (of the text with LF line ends)")
+        try:
+            text = content.decode()
+            table = Table(*headed_table(text)) if raw is None else self.table(raw.cells(text), coding)
+            if table.values.shape[1] != len(table.names):
+                raise ValueError(f"{table.values.shape[1]} columns, not {len(table.names)}")
+        except (ValueError, IndexError) as error:
+            raise DataMismatch(f"cannot be read as {self.title} ({error})") from error
+        digest = table_digest(table.names, table.values)
+        if check and digest != self.digests[coding]:
+            rows, columns = table.values.shape
+            raise DataMismatch(
+                f"gives a table of {rows} rows and {columns} columns with sha256 {digest}, expected "
+                f"{self.digests[coding]} (of names and numbers)"
+            )
+        return table

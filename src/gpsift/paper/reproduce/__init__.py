@@ -4,7 +4,7 @@
 claim is decided, `figures.py` the pictures, `run.py` the verb that the command line calls.
 """
 
+from gpsift.paper.reproduce.experiments import Settings
 from gpsift.paper.reproduce.run import EXPERIMENTS, run
-from gpsift.paper.reproduce.settings import Settings
 
 __all__ = ["EXPERIMENTS", "Settings", "run"]

@@ -11,10 +11,8 @@ import pandas as pd
 
 from gpsift.paper.datasets.load import RECIPES
 from gpsift.paper.datasets.toys import FREQUENCIES, Law, sine_amplitudes
-from gpsift.paper.reproduce.claims import REGRESSIONS, entropies_of
-from gpsift.paper.reproduce.datasplits import Tables
-from gpsift.paper.reproduce.settings import COST_MIDDLE, METHODS
-from gpsift.paper.reproduce.statistics import plain_interval
+from gpsift.paper.reproduce.claims import REGRESSIONS, entropies_of, plain_interval
+from gpsift.paper.reproduce.experiments import COST_MIDDLE, METHODS, Tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

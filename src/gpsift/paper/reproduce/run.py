@@ -1,4 +1,4 @@
-"""The verb: run an experiment, write its tables and pictures, and decide the claims that can be decided."""
+"""Tables on the disk, so that a summary can be made of whatever has been run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,55 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from gpsift._utils.atomic import written_whole
 from gpsift.paper.datasets import NAMES as DATA_SETS
 from gpsift.paper.datasets import load
-from gpsift.paper.reproduce import claims, datasplits, figures, toyruns
+from gpsift.paper.reproduce import claims, experiments, figures
 from gpsift.paper.reproduce.claims import Verdict
-from gpsift.paper.reproduce.datasplits import Tables
-from gpsift.paper.reproduce.settings import Settings
-from gpsift.paper.reproduce.store import read_splits, read_table, write_splits, write_table, write_text
+from gpsift.paper.reproduce.experiments import Settings, Tables
 from gpsift.relevance.rank import versions
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """A table as CSV with all digits; the file appears whole or not at all."""
+    write_text(table.to_csv(index=False), path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """A text file that appears whole or not at all."""
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def read_table(path: Path) -> pd.DataFrame | None:
+    """A table, if it is there."""
+    return pd.read_csv(path) if path.exists() else None
+
+
+def write_splits(tables: Tables, folder: Path, facts: Mapping[str, Any]) -> None:
+    """All tables of a data set, and the facts about its run."""
+    write_table(tables.scores, folder / "scores.csv")
+    write_table(tables.curves, folder / "curves.csv")
+    write_table(tables.reference, folder / "reference.csv")
+    sizes = {"n_train": tables.n_train, "n_test": tables.n_test}
+    write_text(json.dumps({**sizes, **facts}, indent=2), folder / "facts.json")
+
+
+def read_splits(folder: Path) -> Tables | None:
+    """The tables of a data set, if it was run."""
+    if not (folder / "facts.json").exists():
+        return None
+    facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+    return Tables(
+        scores=pd.read_csv(folder / "scores.csv"),
+        curves=pd.read_csv(folder / "curves.csv"),
+        reference=pd.read_csv(folder / "reference.csv"),
+        n_train=facts["n_train"],
+        n_test=facts["n_test"],
+    )
+
 
 TOYS = ("toy", "delta", "pointwise", "cost")
 # "variability" draws on the splits of the four regression sets and runs those that are missing.
@@ -58,20 +99,20 @@ def _parts(experiment: str, settings: Settings) -> Sequence[str]:
 
 def _run_toy(name: str, settings: Settings, folder: Path) -> None:
     if name == "pointwise":
-        table = toyruns.run_pointwise(settings)
+        table = experiments.run_pointwise(settings)
         figures.save(figures.pointwise(table), folder, "pointwise")
     elif name == "cost":
-        table = toyruns.run_cost(settings)
+        table = experiments.run_cost(settings)
         figures.save(figures.cost(table), folder, "cost")
     else:
         work = replace(settings.work, checkpoint=folder / CHECKPOINT)
         if name == "toy":
-            table = toyruns.run_toys(settings, work)
+            table = experiments.run_toys(settings, work)
             figures.save(figures.toy_functions(), folder, "functions")
             figures.save(figures.toy_scores(table, 8), folder, "relevance")
-            figures.save(figures.toy_scores(table, toyruns.MANY_FEATURES), folder, "relevance-50")
+            figures.save(figures.toy_scores(table, experiments.MANY_FEATURES), folder, "relevance-50")
         else:
-            table = toyruns.run_deltas(settings, work)
+            table = experiments.run_deltas(settings, work)
             figures.save(figures.delta_scores(table), folder, "steps")
     write_table(table, folder / f"{name}.csv")
 
@@ -88,7 +129,7 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
         )
     dataset = load(name, **options)
     began = time.perf_counter()
-    tables = datasplits.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
+    tables = experiments.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
     facts = {
         "seconds of this run": round(time.perf_counter() - began, 1),
         "prior": settings.prior,
@@ -100,7 +141,7 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
     metrics = ("mlpd", "mse") if name != "pima" else ("mlpd", *claims.CLASS_METRICS)
     for metric in metrics:
         figures.save(figures.curves({name: tables}, metric), folder, metric)
-    if set(datasplits.EXTRA) & set(tables.curves.method):
+    if set(experiments.EXTRA) & set(tables.curves.method):
         figures.save(figures.curves({name: tables}, "mlpd", extra=True), folder, "mlpd-with-projection-and-rate")
     figures.save(figures.entropies({name: tables}), folder, "entropy")
     figures.save(figures.ranks(name, tables), folder, "ranks")

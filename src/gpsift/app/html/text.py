@@ -1,0 +1,138 @@
+"""Numbers, names and lists as a reader meets them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+NAME_LENGTH = 32
+TEXT_LENGTH = 60
+# Whole numbers from here on are shown with an exponent.
+LARGE = 1e9
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with this many significant digits, without an exponent where that can be read."""
+    if not np.isfinite(value):
+        return "–"
+    value = float(value)
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e5:
+        places = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
+        return signed(f"{value:z.{places}f}")
+    return signed(f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e"))
+
+
+def limits(low: float, high: float) -> dict[str, float | None]:
+    """An interval as a download keeps it; a limit that is no number is left open.
+
+    >>> limits(0.5, float("nan"))
+    {'low': 0.5, 'high': None}
+    """
+    return {end: float(value) if np.isfinite(value) else None for end, value in (("low", low), ("high", high))}
+
+
+def signed(text: str) -> str:
+    """With a minus sign that is as wide as a plus sign."""
+    return text.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share in per cent, never rounded to 0 % or 100 % unless it is."""
+    if not np.isfinite(share):
+        return "–"
+    if 0 < share < 0.005:
+        return "<1 %"
+    if 0.995 <= share < 1:
+        return ">99 %"
+    return signed(f"{100 * share:z.0f} %")
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Such as "1 row", "12,000 rows"."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str], most: int | None = None) -> Markup:
+    """Names of columns as marked-up text: "a, b and c", or "a, b and 3 others"."""
+    items = [tag(name) for name in names]
+    if most is not None and len(items) > most:
+        items = [*items[: most - 1], Markup(f"{len(items) - most + 1} others")]
+    if len(items) == 1:
+        return items[0]
+    return Markup("{} and {}").format(Markup(", ").join(items[:-1]), items[-1])
+
+
+def tag(name: str) -> Markup:
+    """The name of a column as marked-up text, shortened, with the full name where the reader points at it."""
+    short = shortened(name)
+    full = Markup(' title="{}"').format(name) if short != name else ""
+    return Markup('<span class="name"{}>{}</span>').format(full, short)
+
+
+def shortened(text: str, length: int = NAME_LENGTH) -> str:
+    """A text that fits; the middle goes, because long names tend to differ at their ends."""
+    text = " ".join(str(text).split())
+    if len(text) <= length:
+        return text
+    tail = length // 3
+    return f"{text[: length - 1 - tail]}…{text[-tail:]}"
+
+
+def value_text(value: Any) -> str:
+    """A cell of the user's table."""
+    if isinstance(value, bool | np.bool_):
+        return str(value)
+    if isinstance(value, int | np.integer):
+        return signed(str(value))
+    if isinstance(value, float | np.floating):
+        if not np.isfinite(value):
+            return "–"
+        exact = float(value)
+        if abs(exact) >= LARGE:
+            return signed(f"{exact:.4g}")
+        return signed(
+            f"{exact:z.0f}" if exact.is_integer() else f"{exact:z.1f}" if abs(exact) >= 1e3 else f"{exact:.4g}"
+        )
+    return shortened(str(value), TEXT_LENGTH)
+
+
+def sentence(text: str) -> str:
+    """A phrase with a full stop and typographic signs; no capital, because it may start with the name of a column."""
+    text = re.sub(r"(?<![\w.)])-(?=\d)", "−", text.strip().replace("+-", "±"))
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def aligned(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
+    """Numbers of one column, with as many places as its largest has for this many digits; below that "<0.001"."""
+    finite = [abs(value) for value in values if np.isfinite(value)]
+    largest = max(finite, default=0.0)
+    if largest == 0 or not 1e-3 <= largest < 1e5:
+        return [number(value, digits) for value in values]
+    places = max(0, digits - 1 - int(np.floor(np.log10(largest))))
+    least = float(10.0**-places)
+    return [
+        "–" if not np.isfinite(v) else f"<{least:z.{places}f}" if 0 < v < least / 2 else signed(f"{v:z.{places}f}")
+        for v in values
+    ]
+
+
+TERMS: Mapping[str, str] = {
+    "strength": "How much the prediction shifts when the column moves by one of its standard deviations and all others "
+    "stay, in standard deviations of the prediction itself: the measure KL.",
+    "matters": "Each column was put in the place of values that it could have had, given all others, on rows that the "
+    "models had not seen. It is shown to matter if its own values predict better than those by more than chance "
+    "allows. Of the columns named like this, on average at most the rate is wrong. One that others can stand in for "
+    "may be strong and not be shown to matter by itself.",
+    "KL": "Kullback-Leibler divergence: how far two predictions are apart. The score is how fast they part as the "
+    "column moves.",
+    "VAR": "The variance of the predicted mean as the column takes the values that it could have, given the others.",
+    "ARD": "Automatic relevance determination: the inverse length-scale, how quickly the function may bend.",
+    "elpd": "Expected log predictive density: the sum, over rows that the model has not seen, of the logarithm of how "
+    "probable it had called what was seen. Higher is better.",
+}
