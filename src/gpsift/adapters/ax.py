@@ -47,7 +47,7 @@ from gpsift.reference.wrappers.mapped import (
     OtherTarget,
     Wrapped,
 )
-from gpsift.reference.wrappers.outputs import Outputs, OutputsEnsemble, chosen_output, stack_outputs
+from gpsift.reference.wrappers.outputs import Outputs, OutputsEnsemble, choose_output, stack_outputs
 
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
 SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)
@@ -91,7 +91,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
         for name, part in parts.items()
     }
     if metric is not None:
-        return chosen_output(outputs, metric)
+        return choose_output(outputs, metric)
     if not isinstance(read, Outputs | OutputsEnsemble):
         return outputs[adapter.outcomes[0]]
     units = [metric_units(adapter, name)[1] for name in outputs]

@@ -33,7 +33,7 @@ from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.response import LatentGP
 from gpsift.reference.wrappers.mapped import ColumnMapped, Coordinatewise, OtherTarget
-from gpsift.reference.wrappers.outputs import chosen_output, stack_outputs
+from gpsift.reference.wrappers.outputs import choose_output, stack_outputs
 
 
 def reference_of(
@@ -81,7 +81,7 @@ def _read(model: Any, options: Options) -> Reference | Ensemble:
         raise ValueError(f"`output_names` must be {len(parts)} different names, one for each output, got {names}.")
     outputs = {name: reference for name, (reference, _) in zip(names, parts, strict=True)}
     if options.output is not None:
-        return chosen_output(outputs, options.output)
+        return choose_output(outputs, options.output)
     if len(parts) == 1:
         return parts[0][0]
     return stack_outputs(outputs, np.array([scale for _, scale in parts]))

@@ -5,5 +5,5 @@ from .summary import Cloud as Cloud
 from .summary import Spread as Spread
 from .summary import Summary as Summary
 from .summary import cloud as cloud
-from .summary import missing as missing
+from .summary import mark_missing as mark_missing
 from .summary import summarise as summarise
