@@ -13,7 +13,7 @@ import gpsift as gs
 from gpsift import kernels, likelihoods
 from gpsift._utils.recipe import Recipe
 from gpsift.gp import DrawnGP
-from gpsift.gp.record_quality import SampledQuality
+from gpsift.gp.quality import SampledQuality
 from gpsift.io.serializable import stored_fields, stored_name
 from gpsift.io.trace import Group, Trace, Variable
 from gpsift.likelihoods import distributions as families

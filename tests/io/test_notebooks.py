@@ -8,7 +8,6 @@ import pytest
 from storage_cases import cases
 
 import gpsift as gs
-from gpsift.app.analysis.record import Shape
 from gpsift.io.serializable import Serializable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from gpsift._utils.text import listed, percent
+from gpsift._utils.text import join_names, percent
 
 
 class FindingKind(StrEnum):
@@ -148,7 +148,7 @@ def ordinal(n: int) -> str:
 
 
 def _names(data: Mapping[str, Any]) -> str:
-    return listed(data["columns"], NAMES_SHOWN)
+    return join_names(data["columns"], NAMES_SHOWN)
 
 
 def _substitutes(data: Mapping[str, Any]) -> str:
@@ -222,7 +222,7 @@ def _joined_levels(data: Mapping[str, Any]) -> str:
 
 
 def _date_features(data: Mapping[str, Any]) -> str:
-    return " ".join(f"The dates of {name!r} became {listed(parts, None)}." for name, parts in data["parts"].items())
+    return " ".join(f"The dates of {name!r} became {join_names(parts, None)}." for name, parts in data["parts"].items())
 
 
 def _repeated_columns(data: Mapping[str, Any]) -> str:

@@ -14,10 +14,10 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.progress import counted
-from gpsift._utils.text import listed
+from gpsift._utils.progress import track
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.validation import number_of, read_features
+from gpsift._utils.validation import feature_index, read_features
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.monte_carlo import HOW
 from gpsift.decomposition.products import ProductTriple
@@ -82,7 +82,7 @@ class EffectContext:
     def members(self) -> Iterable[Reference]:
         """The draws of the model, or the model itself if it has none."""
         members = self.model.draws or (self.model,)
-        return counted(members, len(members))
+        return track(members, len(members))
 
     @property
     def first_member(self) -> Reference:
@@ -154,12 +154,12 @@ def select_function(model: Reference, of: str | int | None) -> tuple[Reference, 
         return model, None
     if of is None:
         raise MissingCapability(
-            f"{type(model).__name__} has a function for each of {listed(names)}; say of which, such as of={names[0]!r}."
+            f"{type(model).__name__} has a function for each of {join_names(names)}; say of which, such as of={names[0]!r}."
         )
-    number = number_of(of, names)
+    number = feature_index(of, names)
     if number is None:
         raise ValueError(
-            f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
+            f"There is no function of {of!r}; there are those of {join_names(names)}, to be named or numbered from 0."
         )
     chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
     return (Ensemble(tuple(chosen)) if model.draws else chosen[0]), names[number]

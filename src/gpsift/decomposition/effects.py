@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gpsift._utils.text import listed, words_and_table
-from gpsift._utils.validation import number_of
+from gpsift._utils.text import join_names, summary_html
+from gpsift._utils.validation import feature_index
 from gpsift.decomposition.context import EffectContext, ValueGrid, map_hyperparameter_draws, value_grid
 from gpsift.decomposition.course import Course, describe_curve
 from gpsift.decomposition.margins import read_margins
 from gpsift.decomposition.partial_dependence import CurveGrid, ModelCurves, PartialDependence, pool_draws
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.likelihoods.distributions import Gaussian
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import InputMoments
@@ -205,11 +205,11 @@ class Curve:
         )
 
     def _repr_html_(self) -> str:
-        return words_and_table(f"{self.name}: {self.course.told}", self.to_frame())
+        return summary_html(f"{self.name}: {self.course.told}", self.to_frame())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effects(Savable):
+class Effects(Serializable):
     """The effects of features on the prediction, on average over the rows as they are.
 
     Attributes
@@ -248,7 +248,7 @@ class Effects(Savable):
         for curve in self.curves:
             if curve.name == name:
                 return curve
-        raise KeyError(f"There is no curve of {name!r}; there are those of {listed(self.names)}.")
+        raise KeyError(f"There is no curve of {name!r}; there are those of {join_names(self.names)}.")
 
     def __iter__(self) -> Iterator[Curve]:
         return iter(self.curves)
@@ -273,7 +273,7 @@ class Effects(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         beyond = [curve.name for curve in self.curves if curve.leaves_the_data]
-        caution = f" Curves of {listed(beyond)} go where nine rows of ten could not be." if beyond else ""
+        caution = f" Curves of {join_names(beyond)} go where nine rows of ten could not be." if beyond else ""
         what = "curve" if len(self) == 1 else "curves"
         return f"{len(self)} {what} of {self.mean_of} around an average of {self.average:.4g}.{caution}"
 
@@ -299,7 +299,7 @@ class Effects(Savable):
             }
             for curve in self.curves
         ]
-        return words_and_table(self.told, pd.DataFrame(lines))
+        return summary_html(self.told, pd.DataFrame(lines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,14 +369,14 @@ def _read_features(features: Iterable[str | int] | None, named: FeatureGroups, c
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
     found: list[int] = []
     for feature in features:
-        number = number_of(feature, named.names)
+        number = feature_index(feature, named.names)
         if number is not None:
             own = set(named.columns[number])
             found += [unit for unit, columns in enumerate(units.columns) if own.issuperset(columns)]
         elif feature in units.names:
             found.append(units.names.index(str(feature)))
         else:
-            raise ValueError(f"There is no feature {feature!r}; the features are {listed(named.names)}.")
+            raise ValueError(f"There is no feature {feature!r}; the features are {join_names(named.names)}.")
     return found
 
 

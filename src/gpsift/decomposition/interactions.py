@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import listed, words_and_table
-from gpsift._utils.validation import number_of
+from gpsift._utils.text import join_names, summary_html
+from gpsift._utils.validation import feature_index
 from gpsift.decomposition.context import EffectContext, closed_posterior, value_grid
 from gpsift.decomposition.margins import Margins
 from gpsift.decomposition.monte_carlo import mixed_differences, sampled_surface
 from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
 from gpsift.decomposition.sobol import unit_variances
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference, Response, Switched
 from gpsift.reference.inputs import Points
 from gpsift.relevance.rank import versions
@@ -147,7 +147,7 @@ class Surface:
         return frame
 
     def _repr_html_(self) -> str:
-        return words_and_table(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
+        return summary_html(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
 
 
 def _texts(values: np.ndarray) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _texts(values: np.ndarray) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions(Savable):
+class Interactions(Serializable):
     """Pairs of features, and the evidence that they interact.
 
     Attributes
@@ -285,16 +285,16 @@ class Interactions(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame().head(MOST_LINES))
+        return summary_html(self.told, self.to_frame().head(MOST_LINES))
 
 
 def _read_pair(pair: Any, names: tuple[str, ...]) -> tuple[int, int]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
-    numbers = [number_of(each, names) for each in pair]
+    numbers = [feature_index(each, names) for each in pair]
     known = [number for number in numbers if number is not None]
     if len(set(known)) < 2:
-        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
+        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {join_names(names)}.")
     return min(known), max(known)
 
 

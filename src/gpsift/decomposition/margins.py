@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from gpsift._utils.text import listed
 from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.nodes import gauss_hermite
 

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpsift._utils.rows import row_chunks
-from gpsift._utils.text import words_and_table
+from gpsift._utils.text import summary_html
 from gpsift._utils.validation import optional_library
 from gpsift.decomposition.context import EffectContext, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_shapley_values
 from gpsift.decomposition.products import Products, UnitProductTerm
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates, scatter_scores
 from gpsift.relevance.rank import versions
@@ -103,7 +103,7 @@ def explain(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution(Savable):
+class Attribution(Serializable):
     """Predictions attributed to features: the average prediction, and the contribution of each feature.
 
     Attributes
@@ -195,7 +195,7 @@ class Attribution(Savable):
         return f"{n} {what} of {self.mean_of} around an average of {self.average:.4g}"
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
+        return summary_html(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
 
     def __repr__(self) -> str:
         lines = [self.told]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gpsift._utils.text import percent, words_and_table
+from gpsift._utils.text import percent, summary_html
 from gpsift.decomposition.context import EffectContext, closed_posterior, map_hyperparameter_draws, noise_var
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_variances
 from gpsift.decomposition.products import Products
 from gpsift.decomposition.variances import Variances, variances
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups, units_on_columns, used_columns
 from gpsift.relevance.intervals import uncertain
@@ -116,7 +116,7 @@ def variance_shares(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VarianceShares(Savable):
+class VarianceShares(Serializable):
     """The variance of a function of independent features, decomposed.
 
     Shares are parts of the variance of the function, without noise.
@@ -236,7 +236,7 @@ class VarianceShares(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def unit_variances(

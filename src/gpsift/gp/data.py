@@ -15,10 +15,10 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, array_on, is_on_device, like
 from gpsift._utils.rows import LocalRows, Rows, RowSource
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift._utils.validation import constant_columns, default_names, read_features, read_target, refuse_extreme
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
@@ -187,8 +187,8 @@ def check_data(
     if constant.all():
         raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
     if constant.any():
-        notice(
-            f"Constant column(s) have no effect and get relevance 0: {listed(np.array(names)[constant])}. (An "
+        warn(
+            f"Constant column(s) have no effect and get relevance 0: {join_names(np.array(names)[constant])}. (An "
             "intercept is the kernel Constant().)"
         )
 

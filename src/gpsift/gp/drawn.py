@@ -9,14 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.text import TextRepr
 from gpsift._utils.warnings import warn
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
 from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import Quality
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.distributions.base import Pool
@@ -24,7 +23,7 @@ from gpsift.reference.ensemble import Ensemble, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(AsText, Savable, Ensemble):
+class DrawnGP(AsText, Serializable, Ensemble):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the

@@ -8,8 +8,6 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.text import words_and_table
-from gpsift._utils.warnings import notice
 from gpsift.gp.hyperparameters.optimize import Estimate, SiftReport
 from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.rows import Rows
-from gpsift._utils.text import AsText, words_and_table
+from gpsift._utils.text import TextRepr, summary_html
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift._utils.validation import read_features, read_target
 from gpsift.gp import sparse
@@ -99,7 +99,7 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         n = len(self.latent_mean)
-        return words_and_table(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
+        return summary_html(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
 
     def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
         """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""
@@ -113,7 +113,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, Reference):
+class FittedGP(TextRepr, Savable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,

@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from gpsift._utils.rows import Rows, Totals
-from gpsift._utils.text import AsText
+from gpsift._utils.text import TextRepr
 from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Likelihood
 from gpsift.reference import dask as cluster
@@ -36,7 +36,7 @@ HARDLY_ANY = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Quality(AsText):
+class Quality(TextRepr):
     """How well a fitted model predicts points left out one at a time, hyperparameters kept.
 
     Attributes

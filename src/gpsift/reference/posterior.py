@@ -26,7 +26,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from gpsift._utils.arrays import Array, eye_like, namespace, rows_of
+from gpsift._utils.arrays import Array, eye_like, namespace
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
@@ -35,7 +35,7 @@ from gpsift._utils.linalg import (
     row_products,
     solve_lower,
 )
-from gpsift._utils.rows import mapped
+from gpsift._utils.rows import map_chunks
 from gpsift.kernels import Kernel, Pairs
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -164,7 +164,7 @@ class LatentAt:
 
     def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         """Call `function` with the posterior at each part of the points, and put its arrays together."""
-        found = mapped(lambda part: function(LatentAt(self.posterior, self.X[part, :])), self.parts, self.X)
+        found = map_chunks(lambda part: function(LatentAt(self.posterior, self.X[part, :])), self.parts, self.X)
         return [self.xp.concat(pieces) for pieces in zip(*found, strict=True)]
 
     @cached_property

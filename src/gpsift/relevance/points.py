@@ -78,7 +78,7 @@ def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
         )
     source = cluster.read_collections(X)
     inputs.check(source.names, source.reading.n_columns)
-    refuse_not_finite(source.total(cluster.mark_missing).counts, source.names, "X")
+    refuse_not_finite(source.map_reduce(cluster.mark_missing).counts, source.names, "X")
     if inputs.source is not None:
         return source.read_as(**inputs.source.reading.chunking)
     n_train = 1 if inputs.X is None else len(inputs.X)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for
 from gpsift.reference.base import Reference
@@ -179,7 +179,7 @@ class _Scoring:
 
     def _members(self) -> Iterator[Reference]:
         members = members_of(self.model)
-        return counted(members, len(members))
+        return track(members, len(members))
 
 
 def _score_rows(measure: Measure, model: Reference, groups: FeatureGroups, rows: Rows) -> np.ndarray:

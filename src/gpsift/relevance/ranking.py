@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpsift._utils.text import others_not_used
-from gpsift.io.serializable import Savable, kept_fields, not_kept
+from gpsift.io.serializable import transient_field
 from gpsift.reference.base import N_CLOSE
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Ranking(Serializable):
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
     k_hat: float | None = None
-    draw_scores: Callable[[], ScoreDraws] | None = not_kept()
+    draw_scores: Callable[[], ScoreDraws] | None = transient_field()
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in stored_fields(self)}

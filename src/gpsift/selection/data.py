@@ -9,8 +9,8 @@ from typing import Any, Self, TypedDict
 import numpy as np
 
 from gpsift._utils.parallel import fingerprint
-from gpsift._utils.text import listed
-from gpsift._utils.validation import ReadTable, default_names, read_features, read_groups, read_target
+from gpsift._utils.text import join_names
+from gpsift._utils.validation import default_names, read_features, read_groups, read_target
 from gpsift.relevance.feature_groups import read_categories
 
 
@@ -167,4 +167,4 @@ def _find(item: Any, names: Sequence[str], unit_names: Sequence[str], columns: S
     for unit, members in enumerate(columns):
         if column in members and not isinstance(column, bool):
             return unit
-    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {listed(names)}.")
+    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {join_names(names)}.")

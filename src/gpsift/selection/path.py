@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import AsText, listed, percent, words_and_table
-from gpsift.io.serializable import Savable
+from gpsift._utils.text import TextRepr, percent
+from gpsift.io.serializable import Serializable as Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,7 +267,7 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Baseline(AsText):
+class Baseline(TextRepr):
     """What submodels are compared with: the reference, or a submodel that predicts better than it.
 
     `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
@@ -286,7 +286,7 @@ class Baseline(AsText):
 
 
 @dataclass(frozen=True)
-class Verdict(AsText):
+class Verdict(TextRepr):
     """What one rule says.
 
     `gain` is what there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
@@ -338,7 +338,7 @@ class Verdict(AsText):
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestion(AsText, Savable):
+class Suggestion(TextRepr, Savable):
     """A suggested size.
 
     Attributes

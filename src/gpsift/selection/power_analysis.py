@@ -13,13 +13,13 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.text import NOT_USED, listed, percent, percent_as_given, words_and_table
-from gpsift._utils.validation import number_of
-from gpsift._utils.warnings import Notices
+from gpsift._utils.text import NOT_USED, join_names, percent, percent_as_given, summary_html
+from gpsift._utils.validation import feature_index
+from gpsift._utils.warnings import collect_warnings
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.io.files import load
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.relevance.feature_groups import used_columns
 from gpsift.relevance.rank import versions
@@ -161,9 +161,11 @@ class Asked:
 
 def read_feature(feature: Any, units: Units) -> int:
     """The number of a unit that was asked for by name or index."""
-    number = number_of(feature, units.names)
+    number = feature_index(feature, units.names)
     if number is None:
-        raise ValueError(f"`features` names {feature!r}, which is no feature; the features are {listed(units.names)}.")
+        raise ValueError(
+            f"`features` names {feature!r}, which is no feature; the features are {join_names(units.names)}."
+        )
     return number
 
 
@@ -236,7 +238,7 @@ def found_in_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list
     units = design.features.units(data.names)
     if any(np.ptp(data.y[part.fitted]) == 0.0 for part in parts):  # no model can be fitted to one outcome
         return np.zeros(len(units), dtype=bool)
-    with Notices():
+    with collect_warnings():
         if design.search:
             return searched(truth, data, design, seed[-1])
         tested = units_to_test(data, units)
@@ -334,7 +336,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Power(Savable):
+class Power(Serializable):
     """How often each feature is found in studies that a fitted model made up.
 
     Attributes
@@ -458,7 +460,7 @@ class Power(Savable):
         return self.told
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def rising(shares: np.ndarray) -> np.ndarray:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.text import AsText, listed, percent
+from gpsift._utils.text import TextRepr, percent
+from gpsift._utils.text import join_names as listed
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.gp.inference import Inferred
 from gpsift.gp.inference.exact import log_evidence_of
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.posterior import exact_posterior
 from gpsift.selection.data import Features, Units
@@ -339,7 +340,7 @@ NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(AsText, Savable, Generic[Model]):
+class Projection(TextRepr, Serializable, Generic[Model]):
     """The projection of a model on some of its features.
 
     Attributes
@@ -405,7 +406,7 @@ class Projection(AsText, Savable, Generic[Model]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectionPath(Savable):
+class ProjectionPath(Serializable):
     """Projections on growing sets of features, each with the unit that brings it nearest to the reference.
 
     A unit is a feature, or a group of features that enter together.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from gpsift._utils.parallel import Task, Work
-from gpsift._utils.text import others_not_used, percent, words_and_table
-from gpsift._utils.warnings import Notices, messages
+from gpsift._utils.text import others_not_used, percent, summary_html
+from gpsift._utils.warnings import messages
 from gpsift.gp import GP
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.relevance import Measure
 from gpsift.relevance.rank import versions
 from gpsift.selection.data import Data, Features, Observed, Units
@@ -149,7 +149,7 @@ def _read_train_size(train_size: Any, n: int) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability(Savable):
+class Stability(Serializable):
     """Rankings of the same features on many random samples of the rows.
 
     Attributes
@@ -285,4 +285,4 @@ class Stability(Savable):
     def _repr_html_(self) -> str:
         head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
         rest = "".join(f"<p>{line}</p>" for line in self.hidden_note)
-        return words_and_table(head, self.to_frame()[: self.n_shown]) + rest
+        return summary_html(head, self.to_frame()[: self.n_shown]) + rest

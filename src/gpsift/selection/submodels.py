@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.warnings import Notices, messages
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
 from gpsift.gp.hyperparameters.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
@@ -122,7 +122,7 @@ def lead(
     fold: Fold, model: GP, units: Units, order: Order, given: Ordered | None, largest: int, fitted: Fitted | None
 ) -> SubmodelFit:
     """Fit the full model unless it is there, score it, and put the units in order, unless their order is given."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         columns = units.all_columns
         if fitted is None:
             fitted = fit_submodel(fold.train, model, columns, parent=None, starts=None)
@@ -135,7 +135,7 @@ def lead(
 
 def follow(fold: Fold, model: GP, columns: Sequence[int], parent: Parent | None, starts: int | None) -> SubmodelFit:
     """Fit and score one submodel."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
         found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
     return replace(found, notices=tuple(messages(caught)))
@@ -149,7 +149,7 @@ def eliminate(
     `above` is what is known from the model with one unit more; the first has none above it.
     """
     assert order.scoring is not None  # what eliminates has a measure
-    with Notices() as caught:
+    with collect_warnings() as caught:
         columns = units.columns_of(kept)
         if fitted is None:
             starts = None if above is None else order.starts

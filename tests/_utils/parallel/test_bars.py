@@ -9,7 +9,6 @@ from rich.console import Console
 import gpsift as gs
 from gpsift._utils.parallel import bars, fit_progress, progress_bar, spinner
 from gpsift._utils.progress import SearchProgress, on_progress, set_status, track
-from gpsift.reference.ensemble import Drawn
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import gpsift as gs
 from gpsift._utils.warnings import warn
-from gpsift.app.analysis.intervals import MOST_ROWS
 from gpsift.app.cli import app
 
 runner = CliRunner()

@@ -12,7 +12,7 @@ from test_page import Outline
 from gpsift.app.analysis.run import ColumnTest
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.answer_pages import discovered_text, discovery_sentences, write_discovered
-from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.selection.conditional_test.discover import Discoveries
 
 
 def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.text import listed
+from gpsift._utils.text import join_names
 from gpsift.app.analysis.cautions import column_notes
 from gpsift.app.findings import Finding, group_by_title
 from gpsift.app.tables.encode import Task
@@ -281,11 +281,11 @@ def describe_selection(steps: Sequence[SelectionStep], most: int | None = 10) ->
         return "No column brought as much log evidence as it owes for having been chosen among all, so none is used."
     return (
         "Columns were switched on one by one, as far as they paid for having been chosen among all; in brackets the "
-        f"nats of log evidence that each brought: {listed(selected, most)}."
+        f"nats of log evidence that each brought: {join_names(selected, most)}."
     )
 
 
 def describe_removed(steps: Sequence[SelectionStep], most: int | None = 10) -> str:
     """Describe the steps that were undone, in a sentence; "" if there are none."""
     removed = [step.description for step in steps if not step.selected]
-    return f"Tried and switched off again: {listed(removed, most)}." if removed else ""
+    return f"Tried and switched off again: {join_names(removed, most)}." if removed else ""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import NOT_USED, listed, meaning, percent, words_and_table
-from gpsift._utils.warnings import Notices
+from gpsift._utils.text import NOT_USED, meaning, percent
+from gpsift._utils.text import join_names as listed
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.parts import intervals_are_slow
 from gpsift.app.analysis.saved_model import user_columns
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.io.files import load
-from gpsift.io.serializable import Savable
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
 from gpsift.relevance.plots import BLUE, MAX_BARS, ORANGE, new_axes, short
@@ -93,7 +93,7 @@ def _ranking_of(given: Any, measure: Measure, intervals: bool | None, seed: int)
 def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
     units = user_columns(model).units(model.inputs.names)
     wanted = not intervals_are_slow(model) if intervals is None else intervals
-    with Notices():  # a model that explains nothing has warned at its fit
+    with collect_warnings():  # a model that explains nothing has warned at its fit
         try:
             return unit_ranking(model, units, measure, intervals=wanted, seed=seed)
         except MissingCapability:

@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gpsift._utils.parallel import Work, share_bar
+from gpsift._utils.parallel import Work, progress_bar
 from gpsift._utils.pareto import LARGEST_K_HAT
-from gpsift._utils.progress import counted
-from gpsift._utils.warnings import Notices
+from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
 from gpsift.app.analysis.rows import sample_rows
 from gpsift.app.findings import Finding, FindingKind
@@ -46,7 +46,7 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
         return _left_out(analysis, FindingKind.INTERVALS_LEFT_OUT, analysis.n_columns)
     name, *_ = analysis.rankings
     try:
-        with share_bar("intervals", work.progress), Notices():  # the cautions say what the warnings would
+        with progress_bar("intervals", work.progress), collect_warnings():  # the cautions say what the warnings would
             leading = analysis.leading.with_intervals()
     except MissingCapability:
         return _add_caution(analysis, FindingKind.NO_INTERVALS, {})
@@ -94,7 +94,7 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
         return analysis
     if wanted is None and effects_are_slow(analysis.model):
         return _left_out(analysis, FindingKind.SHAPE_LEFT_OUT, len(used))
-    with share_bar("curves and pairs", work.progress):
+    with progress_bar("curves and pairs", work.progress):
         found = dict(_missing_effects(analysis))
     if not found:
         return analysis
@@ -125,7 +125,7 @@ def _missing_effects(analysis: Analysis) -> Iterator[tuple[str, Any]]:
     if shown is not None:
         parts["rows"] = lambda: explain(model, shown.inputs, **options)
     missing = {name: part for name, part in parts.items() if getattr(analysis.column_effects, name, None) is None}
-    for name, part in counted(missing.items(), len(missing)):
+    for name, part in track(missing.items(), len(missing)):
         with suppress(MissingCapability):
             yield name, part()
 
@@ -144,7 +144,7 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
     model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
     features, folder = Features(analysis.groups, analysis.categories), work.folder()
     work = work if folder is None else replace(work, checkpoint=folder / "test.sqlite")
-    with Notices():  # fits to parts of the rows warn, but they are not shown
+    with collect_warnings():  # fits to parts of the rows warn, but they are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)
 

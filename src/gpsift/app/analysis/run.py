@@ -14,8 +14,9 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from gpsift._utils.parallel import Work, fit_bar, share_bar, waiting_bar
-from gpsift._utils.progress import counted
+from gpsift._utils.parallel import Work
+from gpsift._utils.parallel import spinner as waiting_bar
+from gpsift._utils.progress import track
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.cautions import find_cautions
 from gpsift.app.analysis.options import Reading, Selection, reproduce_code
@@ -252,7 +253,7 @@ class _FittedTable:
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
         units = self.features.units(self.fitted.inputs.names)
         others = [each for each in beside if type(each) is not type(first)]
-        turns = counted([first, *others], 1 + len(others))
+        turns = track([first, *others], 1 + len(others))
         with Notices() as caught:
             leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):

@@ -68,7 +68,7 @@ class SavedModelRanking(ShownRankings):
     @cached_property
     def shown_rankings(self) -> Mapping[str, Ranking]:
         """The ranking of the columns that are shown, by the name of the measure."""
-        shown = self.leading.order[: self.leading.n_told].tolist()
+        shown = self.leading.order[: self.leading.n_shown].tolist()
         ranking = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
         return {self.leading.measure.split("(")[0]: ranking}
 

@@ -18,9 +18,8 @@ from rich.console import Console
 from gpsift._utils.parallel import Work, progress_bar
 from gpsift.app.analysis import Analysis, Reading
 from gpsift.app.analysis.analysis import ColumnEffects
-from gpsift.app.analysis.parts import add_effects, unit_options
+from gpsift.app.analysis.parts import unit_options
 from gpsift.app.analysis.rows import explain_rows as explain_rows
-from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import local_as_json, saved_shape_as_json, shape_as_json
 from gpsift.app.cli.outputs import (
@@ -36,10 +35,11 @@ from gpsift.app.cli.outputs import (
 from gpsift.app.cli.saved import load_model
 from gpsift.app.cli.terminal import Output
 from gpsift.app.cli.terminal_answer import print_cautions, show_effects, show_interactions, show_local, show_model
-from gpsift.app.tables.tabular import Prepared, matching_rows, read_table
-from gpsift.decomposition.average import effects as effects_of
-from gpsift.decomposition.pairs import interactions as interactions_of
-from gpsift.decomposition.shares import variance_shares
+from gpsift.app.tables.encode import ModelTable
+from gpsift.app.tables.read import read_table
+from gpsift.decomposition.effects import effects as effects_of
+from gpsift.decomposition.interactions import interactions as interactions_of
+from gpsift.decomposition.sobol import variance_shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -302,7 +302,7 @@ def explain(
             show_local(analysis, local, what, prepared.rows.iloc[places], Output())
 
 
-def _find_rows(table: Prepared, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
+def _find_rows(table: ModelTable, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
     """Find rows of the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
     n_read = len(frame)
     if where is not None:

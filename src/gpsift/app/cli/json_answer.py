@@ -20,11 +20,9 @@ from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.analysis import ColumnEffects
     from gpsift.app.analysis.compare import Comparison
     from gpsift.app.analysis.rows import Explanation
     from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
-    from gpsift.app.analysis.saved_model import SavedModelRanking
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.conditional_test.discover import Discoveries
     from gpsift.selection.path import Path

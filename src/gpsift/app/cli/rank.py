@@ -11,7 +11,7 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading, Selection
-from gpsift.app.analysis.discovered import discover_columns
+from gpsift.app.analysis.run import discover_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import discovered_as_json
 from gpsift.app.cli.outputs import (

@@ -15,7 +15,6 @@ from gpsift._utils.parallel import Work
 from gpsift.app.analysis.compare import Comparison
 from gpsift.app.analysis.compare import compare as compared
 from gpsift.app.analysis.saved_model import rank_saved as ranked_again
-from gpsift.app.analysis.saved_model import user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, ranked_again_as_json
 from gpsift.app.cli.outputs import (

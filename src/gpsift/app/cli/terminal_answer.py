@@ -16,16 +16,14 @@ from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.rows import Explanation
 from gpsift.app.cli.options import ADVICE
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
-from gpsift.app.findings import Finding, FindingKind, told
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
-from gpsift.relevance.limits import LEVEL
+from gpsift.app.findings import Finding, FindingKind, group_by_title
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.sobol import VarianceShares
+from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
-    from gpsift.app.analysis.saved_model import SavedModelRanking
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.path import Path
     from gpsift.selection.power_analysis import Power
@@ -45,14 +43,14 @@ def show_ranked_again(answer: RankedAgain, console: Console) -> None:
     """Print the ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
-    _show_rankings(answer.told, console, answer.leading.rest_told)
+    _show_rankings(answer.told, console, answer.leading.hidden_note)
     print_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
     show_model(analysis, console)
-    _show_rankings(analysis.told, console, analysis.leading.rest_told)
+    _show_rankings(analysis.told, console, analysis.leading.hidden_note)
     _print_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
@@ -256,7 +254,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
-    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
+    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
         table.add_row(escape(shorten(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
     return table
 
@@ -269,7 +267,7 @@ def _print_oddities(analysis: Analysis, console: Console) -> None:
 
 def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
     """Print findings that a reader should know, with the option that helps."""
-    for title, text in told(cautions, ADVICE):
+    for title, text in group_by_title(cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 

@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from gpsift._utils.text import percent_as_given
 from gpsift.app.analysis.compare import Comparison
-from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import group_by_title
 from gpsift.app.html.model_summary import TASKS, Line
 from gpsift.app.html.render import render, write_html

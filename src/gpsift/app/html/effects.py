@@ -9,12 +9,11 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.record import Shape
 from gpsift.app.html.text import number, percent, shorten, tag, use_minus
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 
 # The largest number of columns with a part of their own in the bar, and the smallest part that is drawn.
 MOST_PARTS = 9

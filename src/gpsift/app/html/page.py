@@ -14,7 +14,6 @@ from markupsafe import Markup
 from gpsift._utils.parallel import Work
 from gpsift._utils.text import meaning
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.rows import RowDetails
 from gpsift.app.findings import group_by_title as told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines

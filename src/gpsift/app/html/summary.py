@@ -14,9 +14,8 @@ from gpsift.app.analysis.cautions import LEAST_SLOPE, leaders
 from gpsift.app.findings import FindingKind
 from gpsift.app.html.model_summary import quality_sentence
 from gpsift.app.html.text import align, count, join_tags, number, percent, tag, use_minus
-from gpsift.decomposition.record_effects import Curve
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.decomposition.effects import Curve
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # The largest number of columns on the first screen.
 MOST_COLUMNS = 6

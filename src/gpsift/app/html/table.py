@@ -9,11 +9,9 @@ import numpy as np
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.text import TERMS, align, limits, number, percent
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # The largest number of reasons below the table; the others appear where a reader points at a flag.
 MOST_REASONS = 10

@@ -16,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.steps import CleaningStep, TableError
 

@@ -29,7 +29,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import outer_blas_threads_for
 from gpsift._utils.validation import read_groups
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
 from gpsift.gp.hyperparameters.restarts import brought_back, idle_back, shorter_where_better
@@ -276,7 +276,7 @@ def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Es
     m, noise = best.problem.engine.choice.m, best.problem.kinds == "noise_var"
     inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_vecchia.log_params[noise]))
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
-        notice(
+        warn(
             f"{m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
             f"times what neighbours find on {by_vecchia.n_rows} rows, and {residual:.1f} times of it the "
             "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "

@@ -13,13 +13,13 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gpsift._utils.parallel import Runner, Task, Work
-from gpsift._utils.text import listed, percent_as_given, words_and_table
+from gpsift._utils.text import join_names, percent_as_given, summary_html
 from gpsift._utils.validation import is_dask
-from gpsift._utils.warnings import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp import GP
 from gpsift.gp.hyperparameters import Fixed
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.io.serializable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 from gpsift.relevance.rank import versions
@@ -215,7 +215,7 @@ LEAST_Z = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discoveries(Savable):
+class Discoveries(Serializable):
     """A test of every feature, on rows that the models had not seen.
 
     Attributes
@@ -344,7 +344,7 @@ class Discoveries(Savable):
             return f"None of {self.n_features} features is shown to matter at a rate of {rate}.{twins}"
         return (
             f"{int(self.found.sum())} of {self.n_features} features matter, with at most {rate} of them "
-            f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
+            f"expected to be false: {join_names(self.discoveries, None)}.{rest}{twins}"
         )
 
     def __repr__(self) -> str:
@@ -358,7 +358,7 @@ class Discoveries(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
@@ -392,7 +392,7 @@ def gathered(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[An
     rows = read_collections(X, y, observed.get("noise_var"), observed.get(size_name), size_name=size_name)
     here = rows.sample(KEPT_ROWS, seed)
     if len(here.X) < rows.n:
-        notice(f"The test was made on {len(here.X)} of {rows.n} rows, drawn with the seed of the folds.")
+        warn(f"The test was made on {len(here.X)} of {rows.n} rows, drawn with the seed of the folds.")
     brought = {"noise_var": here.noise_var, size_name: here.size}
     return named(here.X, rows.names), here.y, {**observed, **brought}
 

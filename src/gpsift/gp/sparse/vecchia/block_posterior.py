@@ -18,8 +18,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, like, namespace, numbers_like, rows_of, to_numpy
-from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, mapped, row_chunks
+from gpsift._utils.arrays import Array, indices_like, like, namespace, to_numpy
+from gpsift._utils.arrays import take_rows as rows_of
+from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, row_chunks
 from gpsift.gp.sparse.vecchia.blocks import Blocks, Visit, grouped, in_blocks, nearness
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
@@ -88,7 +89,7 @@ def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
         xp = namespace(moved.X)
         nearer, mean = _where_others_are_nearer(posterior, moved, left, own[left], now[left])
         flat = xp.reshape(found, (-1,))
-        flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
+        flat[indices_like(flat, left[nearer])] = rows_of(mean, nearer)
         found = xp.reshape(flat, found.shape)
     return found
 
