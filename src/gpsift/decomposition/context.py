@@ -22,12 +22,12 @@ from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.monte_carlo import HOW
 from gpsift.decomposition.products import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterior, Reference, Several
-from gpsift.reference.ensemble import Ensemble, Uncertain
+from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterior, Reference
+from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.lookup import as_reference
-from gpsift.relevance.feature_groups import FeatureGroups, used_columns
-from gpsift.relevance.intervals import tell_if_unsure
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.intervals import warn_if_unreliable
 from gpsift.relevance.measure import Levels
 
 # With more units than this, inactive ones are left out.
@@ -45,7 +45,7 @@ T = TypeVar("T")
 class EffectContext:
     """A fitted model, the rows at which its effects are described, and the units that effects are attributed to."""
 
-    model: Reference
+    model: Reference | Ensemble
     points: Points
     units: FeatureGroups
     of: str | None = None  # the name of the function, where the model has several
@@ -70,7 +70,7 @@ class EffectContext:
         points = inputs.points(table)
         units = FeatureGroups.read(groups, categorical, points.inputs)
         if len(units.names) > MOST_UNITS:  # what is reported of pairs grows with the square of their number
-            units = units.only(*_units_with(units, possible_columns(reference)))
+            units = units.select(*_units_with(units, reference.open_columns))
         return cls(reference, points, units, name)
 
     @property
@@ -81,8 +81,13 @@ class EffectContext:
     @property
     def members(self) -> Iterable[Reference]:
         """The draws of the model, or the model itself if it has none."""
-        members = self.model.draws or (self.model,)
+        members = members_of(self.model)
         return track(members, len(members))
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model has draws of its own, which intervals come from."""
+        return isinstance(self.model, Ensemble)
 
     @property
     def first_member(self) -> Reference:
@@ -101,17 +106,12 @@ class EffectContext:
 
     def margins(self, margins: Margins, X: np.ndarray | None = None) -> tuple[Margin, ...]:
         """Read the margin of each unit from rows, by default those of the context."""
-        needed = _units_with(self.units, possible_columns(self.model))
+        needed = _units_with(self.units, self.model.open_columns)
         return read_margins(margins, self.X if X is None else X, self.units, needed)
 
     def blas_threads(self) -> AbstractContextManager[Any]:
         """Return a context manager in which BLAS has as many threads as a model of this size gains from."""
         return blas_threads_for(self.model.inputs.n_rows or len(self.X))
-
-
-def possible_columns(model: Reference) -> tuple[int, ...]:
-    """Columns that a model may depend on with some hyperparameters."""
-    return model.open_columns if isinstance(model, Uncertain) else used_columns(model)
 
 
 def _units_with(units: FeatureGroups, columns: Sequence[int]) -> list[int]:
@@ -120,14 +120,14 @@ def _units_with(units: FeatureGroups, columns: Sequence[int]) -> list[int]:
 
 
 def map_hyperparameter_draws(
-    model: Uncertain, function: Callable[[Reference], T], n_draws: int, seed: int
+    model: Reference, function: Callable[[Reference], T], n_draws: int, seed: int
 ) -> tuple[list[T], float]:
     """Apply a function to models with drawn hyperparameters; returns also the k-hat of these draws.
 
     The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
     """
     drawn = model.map_draws(function, DrawRequest(n_draws, seed))
-    tell_if_unsure(drawn.k_hat)
+    warn_if_unreliable(drawn.k_hat)
     return drawn.values, drawn.k_hat
 
 
@@ -141,28 +141,27 @@ def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:
     return placed
 
 
-def select_function(model: Reference, of: str | int | None) -> tuple[Reference, str | None]:
+def select_function(model: Reference | Ensemble, of: str | int | None) -> tuple[Reference | Ensemble, str | None]:
     """Select one function of a model with several, by name or number; returns its model and its name.
 
     A model with one function is returned as it is, with no name.
     """
-    first = next(iter(model.draws), model)
-    names = list(first.functions) if isinstance(first, Several) else []
+    names = list(model.functions)
     if not names:
         if of is not None:
             raise ValueError(f"{type(model).__name__} has one function only; `of` must be None, got {of!r}.")
         return model, None
     if of is None:
         raise MissingCapability(
-            f"{type(model).__name__} has a function for each of {join_names(names)}; say of which, such as of={names[0]!r}."
+            f"{type(model).__name__} has a function for each of {join_names(names)}; say of which, such as "
+            f"of={names[0]!r}."
         )
     number = feature_index(of, names)
     if number is None:
         raise ValueError(
             f"There is no function of {of!r}; there are those of {join_names(names)}, to be named or numbered from 0."
         )
-    chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
-    return (Ensemble(tuple(chosen)) if model.draws else chosen[0]), names[number]
+    return model.functions[names[number]], names[number]
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:
@@ -197,7 +196,8 @@ def value_grid(context: EffectContext, unit: int, n_values: int = N_VALUES) -> V
     distinct = np.unique(x)
     if len(distinct) <= FEW_VALUES:
         return ValueGrid(distinct[:, None])
-    return ValueGrid(np.linspace(*np.quantile(x, RANGE), n_values)[:, None])
+    low, high = np.quantile(x, RANGE)
+    return ValueGrid(np.linspace(low, high, n_values)[:, None])
 
 
 def level_labels(levels: Levels, name: str, inputs: Inputs) -> tuple[str, ...]:

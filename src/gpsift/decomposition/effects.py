@@ -25,8 +25,7 @@ from gpsift.reference.base import Reference
 from gpsift.reference.inputs import InputMoments
 from gpsift.relevance import KL
 from gpsift.relevance.conditionals import fit_conditionals
-from gpsift.relevance.feature_groups import FeatureGroups, score_groups, used_columns
-from gpsift.relevance.intervals import uncertain
+from gpsift.relevance.feature_groups import FeatureGroups, score_groups
 from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def effects(
     """
     context = EffectContext.read(model, X, groups, categorical, of)
     named = context.units
-    context = replace(context, units=named.opened(context.points.inputs.names))
+    context = replace(context, units=named.ungrouped(context.points.inputs.names))
     units = _sort_by_relevance(_read_features(features, named, context), context)
     rows = AveragedRows.draw(context, latent, seed)
     # No unit lacks a grid: groups that are no category have been opened.
@@ -109,7 +108,7 @@ def effects(
     with context.blas_threads():
         members = [ModelCurves.of(each, rows.X, rows.is_latent) for each in context.members]
         average = float(np.mean([member.predict(rows.X)[0] for member in members]))
-        if intervals and not context.model.draws:
+        if intervals and not context.is_ensemble:
             found, k_hat = _curves_of_draws(context, grids, rows, seed)
         else:
             found, k_hat = [[member.partial_dependence(grid) for grid in grids] for member in members], None
@@ -326,7 +325,7 @@ class AveragedRows:
         X = context.X[_sample(len(context.X), most, rng)]
         is_shown = np.zeros(len(X), dtype=bool)
         is_shown[_sample(len(X), N_INDIVIDUAL, rng)] = True
-        return cls(X, is_shown, is_latent, RowRegression.fit(X, used_columns(context.model)))
+        return cls(X, is_shown, is_latent, RowRegression.fit(X, context.model.used))
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +362,7 @@ def _read_features(features: Iterable[str | int] | None, named: FeatureGroups, c
     """Read the units that get a curve; a group stands for its columns."""
     units = context.units
     if features is None:
-        used = set(used_columns(context.model))
+        used = set(context.model.used)
         return [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
     if isinstance(features, str):
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
@@ -388,7 +387,7 @@ def _sort_by_relevance(units: Sequence[int], context: EffectContext) -> list[int
 
 
 def _curve_grid(unit: int, grid: ValueGrid, context: EffectContext) -> CurveGrid:
-    (margin,) = read_margins("data", context.X, context.units.only(unit))
+    (margin,) = read_margins("data", context.X, context.units.select(unit))
     return CurveGrid(context.units.columns[unit], grid.values, margin)
 
 
@@ -396,7 +395,8 @@ def _curves_of_draws(
     context: EffectContext, grids: Sequence[CurveGrid], rows: AveragedRows, seed: int
 ) -> tuple[list[list[PartialDependence]], float]:
     """Curves of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    model = uncertain(context.model)
+    model = context.model
+    assert isinstance(model, Reference)
     columns = model.open_columns
     kept, X = [grid.on_columns(columns) for grid in grids], rows.X[:, list(columns)]
 

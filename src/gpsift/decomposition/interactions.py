@@ -26,7 +26,7 @@ from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
 from gpsift.decomposition.sobol import unit_variances
 from gpsift.io.serializable import Serializable
-from gpsift.reference.base import MissingCapability, Reference, Response, Switched
+from gpsift.reference.base import MissingCapability, Reference, Response
 from gpsift.reference.inputs import Points
 from gpsift.relevance.rank import versions
 
@@ -307,7 +307,7 @@ def _strongest_pairs(decided: np.ndarray) -> list[tuple[int, int]]:
 def _thin_rows(context: EffectContext) -> Points:
     """The rows, or evenly spaced ones where second derivatives at all of them would be too large."""
     model = context.model
-    n_features = len(model.used) if isinstance(model, Switched) else context.points.inputs.n_features
+    n_features = len(model.used)
     most = max(1, HESSIAN_DOUBLES // max(1, n_features) ** 2)
     n = len(context.points)
     return context.points if n <= most else context.points.take(slice(None, None, -(-n // most)))
@@ -335,10 +335,10 @@ def _second_derivatives(
 ) -> np.ndarray:
     """Second derivatives of the mean along pairs of columns, per standard deviation of each, (n, pairs)."""
     used, sd = tuple(range(model.inputs.n_features)), points.inputs.sd
-    smaller = model.on_columns(model.used) if isinstance(model, Switched) and model.used else None
+    smaller = model.on_columns(model.used) if model.used else None
     try:
         if smaller is not None:
-            used = model.used  # type: ignore[attr-defined]
+            used = model.used
             response = smaller.at(points.on_columns(used))
         hessian = response.mean_hessian()
     except MissingCapability:

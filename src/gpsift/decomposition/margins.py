@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from gpsift._utils.text import join_names
 from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.nodes import gauss_hermite
 
@@ -62,7 +63,7 @@ def read_margins(
     )
 
 
-def _margin(kind: str, X: np.ndarray, units: ScoredUnits, number: int) -> Margin:
+def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Margin:
     """Make the margin of a unit; categories and groups always have that of the rows."""
     if number in units.levels:
         levels = units.levels[number]

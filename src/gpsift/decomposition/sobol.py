@@ -20,8 +20,7 @@ from gpsift.decomposition.products import Products
 from gpsift.decomposition.variances import Variances, variances
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
-from gpsift.relevance.feature_groups import FeatureGroups, units_on_columns, used_columns
-from gpsift.relevance.intervals import uncertain
+from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.rank import versions
 from gpsift.relevance.ranking import LEVEL, interval_with
 
@@ -91,8 +90,8 @@ def variance_shares(
     with context.blas_threads():
         found = [unit_variances(each, context.X, context.units, there) for each in context.members]
         noises = [noise_var(each, context.X) for each in context.members]
-        draws, k_hat = found if context.model.draws else [], None
-        if intervals and not context.model.draws:
+        draws, k_hat = found if context.is_ensemble else [], None
+        if intervals and not context.is_ensemble:
             draws, k_hat = _variances_of_draws(context, there, seed)
     variance = float(np.mean([each.whole for each in found]))
     means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
@@ -247,7 +246,7 @@ def unit_variances(
     if placed is not None:
         products = Products.of(placed, units.columns, margins)
         return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.y_scale**2)
-    used = set(used_columns(model))
+    used = set(model.used)
     kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
     columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
     return _scatter(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns))
@@ -268,9 +267,10 @@ def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float 
 
 def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
     """Variances of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    model, units = uncertain(context.model), context.units
+    model, units = context.model, context.units
+    assert isinstance(model, Reference)
     columns = model.open_columns
-    kept, fewer = units_on_columns(units, columns)
+    kept, fewer = units.on_columns(columns)
     there = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
     X = context.X[:, list(columns)]
     draws, k_hat = map_hyperparameter_draws(model, lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)

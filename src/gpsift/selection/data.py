@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift._utils.parallel import fingerprint
 from gpsift._utils.text import join_names
-from gpsift._utils.validation import default_names, read_features, read_groups, read_target
+from gpsift._utils.validation import CheckedTable, default_names, read_features, read_groups, read_target
 from gpsift.relevance.feature_groups import read_categories
 
 

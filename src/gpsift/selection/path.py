@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import TextRepr, percent
+from gpsift._utils.text import TextRepr, join_names, percent, summary_html
+from gpsift.io.serializable import Serializable
 from gpsift.io.serializable import Serializable as Savable
 
 if TYPE_CHECKING:

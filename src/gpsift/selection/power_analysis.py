@@ -21,7 +21,6 @@ from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.io.files import load
 from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
-from gpsift.relevance.feature_groups import used_columns
 from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.axes import MOST_LEVELS, quantiles
 from gpsift.selection.conditional_test.conditionals import quick_hyper, units_to_test
@@ -146,7 +145,7 @@ class Asked:
         """From the argument of `power`."""
         taken = features if isinstance(features, Features) else Features()
         units = taken.units(model.inputs.names)
-        on = set(used_columns(model))
+        on = set(model.used)
         used = np.array([bool(on.intersection(columns)) for columns in units.columns])
         if features is None or isinstance(features, Features):
             numbers = np.flatnonzero(used).tolist()

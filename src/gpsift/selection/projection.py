@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.text import TextRepr, percent
+from gpsift._utils.text import TextRepr, join_names, percent
 from gpsift._utils.text import join_names as listed
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import DrawnGP, FittedGP

@@ -11,11 +11,11 @@ import numpy as np
 
 from gpsift._utils.parallel import Task, Work
 from gpsift._utils.text import others_not_used, percent, summary_html
-from gpsift._utils.warnings import messages
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP
 from gpsift.io.serializable import Serializable
 from gpsift.relevance import Measure
-from gpsift.relevance.rank import versions
+from gpsift.relevance.rank import get_measure, versions
 from gpsift.selection.data import Data, Features, Observed, Units
 from gpsift.selection.orders import unit_scores
 from gpsift.selection.submodels import choices, fit_submodel
