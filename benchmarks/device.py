@@ -20,7 +20,7 @@ from gpsift._utils.rows import LocalRows, Rows
 from gpsift.gp.inference.exact import exact_evidence
 from gpsift.gp.sparse.bound import bound_evidence, bound_model
 from gpsift.gp.sparse.engine import local_rows
-from gpsift.gp.sparse.variational_engine import VariationalEngine
+from gpsift.gp.sparse.variational import VariationalEngine
 from gpsift.likelihoods import Probit
 
 SECTIONS = ("agreement", "exact", "measures", "default", "sparse", "classes")

@@ -23,11 +23,11 @@ from sklearn.utils.validation import check_is_fitted
 from gpsift._utils.parallel import Work
 from gpsift._utils.warnings import warn
 from gpsift.gp import GP
-from gpsift.gp.choosing import Inference
+from gpsift.gp.choose_inference import Inference
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import LIKELIHOODS, Likelihood, Softmax, read_regression
-from gpsift.relevance import Measure, rank, read_measure
+from gpsift.relevance import Measure, get_measure, rank
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
 from gpsift.selection.orders import Order, Ranked, read_order
@@ -35,10 +35,10 @@ from gpsift.selection.search import search
 from gpsift.selection.sizes import Rule, suggest_size
 
 if TYPE_CHECKING:
-    from gpsift.gp.record_prediction import Prediction
+    from gpsift.gp.fitted import Prediction
     from gpsift.relevance.ranking import Ranking
-    from gpsift.selection.conditional_test.discoveries import Discoveries
-    from gpsift.selection.record_path import Path
+    from gpsift.selection.conditional_test.discover import Discoveries
+    from gpsift.selection.path import Path
 
 LINKS = ("probit", "logit")
 LARGEST_SEED = 2**31 - 1
@@ -525,7 +525,7 @@ def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
     >>> SelectFromModel(model, importance_getter=gs.importance("kl")).fit(X, y).get_support()
     array([ True, False, False])
     """
-    return _Importance(read_measure(measure))
+    return _Importance(get_measure(measure))
 
 
 class _Importance:

@@ -8,7 +8,7 @@ import pytest
 from storage_cases import cases
 
 import gpsift as gs
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.io.serializable import Serializable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]
@@ -51,9 +51,9 @@ def test_every_public_answer_shows_itself():
 
 
 def test_how_columns_act_shows_its_parts(made):
-    shape = Shape(effects=made["Effects"], variance_shares=made["VarianceShares"])
+    shape = ColumnEffects(effects=made["Effects"], variance_shares=made["VarianceShares"])
     assert shape._repr_html_() == made["Effects"]._repr_html_() + made["VarianceShares"]._repr_html_()
-    assert Shape()._repr_html_() == ""
+    assert ColumnEffects()._repr_html_() == ""
 
 
 def test_numbers_of_a_prediction_are_in_its_table():

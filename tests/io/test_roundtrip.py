@@ -23,7 +23,7 @@ from gpsift.io.trace import Trace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import Factor
-from gpsift.selection.record_projection import ProjectionPath
+from gpsift.selection.projection import ProjectionPath
 
 # How good the models are is not the question.
 pytestmark = pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")

@@ -109,3 +109,18 @@ def array_on(device: str) -> Array:
         return torch.empty(0, dtype=torch.float64, device=device)
     except (RuntimeError, AssertionError) as error:  # no such device, or a torch that was built without it
         raise ValueError(f'`device="{device}"` cannot be used here: {str(error).splitlines()[0]}') from error
+
+
+def rows_at_values(X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+    """Return each row of X (n, p) with some columns at each of the values, (g, k) or (n, g, k), as rows (n * g, p).
+
+    >>> rows_at_values(np.array([[1.0, 2.0], [3.0, 4.0]]), [0], np.array([[5.0], [6.0]]))
+    array([[5., 2.],
+           [6., 2.],
+           [5., 4.],
+           [6., 4.]])
+    """
+    n, g = len(X), values.shape[-2]
+    rows = np.repeat(X, g, axis=0)
+    rows[:, list(columns)] = np.broadcast_to(values, (n, g, len(columns))).reshape(n * g, -1)
+    return rows

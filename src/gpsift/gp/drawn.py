@@ -12,20 +12,19 @@ import numpy as np
 from gpsift._utils.text import TextRepr
 from gpsift._utils.warnings import warn
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.fitted import FittedGP
+from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
 from gpsift.gp.inference import Inferred
-from gpsift.gp.record_prediction import Prediction
-from gpsift.gp.record_quality import Quality
+from gpsift.gp.quality import Quality
 from gpsift.io.serializable import Serializable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
-from gpsift.likelihoods.distributions.pool import Pool
-from gpsift.reference.ensemble import Drawn, without_caches
+from gpsift.likelihoods.distributions.base import Pool
+from gpsift.reference.ensemble import Ensemble, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(TextRepr, Serializable, Drawn):
+class DrawnGP(TextRepr, Serializable, Ensemble):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift._utils.text import summary_html
 from gpsift._utils.warnings import warn
-from gpsift.gp.hyperparameters.optimise import Estimate, SiftReport
+from gpsift.gp.hyperparameters.optimize import Estimate, SiftReport
 from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel
 

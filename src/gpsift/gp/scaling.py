@@ -1,4 +1,4 @@
-"""Standardising inputs and target, and taking results back to the user's units."""
+"""Standardisation of inputs and target, and its inverse."""
 
 from __future__ import annotations
 

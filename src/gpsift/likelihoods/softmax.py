@@ -15,11 +15,11 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
+from gpsift._utils.quadrature import softmax_nodes
 from gpsift._utils.text import join_names
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
-from gpsift.likelihoods.cubature import nodes_for
 from gpsift.likelihoods.distributions import log1p_excess
-from gpsift.likelihoods.distributions.categorical import SeveralClasses
+from gpsift.likelihoods.distributions.classes import SeveralClasses
 
 # A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14
@@ -237,7 +237,7 @@ class SoftmaxMixture(SeveralClasses):
         mean = self.latent_mean - self.latent_mean.mean(axis=1, keepdims=True)
         sd, axes = self._axes
         roots = axes * sd[:, None, :]
-        for group, nodes in nodes_for(np.ptp(roots, axis=1)):
+        for group, nodes in softmax_nodes(np.ptp(roots, axis=1)):
             size = max(1, BLOCK // (nodes.log_weights.size * mean.shape[1]))
             for start in range(0, group.size, size):
                 rows = group[start : start + size]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import gpsift as gs
 from gpsift._utils.warnings import warn
-from gpsift.app.analysis.intervals import MOST_ROWS
+from gpsift.app.analysis.parts import MOST_ROWS_OF_INTERVALS
 from gpsift.app.cli import app
 
 runner = CliRunner()
@@ -453,7 +453,7 @@ def test_scores_have_intervals_unless_they_would_take_long(command, folder, monk
     call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q", *BARE]
     columns = json.loads(runner.invoke(app, call).stdout)["rankings"]["KL"]["columns"]
     assert columns[0]["lower"] < columns[0]["score"] < columns[0]["upper"]
-    monkeypatch.setitem(MOST_ROWS, "exact", 59)
+    monkeypatch.setitem(MOST_ROWS_OF_INTERVALS, "exact", 59)
     found = json.loads(runner.invoke(app, call).stdout)
     assert "lower" not in found["rankings"]["KL"]["columns"][0]
     (caution,) = (each for each in found["cautions"] if each["kind"] == "intervals-left-out")

@@ -9,10 +9,10 @@ import page_cases
 import pytest
 from test_page import Outline
 
-from gpsift.app.analysis.discovered import Discovered
+from gpsift.app.analysis.run import ColumnTest
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.answer_pages import discovered_text, discovery_sentences, write_discovered
-from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.selection.conditional_test.discover import Discoveries
 
 
 def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):
@@ -33,7 +33,7 @@ def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):
         calibration=np.array([1.0, 0.97, 1.01, 1.0])[:n],
     )
     note = Finding(FindingKind.ROWS_DRAWN, {"used": 60, "n_rows": 80, "seed": 2})
-    return Discovered("toy.csv", "yield", "regression", 60, found, (note,), 2, "gpsift discover toy.csv -t yield", 3.0)
+    return ColumnTest("toy.csv", "yield", "regression", 60, found, (note,), 2, "gpsift discover toy.csv -t yield", 3.0)
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,11 @@ from scipy.optimize import minimize
 from gpsift._utils.arrays import to_numpy
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
-from gpsift.gp.sparse import Sparse, natural, variational
-from gpsift.gp.sparse.bound_engine import BoundEngine
+from gpsift.gp.sparse import Sparse, sites, variational
+from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.inducing import JITTER, Inducing, inducing_rows
-from gpsift.gp.sparse.natural import Normal
-from gpsift.gp.sparse.variational import VariationalModel, bound_gradient
-from gpsift.gp.sparse.variational_engine import VariationalEngine
+from gpsift.gp.sparse.sites import Normal
+from gpsift.gp.sparse.variational import VariationalEngine, VariationalModel, bound_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit
 
@@ -359,15 +358,15 @@ def test_mixture_of_linear_steps_is_their_fixed_point():
     fixed, B = np.array([2.0, -1.0]), np.array([[-0.8, 0.1], [0.3, 0.6]])
     places = np.array([[1.0, 0.0], [3.0, 1.0], [1.5, -2.0]])
     targets = fixed + (places - fixed) @ B.T
-    mixture = natural.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
+    mixture = sites.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
     assert_allclose([mixture.precision[0, 0], mixture.shift[0]], fixed, rtol=1e-7)
 
 
 def test_mixture_that_is_no_distribution_is_left_out():
     """Steps from 9 to 10 and from 1.5 to 2 foretell a precision of -6."""
     path = list(zip(normals((9.0, 0.0), (1.5, 0.0)), normals((10.0, 0.0), (2.0, 0.0)), strict=True))
-    assert_allclose(natural.mixed(path).precision, -6.0, rtol=1e-6)
-    first, second, *_ = natural.goals(path)
+    assert_allclose(sites.mixed(path).precision, -6.0, rtol=1e-6)
+    first, second, *_ = sites.goals(path)
     assert_allclose([first.precision[0, 0], second.precision[0, 0]], [2.0, 1.75])
 
 

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects as Shape
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.findings import TABLE, Finding, told
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions, Surface
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.app.findings import TABLE, Finding
+from gpsift.app.findings import group_by_title as told
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions, Surface
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.discovered import Discovered
-    from gpsift.app.analysis.explained import Explanation
-    from gpsift.app.analysis.planned import PlannedAnalysis
-    from gpsift.app.analysis.ranked_again import RankedAgain
-    from gpsift.app.analysis.record import Shape
-    from gpsift.app.analysis.record_comparison import Comparison
+    from gpsift.app.analysis.compare import Comparison
+    from gpsift.app.analysis.rows import Explanation
+    from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
     from gpsift.relevance.ranking import Ranking
-    from gpsift.selection.conditional_test.discoveries import Discoveries
-    from gpsift.selection.power.record_power import Power
-    from gpsift.selection.record_path import Path
+    from gpsift.selection.conditional_test.discover import Discoveries
+    from gpsift.selection.path import Path
+    from gpsift.selection.power_analysis import Power
 
 SCHEMA = "gpsift-answer/1"
 
@@ -49,15 +47,18 @@ def as_json(analysis: Analysis) -> str:
         "rankings": {name: _ranking(ranking) for name, ranking in analysis.rankings.items()},
     }
     if analysis.switched_on is not None:
-        record["switched_on"] = [asdict(step) for step in analysis.switched_on]
+        record["switched_on"] = [
+            {"columns": step.columns, "gain": step.gain, "toll": step.penalty, "stays": step.selected}
+            for step in analysis.switched_on
+        ]
     if analysis.path is not None:
         record["path"] = _path(analysis.path)
         record["selected"] = None if analysis.selected is None else list(analysis.selected)
     if found is not None:
         columns = found.to_frame().to_dict(orient="records")
         record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
-    if analysis.shape is not None:
-        record |= shape_record(analysis.shape)
+    if analysis.column_effects is not None:
+        record |= shape_record(analysis.column_effects)
     if analysis.tested is not None:
         record["tested"] = _tested(analysis.tested)
     record["preparation"] = _preparation(analysis.cautions)
@@ -66,7 +67,7 @@ def as_json(analysis: Analysis) -> str:
     return _dump(record)
 
 
-def ranked_again_as_json(answer: RankedAgain) -> str:
+def ranked_again_as_json(answer: SavedModelRanking) -> str:
     """Return the ranking of a saved model as JSON, with the steps that were done with the table."""
     name = answer.leading.measure.split("(")[0]
     record = {
@@ -103,8 +104,8 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         "observed": local.observed,
         "relevance": [{name: values[j] for name, values in columns.items()} for j in local.order],
     }
-    if local.apart is not None:
-        record["taken_apart"] = apart_record(local.apart)
+    if local.attribution is not None:
+        record["taken_apart"] = apart_record(local.attribution)
     return _dump(record)
 
 
@@ -120,7 +121,7 @@ def saved_shape_as_json(shape: Shape, source: str, table: str | None, cautions: 
     return _dump({**head, **shape_record(shape), **_table_record(cautions), "versions": versions()})
 
 
-def discovered_as_json(answer: Discovered) -> str:
+def discovered_as_json(answer: ColumnTest) -> str:
     """Return a test of columns at a rate as JSON."""
     found = answer.found
     record = {
@@ -141,7 +142,7 @@ def _tested(found: Discoveries) -> dict[str, Any]:
     }
 
 
-def plan_as_json(plan: PlannedAnalysis) -> str:
+def plan_as_json(plan: AnalysisPlan) -> str:
     """Return the plan for a table as JSON."""
     record = {
         **_head(plan),
@@ -225,7 +226,7 @@ def _preparation(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def _head(answer: Analysis | Discovered | PlannedAnalysis) -> dict[str, Any]:
+def _head(answer: Analysis | ColumnTest | AnalysisPlan) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "source": answer.source,

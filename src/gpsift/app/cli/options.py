@@ -12,11 +12,11 @@ import typer
 
 from gpsift.app.findings import FindingKind
 from gpsift.gp import MAP, ML2
-from gpsift.gp.choosing import LARGEST_QUICK
+from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Sift
 from gpsift.gp.hyperparameters.choices import Hyper
-from gpsift.relevance import VAR, Measure, read_measure
-from gpsift.relevance.named import MeasureName
+from gpsift.relevance import VAR, Measure, get_measure
+from gpsift.relevance.rank import MeasureName
 
 
 class TaskChoice(StrEnum):
@@ -164,7 +164,7 @@ Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to 
 def read_measure_choice(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
     """Return the measure of that name, with the conditional distribution that was chosen."""
     if conditional is None:
-        return read_measure(measure.value)
+        return get_measure(measure.value)
     if measure is not MeasureName.VAR:
         raise typer.BadParameter(f"it is a choice of --measure var, not of {measure.value}", param_hint="--conditional")
     return VAR(conditional=conditional.value)
@@ -177,7 +177,7 @@ def progress_option(quiet: bool) -> bool | None:
 
 ADVICE: Mapping[FindingKind, str] = {
     FindingKind.MAY_LEAK: "--drop leaves it out.",
-    FindingKind.MADE_OF: "--drop leaves a column out.",
+    FindingKind.TARGET_FORMULA: "--drop leaves a column out.",
     FindingKind.ROWS_DRAWN: "--rows takes more, and longer.",
     FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
     FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",

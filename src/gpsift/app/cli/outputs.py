@@ -19,15 +19,15 @@ from gpsift._utils.atomic import atomic_write
 from gpsift._utils.parallel import Work, spinner
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.choices import Reading
-from gpsift.app.analysis.intervals import with_intervals
-from gpsift.app.analysis.planned import PlannedAnalysis, planned_analysis
+from gpsift.app.analysis.options import Reading
+from gpsift.app.analysis.parts import add_intervals
+from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
 from gpsift.app.cli.app import exit_code
 from gpsift.app.cli.json_answer import as_json, plan_as_json
 from gpsift.app.cli.options import progress_option
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shorten
 from gpsift.app.cli.terminal_answer import print_cautions, print_data
-from gpsift.app.tables.tabular import Choice, TableError
+from gpsift.app.tables.steps import Choice, TableError
 
 # 2 is a wrong call, by convention of typer.
 BAD_INPUT = 1
@@ -55,7 +55,7 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
         typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except TableError as error:
-        typer.echo(f"gpsift: {' '.join(error.worded(_as_option).split())}", err=True)
+        typer.echo(f"gpsift: {' '.join(error.render(_as_option).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
         typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)
@@ -125,13 +125,12 @@ def add_parts(
     Each is added if it was asked for, and by default if it is quick.
     """
     plain = Work(progress=work.progress)
-    analysis = with_intervals(analysis, intervals, plain)
+    analysis = add_intervals(analysis, intervals, plain)
     if not full:
         return analysis
-    from gpsift.app.analysis.shape import with_shape
-    from gpsift.app.analysis.tested import with_test
+    from gpsift.app.analysis.parts import add_effects, add_test
 
-    return with_shape(with_test(analysis, test, work), effects, plain)
+    return add_effects(add_test(analysis, test, work), effects, plain)
 
 
 def command_line() -> str:
@@ -204,11 +203,11 @@ def show_plan(
 ) -> None:
     """Print what would be done with a table, without a fit."""
     with print_errors():
-        plan = planned_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
+        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
         print_answer(plan, plan_as_json, _show_plan, json=json)
 
 
-def _show_plan(plan: PlannedAnalysis, console: Console) -> None:
+def _show_plan(plan: AnalysisPlan, console: Console) -> None:
     print_data(plan, console)
     table = new_table(["column", "taken as"], texts=("column", "taken as"))
     for name, kind in list(plan.kinds.items())[:MOST_ROWS_SHOWN]:

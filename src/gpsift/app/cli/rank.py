@@ -11,7 +11,7 @@ import typer
 
 from gpsift._utils.parallel import Work
 from gpsift.app.analysis import Reading, Selection
-from gpsift.app.analysis.discovered import discover_columns
+from gpsift.app.analysis.run import discover_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import discovered_as_json
 from gpsift.app.cli.outputs import (
@@ -29,8 +29,8 @@ from gpsift.app.cli.outputs import (
     write_outputs,
 )
 from gpsift.app.cli.terminal_answer import show_discovered, show_ranking, show_stability
-from gpsift.relevance.named import MeasureName
-from gpsift.selection.conditional_test.division import InOrder
+from gpsift.relevance.rank import MeasureName
+from gpsift.selection.conditional_test.folds import InOrder
 
 # Options that go with a saved model; the others are about reading a table and fitting.
 WITH_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")

@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from gpsift._utils.parallel import Work
-from gpsift.app.analysis.compared import compare as compared
-from gpsift.app.analysis.ranked_again import ranked_again
-from gpsift.app.analysis.record_comparison import Comparison
-from gpsift.app.analysis.saved_inputs import features_of
+from gpsift.app.analysis.compare import Comparison
+from gpsift.app.analysis.compare import compare as compared
+from gpsift.app.analysis.saved_model import rank_saved as ranked_again
+from gpsift.app.analysis.saved_model import user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, ranked_again_as_json
 from gpsift.app.cli.outputs import (
@@ -29,12 +29,13 @@ from gpsift.app.cli.outputs import (
 )
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, print_first_that_fits, shorten
 from gpsift.app.cli.terminal_answer import show_power, show_ranked_again
-from gpsift.app.tables.tabular import read_table
+from gpsift.app.tables.read import read_table
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
-from gpsift.relevance.named import MeasureName
-from gpsift.selection.power.power import power as power_of
-from gpsift.selection.power.power import read_model
+from gpsift.relevance.rank import MeasureName
+from gpsift.selection.power_analysis import power as power_of
+from gpsift.selection.power_analysis import read_model
 
 # The first bytes of a saved file, which is a ZIP archive.
 ZIP_MAGIC = b"PK"
@@ -56,13 +57,13 @@ def rank_saved(
     print_answer(answer, ranked_again_as_json, show_ranked_again, json=json, html=html, quiet=quiet)
 
 
-def load_model(model: Path) -> Reference:
+def load_model(model: Path) -> Reference | Ensemble:
     """Load the fitted model that a file holds."""
     check_saved(model)
     from gpsift.io.files import load  # it takes a while to load
 
     loaded = load(model)
-    if not isinstance(loaded, Reference):
+    if not isinstance(loaded, Reference | Ensemble):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
     return loaded
 
@@ -176,7 +177,7 @@ def power(
     work = Work(jobs, checkpoint, o.progress_option(quiet))
     with print_errors(kept_fits(checkpoint)), print_warnings(quiet):
         loaded = load_model(model)
-        answer = power_of(read_model(loaded), features_of(loaded), n=n or None, seed=seed, work=work, **options)
+        answer = power_of(read_model(loaded), user_columns(loaded), n=n or None, seed=seed, work=work, **options)
         save_figure(answer.plot, plot, bbox_inches="tight")
         if json:
             typer.echo(power_as_json(answer, str(model)))

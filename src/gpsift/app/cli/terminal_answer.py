@@ -13,25 +13,24 @@ from rich.table import Table
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.explained import Explanation
-from gpsift.app.analysis.switched import switching_told
+from gpsift.app.analysis.analysis import describe_selection
+from gpsift.app.analysis.rows import Explanation
+from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
-from gpsift.app.findings import Finding, FindingKind, told
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
-from gpsift.relevance.limits import LEVEL
+from gpsift.app.findings import Finding, FindingKind, group_by_title
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.sobol import VarianceShares
+from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
-    from gpsift.app.analysis.discovered import Discovered
-    from gpsift.app.analysis.planned import PlannedAnalysis
-    from gpsift.app.analysis.ranked_again import RankedAgain
     from gpsift.relevance.ranking import Ranking
-    from gpsift.selection.power.record_power import Power
-    from gpsift.selection.record_path import Path
-    from gpsift.selection.record_stability import Stability
+    from gpsift.selection.path import Path
+    from gpsift.selection.power_analysis import Power
+    from gpsift.selection.stability import Stability
 
 BAR_WIDTH = 8
 MOST_ODDITIES = 10
@@ -43,18 +42,18 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: RankedAgain, console: Console) -> None:
+def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
     """Print the ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
-    _show_rankings(answer.told, console, answer.leading.rest_told)
+    _show_rankings(answer.shown_rankings, console, answer.leading.hidden_note)
     print_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
     show_model(analysis, console)
-    _show_rankings(analysis.told, console, analysis.leading.rest_told)
+    _show_rankings(analysis.shown_rankings, console, analysis.leading.hidden_note)
     _print_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
@@ -77,7 +76,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     print_cautions(analysis.cautions, console)
 
 
-def show_discovered(answer: Discovered, console: Console) -> None:
+def show_discovered(answer: ColumnTest, console: Console) -> None:
     """Print which columns matter at a rate, and how sure that is of each."""
     found = answer.found
     print_data(answer, console)
@@ -134,7 +133,7 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:z.0f}"
 
 
-def print_data(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+def print_data(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
     """Print the source of the rows, their number, and the target."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
@@ -155,7 +154,7 @@ def show_model(analysis: Analysis, console: Console) -> None:
         "without inputs."
     )
     if analysis.switched_on is not None:
-        console.print(escape(switching_told(analysis.switched_on)))
+        console.print(escape(describe_selection(analysis.switched_on)))
 
 
 def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequence[str]) -> None:
@@ -250,7 +249,7 @@ def _show_stability(found: Stability, console: Console) -> None:
     console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
     firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
     print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
-    for line in found.rest_told:
+    for line in found.hidden_note:
         console.print(f"{line}\n")
 
 
@@ -258,7 +257,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
-    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
+    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
         table.add_row(escape(shorten(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
     return table
 
@@ -271,7 +270,7 @@ def _print_oddities(analysis: Analysis, console: Console) -> None:
 
 def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
     """Print findings that a reader should know, with the option that helps."""
-    for title, text in told(cautions, ADVICE):
+    for title, text in group_by_title(cautions, ADVICE):
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
@@ -390,7 +389,7 @@ LOCAL_KEPT = (
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
     console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
-    if local.apart is not None:
+    if local.attribution is not None:
         console.print(escape(_sum_sentence(analysis, local)))
     cells = _local_cells(local, rows)
     choices = [
@@ -403,7 +402,7 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
 def _local_cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
     """Return functions from the number of a column to its cell, by heading."""
     cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
-    if local.apart is not None:
+    if local.attribution is not None:
         cells["adds"] = lambda j: _adds(local, j)
     cells["here"] = lambda j: f"{local.scores[j]:.3g}"
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
@@ -425,15 +424,15 @@ def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kep
 
 def _adds(local: Explanation, j: int) -> str:
     """Format what a column adds; for a single row with its standard deviation."""
-    assert local.apart is not None
-    mean, sd = local.apart.values[:, j].mean(), local.apart.sd[0, j]
+    assert local.attribution is not None
+    mean, sd = local.attribution.values[:, j].mean(), local.attribution.sd[0, j]
     return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
 
 
 def _sum_sentence(analysis: Analysis, local: Explanation) -> str:
     """Say how the average and what the columns add make up the prediction."""
-    assert local.apart is not None
-    apart = local.apart
+    assert local.attribution is not None
+    apart = local.attribution
     what = analysis.target if apart.mean_of == "the target" else apart.mean_of
     here = float(apart.prediction.mean())
     added = f"{here - apart.average:+z.4g}"

@@ -18,14 +18,14 @@ from bokeh.models.annotations import ColorBar, Legend, LegendItem, Span
 from bokeh.plotting import figure
 
 from gpsift._utils.text import meaning
-from gpsift.app.analysis.record_comparison import Comparison
-from gpsift.app.analysis.rows import Rows
+from gpsift.app.analysis.compare import Comparison
+from gpsift.app.analysis.rows import RowDetails
 from gpsift.app.html.text import count, number, percent, shorten, use_minus
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions, Surface
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions, Surface
+from gpsift.selection.conditional_test.discover import Discoveries
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 FRAME_HEIGHT = 64
 FONT = "system-ui, sans-serif"
@@ -115,7 +115,7 @@ SMALLEST_P = 1e-12
 HALF, SWARM_STEP = 0.4, 0.07
 
 
-def pointwise_strips(rows: Rows, target: str, score: str) -> dict[str, Any]:
+def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any]:
     """Draw every row as a dot in a strip for each column, the most relevant on top; `score` names what is shown."""
     shown = min(MOST_STRIPS, len(rows.names))
     x = rows.relevance[:shown]
@@ -191,7 +191,7 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     """Draw the rank of each column in every sample as a jittered dot, columns by mean rank."""
     ranks = stability.ranks
-    shown = stability.order[: min(MOST_STRIPS, stability.n_told)]
+    shown = stability.order[: min(MOST_STRIPS, stability.n_shown)]
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
     jitter = np.random.default_rng(0).uniform(-1.0, 1.0, size=(2, len(shown), len(ranks)))
     x = ranks[:, shown].T + 0.28 * jitter[0]

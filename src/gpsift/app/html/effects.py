@@ -9,12 +9,12 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.record import Shape
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.html.text import number, percent, shorten, tag, use_minus
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 
 # The largest number of columns with a part of their own in the bar, and the smallest part that is drawn.
 MOST_PARTS = 9
@@ -27,7 +27,7 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
     """Return what the templates show of effects; `items` are charts by their names."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
-    shape = analysis.shape or Shape()
+    shape = analysis.column_effects or ColumnEffects()
     effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
     surface = None if pairs is None else pairs.strongest_surface
     shown = [] if effects is None else panels(effects, charts.MOST_PANELS)

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.switched import in_vain_told, switching_told
+from gpsift.app.analysis.analysis import describe_removed, describe_selection
 from gpsift.app.html.text import count, join_tags, number, percent, tag, use_minus, value_text
 
 TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}
@@ -62,8 +62,8 @@ def data_lines(analysis: Analysis) -> list[Line]:
     ]
     if analysis.switched_on is not None:
         steps = analysis.switched_on
-        n_on = len({column for step in steps if step.stays for column in step.columns})
-        remark = " ".join(filter(None, [switching_told(steps, None), in_vain_told(steps)]))
+        n_on = len({column for step in steps if step.selected for column in step.columns})
+        remark = " ".join(filter(None, [describe_selection(steps, None), describe_removed(steps)]))
         lines.append(Line("Switched on", count(n_on, "column"), remark))
     if members:
         found = model.diagnostics  # type: ignore[union-attr]  # a model with members has draws

@@ -14,11 +14,10 @@ from markupsafe import Markup
 from gpsift._utils.parallel import Work
 from gpsift._utils.text import meaning
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.intervals import with_intervals
-from gpsift.app.analysis.rows import Rows, rows_of
-from gpsift.app.analysis.shape import with_shape
-from gpsift.app.analysis.tested import with_test
-from gpsift.app.findings import told
+from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
+from gpsift.app.analysis.rows import RowDetails, row_details
+from gpsift.app.findings import group_by_title
+from gpsift.app.findings import group_by_title as told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines
 from gpsift.app.html.render import fill_template, render, write_html
@@ -62,8 +61,8 @@ def report(
         The analysis that the page shows.
     """
     work = options.get("work", Work())
-    analysis = with_intervals(analyse(data, target, **options), intervals, work)
-    analysis = with_shape(with_test(analysis, test, work), effects, work)
+    analysis = add_intervals(analyse(data, target, **options), intervals, work)
+    analysis = add_effects(add_test(analysis, test, work), effects, work)
     write_page(analysis, path)
     return analysis
 
@@ -81,7 +80,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
-    rows = rows_of(analysis)
+    rows = row_details(analysis)
     items = {}
     if rows is not None:
         items["strips"] = charts.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
@@ -112,7 +111,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
         stability=_stability_lines(analysis),
         n_first=analysis.n_first,
-        cautions=told(analysis.cautions),
+        cautions=group_by_title(analysis.cautions),
         versions=analysis.leading.details.get("versions", {}),
     )
 
@@ -123,14 +122,14 @@ def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     if found is None:
         return []
     lines = found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order])
-    return lines[: found.n_told].to_dict("records")
+    return lines[: found.n_shown].to_dict("records")
 
 
 DIGITS = 3
 LEVEL = 0.9
 
 
-def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
+def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
     """Return the data with which the script of the page explains a row."""
     return {
         "names": list(rows.names),
@@ -150,7 +149,7 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
     }
 
 
-def predictions(analysis: Analysis, rows: Rows) -> list[str]:
+def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
     """Say what the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
@@ -164,9 +163,9 @@ def predictions(analysis: Analysis, rows: Rows) -> list[str]:
     ]
 
 
-def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
+def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
     """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
-    apart = None if analysis.shape is None else analysis.shape.rows
+    apart = None if analysis.column_effects is None else analysis.column_effects.rows
     if apart is None or rows.added is None:
         return None
     what, average = function_of(shorten(analysis.target), apart), number(apart.average)

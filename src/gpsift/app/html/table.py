@@ -9,11 +9,10 @@ import numpy as np
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.ranked_again import RankedAgain
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.text import TERMS, align, limits, number, percent
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # The largest number of reasons below the table; the others appear where a reader points at a flag.
 MOST_REASONS = 10
@@ -85,9 +84,9 @@ class RelevanceTable:
         return [column for column in self.columns if column.flags and column.score.text != NOT_USED][:MOST_REASONS]
 
 
-def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
+def relevance_table(analysis: Analysis | SavedModelRanking) -> RelevanceTable:
     """Put all that the rankings say of each column side by side."""
-    label, leading = next(iter(analysis.told.items()))
+    label, leading = next(iter(analysis.shown_rankings.items()))
     drawn = _draws(analysis)
     parts = [*_shares(leading), *drawn, *_effects(analysis), *_others(analysis), *_extremes(leading)]
     of_all = [head for head, _ in drawn]  # a column that is not used may have a score all the same
@@ -118,7 +117,7 @@ def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
         units=column_units(leading),
         columns=columns,
         uneven=tuple(uneven),
-        rest=analysis.leading.rest_told,
+        rest=analysis.leading.hidden_note,
     )
 
 
@@ -147,9 +146,9 @@ def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
     ]
 
 
-def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
+def _draws(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
     """Return interval and probability of a place among the first, over the draws of the hyperparameters."""
-    leading = analysis.leading_told
+    leading = analysis.shown
     if leading.draws is None:
         return []
     k = analysis.n_first
@@ -162,11 +161,11 @@ def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 
 
-def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
+def _effects(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
     """Return the share of variance of each column, by the ranking whose scores are variances."""
-    names = analysis.leading_told.names
+    names = analysis.shown.names
     parts = []
-    for ranking in analysis.told.values():
+    for ranking in analysis.shown_rankings.values():
         if ranking.effect_shares is not None:
             shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
             head = Head(SHARE, f"Share of variance: the score by {ranking.measure} as a part of the sum of all")
@@ -174,11 +173,11 @@ def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     return parts
 
 
-def _others(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
+def _others(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
     """Return scores and ranks of the other rankings; of VAR the root, which has the units of the others."""
-    names = analysis.leading_told.names
+    names = analysis.shown.names
     parts = []
-    for label, ranking in list(analysis.told.items())[1:]:
+    for label, ranking in list(analysis.shown_rankings.items())[1:]:
         known = {name: j for j, name in enumerate(ranking.names)}
         scores = np.array([ranking.scores[known[name]] if name in known else np.nan for name in names])
         if label == "VAR":

@@ -20,7 +20,7 @@ from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters.choices import MAP, Hyper
 from gpsift.gp.hyperparameters.coordinates import ByPrior, Coordinates, Density, Round
 from gpsift.gp.hyperparameters.joined import Joined
-from gpsift.gp.hyperparameters.optimise import Draws, Estimate, LogPrior, limits
+from gpsift.gp.hyperparameters.optimize import Draws, Estimate, LogPrior, limits
 from gpsift.gp.hyperparameters.other_modes import joined_modes
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 

@@ -25,9 +25,9 @@ from gpsift.paper.datasets import Dataset, paper_toy
 from gpsift.paper.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.relevance import ARD, KL, RATE, VAR, Measure, rank
 from gpsift.relevance.conditionals import Covariance
+from gpsift.selection.cross_validation import prediction_metrics
 from gpsift.selection.data import Data
-from gpsift.selection.forward import forward_projection
-from gpsift.selection.metrics import prediction_metrics
+from gpsift.selection.projection import forward_projection
 from gpsift.selection.submodels import SubmodelFit, as_parent, fit_submodel
 
 # Inverse gamma densities have their mode at scale / (shape + 1): 5 standard deviations of a feature, and 0.83.

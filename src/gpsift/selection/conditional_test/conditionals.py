@@ -18,13 +18,12 @@ import numpy as np
 from gpsift._utils.validation import CheckedTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.reference.input_moments import InputMoments, standard_units
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.reference.inputs import InputMoments, standard_units
 from gpsift.relevance.conditionals import Conditionals, fit_conditionals
 from gpsift.selection.conditional_test.axes import Axis, Continuous, Jointly, Levels, Redraws, axis_of
-from gpsift.selection.conditional_test.straight import Straight
-from gpsift.selection.data import Data
-from gpsift.selection.units import Units
+from gpsift.selection.conditional_test.gaussian_copula import Straight
+from gpsift.selection.data import Data, Units
 
 NORMAL_SCORES, FEW_SCORES = "normal scores", "a few normal scores"
 GAUSSIAN_PROCESS, OWN_SHARES = "Gaussian process", "shares of its levels"

@@ -17,11 +17,9 @@ from gpsift._utils.arrays import Array, like, namespace, take_rows, to_numpy
 from gpsift._utils.linalg import invert_lower
 from gpsift._utils.rows import Rows, map_chunks
 from gpsift.gp.inference import Inferred
-from gpsift.gp.inference.exact import LOG_2PI
+from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.block_posterior import BlockPosterior
-from gpsift.gp.sparse.vecchia.blocks import Blocks, cut_into_blocks
-from gpsift.gp.sparse.vecchia.near import nearest_rows
-from gpsift.gp.sparse.vecchia.visits import in_blocks
+from gpsift.gp.sparse.vecchia.blocks import Blocks, cut_into_blocks, in_blocks, nearest_rows
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import exact_posterior
 
