@@ -248,9 +248,9 @@ def _in_users_units(reference: Reference, metric: str, adapter: TorchAdapter, sp
     inputs = Inputs(space.labels, True, None if seen is None else space.inverse(seen))
     column_map = space.column_map
     if column_map is None or space.categorical:
-        model = Coordinatewise.around(model, space, inputs)
+        model = Coordinatewise.wrap(model, space, inputs)
     else:
-        model = ColumnMapped.around(model, space, column_map, inputs)
+        model = ColumnMapped.wrap(model, space, column_map, inputs)
     return OtherTarget(model, "the transformed metric") if is_bent else model
 
 

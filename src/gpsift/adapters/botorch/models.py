@@ -178,8 +178,8 @@ def _closed_form(part: Part, options: Options) -> Reference:
     if not inputs.steps:
         return replace(model, inputs=known)
     if column_map is not None:
-        return ColumnMapped.around(model, inputs, column_map, known)
-    return Coordinatewise.around(model, inputs, known)
+        return ColumnMapped.wrap(model, inputs, column_map, known)
+    return Coordinatewise.wrap(model, inputs, known)
 
 
 def _seen_model(part: Part) -> LatentGP:

@@ -327,7 +327,7 @@ def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     if column_map is None:
         through = ", ".join(type(step).__name__ for step in steps)
         return map_members(inner, lambda each: Transformed(each, transform, through, inputs))
-    return map_members(inner, lambda each: ColumnMapped.around(each, transform, column_map, inputs))
+    return map_members(inner, lambda each: ColumnMapped.wrap(each, transform, column_map, inputs))
 
 
 READERS: dict[type, Any] = {

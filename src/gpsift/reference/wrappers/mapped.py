@@ -121,7 +121,7 @@ class OtherTarget(Wrapped):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnMapped(Wrapped):
-    """A model of shifted, scaled and selected columns; made by `ColumnMapped.around`.
+    """A model of shifted, scaled and selected columns; made by `ColumnMapped.wrap`.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class ColumnMapped(Wrapped):
     inputs: Inputs
 
     @classmethod
-    def around(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
+    def wrap(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
         """Wrap a model; categories are the columns that the model itself takes as such."""
         categorical = tuple(int(column_map.columns[k]) for k in inner.inputs.categorical)
         return cls(inner, transform, column_map, replace(inputs, categorical=categorical))
@@ -288,7 +288,7 @@ class CoordinateMap(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coordinatewise(Wrapped):
-    """A model that sees a function of each column; made by `Coordinatewise.around`.
+    """A model that sees a function of each column; made by `Coordinatewise.wrap`.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ class Coordinatewise(Wrapped):
     inputs: Inputs
 
     @classmethod
-    def around(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
+    def wrap(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
         """Wrap a model; categories are those of the map and of the model itself."""
         seen, known = inner.inputs.categorical, transform.categorical
         columns = range(inputs.n_features)
