@@ -199,7 +199,8 @@ def value_grid(context: EffectContext, unit: int, n_values: int = N_VALUES) -> V
     distinct = np.unique(x)
     if len(distinct) <= FEW_VALUES:
         return ValueGrid(distinct[:, None])
-    return ValueGrid(np.linspace(*np.quantile(x, RANGE), n_values)[:, None])
+    low, high = np.quantile(x, RANGE)
+    return ValueGrid(np.linspace(low, high, n_values)[:, None])
 
 
 def level_labels(levels: Levels, name: str, inputs: Inputs) -> tuple[str, ...]:

@@ -78,10 +78,9 @@ def describe_curve(
     var = np.diag(covariance)
     sd = np.sqrt(np.maximum(var[:, None] + var - 2.0 * covariance, 0.0))  # of the differences of all points
     is_clear = _is_clear(np.abs(mean[:, None] - mean), sd, float(np.ptp(mean)))
-    if labels:  # levels have no order: from the lowest to the highest
-        moves, places = (1,) if is_clear[lowest, highest] else (), []
-    else:
-        moves, places = _moves(mean, is_clear)
+    moves, places = _moves(mean, is_clear)
+    if labels:  # levels have no order: one move from the lowest to the highest
+        moves, places = ((1,) if is_clear[lowest, highest] else ()), []
     span, span_sd = float(mean[highest] - mean[lowest]), float(sd[lowest, highest])
     furthest = max(span, CLEAR * float(np.nan_to_num(span_sd)))
     return Course(

@@ -8,7 +8,7 @@ import gpsift as gs
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.related import related_start
 from gpsift.kernels import SquaredExponential
-from gpsift.selection.submodels import as_parent
+from gpsift.selection.submodels import warm_start
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_prior_has_no_ceiling(table, full):
 )
 def test_submodels_have_the_full_models_evidence_as_ceiling_where_they_are_its_limits(table, model, has_ceiling):
     fitted = model.fit(*table)
-    ceiling = as_parent(fitted, model.hyper)["ceiling"]
+    ceiling = warm_start(fitted, model.hyper)["ceiling"]
     assert (ceiling == fitted.log_marginal_likelihood) if has_ceiling else ceiling is None
 
 
@@ -76,7 +76,7 @@ def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     X, y = table
     with_ceiling = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     monkeypatch.setattr(
-        "gpsift.selection.submodels.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
+        "gpsift.selection.submodels.warm_start", lambda fitted, hyper: {"start": warm_start(fitted, hyper)["start"]}
     )
     without = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     np.testing.assert_array_equal(with_ceiling.order, without.order)

@@ -17,7 +17,7 @@ from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
 from gpsift.relevance.named import read_measure
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.orders import unit_ranking
+from gpsift.selection.orders import rank_units
 
 
 def compare(
@@ -82,11 +82,11 @@ def _of_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | Non
     wanted = not take_long(model) if intervals is None else intervals
     with Notices():  # of a model that explains nothing, which is known since its fit
         try:
-            return unit_ranking(model, units, measure, intervals=wanted, seed=seed)
+            return rank_units(model, units, measure, intervals=wanted, seed=seed)
         except MissingCapability:
             if intervals:
                 raise
-            return unit_ranking(model, units, measure, seed=seed)
+            return rank_units(model, units, measure, seed=seed)
 
 
 def _labels(first: Any, second: Any) -> tuple[str, str]:

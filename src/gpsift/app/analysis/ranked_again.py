@@ -16,7 +16,7 @@ from gpsift.app.tables.tabular import Table
 from gpsift.reference.base import Reference
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.orders import unit_ranking
+from gpsift.selection.orders import rank_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def ranked_again(
     """Rank a saved model; `names` are those of the files of model and table, and options those of `rank`."""
     tidied = None if table is None else inputs_of(table, model)
     units = features_of(model).units(model.inputs.names)
-    ranking = unit_ranking(model, units, measure, None if tidied is None else tidied.X, **options)
+    ranking = rank_units(model, units, measure, None if tidied is None else tidied.X, **options)
     steps = () if tidied is None else (step.finding for step in tidied.steps)
     cautions = (*ways_disagree(ranking), *steps)
     return RankedAgain(*names, ranking.with_other_way(), cautions, options.get("seed", 0))

@@ -29,7 +29,7 @@ from gpsift.relevance.ranking import Ranking
 from gpsift.relevance.switched import used_columns
 from gpsift.selection.cross_validation import Folds
 from gpsift.selection.data import Data, Features
-from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
+from gpsift.selection.orders import FeatureOrder, Order, Ranked, rank_units, read_order
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
@@ -237,7 +237,7 @@ class _Fits:
             return None
         return Finding(FindingKind.NOT_SEARCHED, {"n_columns": len(self.table.columns), "most": MANY_COLUMNS})
 
-    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
+    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], FeatureOrder | None]:
         """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
@@ -249,33 +249,33 @@ class _Fits:
         others = [each for each in beside if type(each) is not type(first)]
         turns = counted([first, *others], 1 + len(others))
         with Notices() as caught:
-            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed).with_other_way()
+            leading = rank_units(self.fitted, units, next(turns), seed=self.seed).with_other_way()
         for message in messages(caught):
             notice(message)
         found = {type(first).__name__: leading}
         for each in turns:
             with suppress(MissingCapability):
-                found[type(each).__name__] = unit_ranking(self.fitted, units, each)
+                found[type(each).__name__] = rank_units(self.fitted, units, each)
         if type(self.order) is not Ranked:
             return found, None
-        return found, Ordered.by(leading, units, messages(caught))
+        return found, FeatureOrder.by(leading, units, messages(caught))
 
     def path(
-        self, selection: Selection, known: Ordered | None, notes: list[Finding]
+        self, selection: Selection, known: FeatureOrder | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
         """Submodels of growing size, as far as that is feasible, or why there are none; where it ends is noted."""
-        from gpsift.selection.search import planned, searched, told_units  # a ranking does without
+        from gpsift.selection.search import make_plan, n_candidate_units, run_plan  # a ranking does without
 
         if self.too_many_columns:
             notes.append(self.too_many_columns)
             return None, self.too_many_columns
         n_columns, units = len(self.table.columns), self.features.units(self.fitted.inputs.names)
-        largest = min(LARGEST_PATH, told_units(self.fitted, units))
+        largest = min(LARGEST_PATH, n_candidate_units(self.fitted, units))
         if largest < n_columns:
             notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
-        plan = planned(
+        plan = make_plan(
             data,
             self.order,
             sizes=largest,
@@ -284,7 +284,7 @@ class _Fits:
             reference=self.fitted,
             units=units,
         )
-        return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
+        return run_plan(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
 
     def stability(self, samples: int) -> Stability:
         """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""

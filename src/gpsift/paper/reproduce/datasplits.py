@@ -18,7 +18,7 @@ from gpsift.relevance import RATE, Measure, rank
 from gpsift.selection.cross_validation import prediction_metrics
 from gpsift.selection.data import Data
 from gpsift.selection.projection import forward_projection
-from gpsift.selection.submodels import SubmodelFit, as_parent, fit_submodel
+from gpsift.selection.submodels import SubmodelFit, fit_submodel, warm_start
 
 # Beyond the paper: what it names as the stronger relatives, on the smaller regression sets.
 EXTRA = ("RATE", "projection")
@@ -132,7 +132,7 @@ def _curves(
     train: Data, test: Data, model: GP, full: FittedGP, orders: Mapping[str, Sequence[int]], largest: int
 ) -> dict[str, list[dict[str, float]]]:
     """Metrics of the submodels along each order; methods that agree on a set of features share its fit."""
-    parent, known = as_parent(full, model.hyper), {}
+    parent, known = warm_start(full, model.hyper), {}
     everything = tuple(range(len(train.names)))
     known[everything] = _metrics(SubmodelFit.of(full, everything, test, len(train.names)), test, model)
     curves: dict[str, list[dict[str, float]]] = {}
