@@ -16,7 +16,7 @@ import gpsift as gs
 from gpsift.gp import FittedMulticlass
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.gp.hyperparameters.priors import Prior
-from gpsift.io.registry import CLASSES, name_of
+from gpsift.io.serializable import CLASSES, stored_name
 from gpsift.io.trace import Trace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -198,4 +198,4 @@ def concrete(base):
 def test_every_part_of_a_model_is_registered(base):
     """A new kernel, likelihood, ... is to be named in the registry."""
     foreign = "gpsift.adapters."  # parts of models of other libraries, which are not saved
-    assert not [cls for cls in concrete(base) if name_of(cls) is None and not cls.__module__.startswith(foreign)]
+    assert not [cls for cls in concrete(base) if stored_name(cls) is None and not cls.__module__.startswith(foreign)]

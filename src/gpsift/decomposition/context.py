@@ -14,23 +14,21 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.user_arrays import read_features
-from gpsift._utils.words import listed
+from gpsift._utils.validation import feature_index, read_features
 from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.monte_carlo import HOW
 from gpsift.decomposition.products import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference, Several
-from gpsift.reference.ensemble import AskedDraws, Drawn, Uncertain
+from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterior, Reference
+from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.lookup import as_reference
-from gpsift.relevance.categories import Levels
-from gpsift.relevance.intervals import tell_if_unsure
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import used_columns
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.intervals import warn_if_unreliable
+from gpsift.relevance.measure import Levels
 
 # With more units than this, inactive ones are left out.
 MOST_UNITS = 300
@@ -47,9 +45,9 @@ T = TypeVar("T")
 class EffectContext:
     """A fitted model, the rows at which its effects are described, and the units that effects are attributed to."""
 
-    model: Reference
+    model: Reference | Ensemble
     points: Points
-    units: ScoredUnits
+    units: FeatureGroups
     of: str | None = None  # the name of the function, where the model has several
 
     @classmethod
@@ -65,14 +63,14 @@ class EffectContext:
         reference, name = select_function(as_reference(model), of)
         inputs = reference.inputs
         if X is None:
-            table = inputs.training_points.table if inputs.at_hand is None else inputs.at_hand
+            table = inputs.training_points.table if inputs.training_sample is None else inputs.training_sample
         else:
             table, names = read_features(X)
             inputs.check(names, table.shape[1])
         points = inputs.points(table)
-        units = ScoredUnits.read(groups, categorical, points.inputs)
+        units = FeatureGroups.read(groups, categorical, points.inputs)
         if len(units.names) > MOST_UNITS:  # what is reported of pairs grows with the square of their number
-            units = units.only(*_units_with(units, possible_columns(reference)))
+            units = units.select(*_units_with(units, reference.open_columns))
         return cls(reference, points, units, name)
 
     @property
@@ -83,13 +81,18 @@ class EffectContext:
     @property
     def members(self) -> Iterable[Reference]:
         """The draws of the model, or the model itself if it has none."""
-        members = self.model.draws or (self.model,)
-        return counted(members, len(members))
+        members = members_of(self.model)
+        return track(members, len(members))
 
     @property
     def first_member(self) -> Reference:
         """The first draw of the model, or the model itself if it has none."""
-        return next(iter(self.members))
+        return members_of(self.model)[0]
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model has draws of its own."""
+        return isinstance(self.model, Ensemble)
 
     @cached_property
     def is_closed(self) -> bool:
@@ -103,34 +106,27 @@ class EffectContext:
 
     def margins(self, margins: Margins, X: np.ndarray | None = None) -> tuple[Margin, ...]:
         """Read the margin of each unit from rows, by default those of the context."""
-        needed = _units_with(self.units, possible_columns(self.model))
+        needed = _units_with(self.units, self.model.open_columns)
         return read_margins(margins, self.X if X is None else X, self.units, needed)
 
     def blas_threads(self) -> AbstractContextManager[Any]:
         """Return a context manager in which BLAS has as many threads as a model of this size gains from."""
         return blas_threads_for(self.model.inputs.n_rows or len(self.X))
 
+    def map_draws(self, function: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+        """Apply a function to models with drawn hyperparameters; returns also the k-hat of these draws.
 
-def possible_columns(model: Reference) -> tuple[int, ...]:
-    """Columns that a model may depend on with some hyperparameters."""
-    return model.open_columns if isinstance(model, Uncertain) else used_columns(model)
+        The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
+        """
+        assert isinstance(self.model, Reference)  # an ensemble has draws of its own
+        drawn = self.model.map_draws(function, DrawRequest(n_draws, seed))
+        warn_if_unreliable(drawn.k_hat)
+        return drawn.values, drawn.k_hat
 
 
-def _units_with(units: ScoredUnits, columns: Sequence[int]) -> list[int]:
+def _units_with(units: FeatureGroups, columns: Sequence[int]) -> list[int]:
     """Numbers of the units that have one of the columns."""
     return [unit for unit, own in enumerate(units.columns) if set(columns).intersection(own)]
-
-
-def map_hyperparameter_draws(
-    model: Uncertain, function: Callable[[Reference], T], n_draws: int, seed: int
-) -> tuple[list[T], float]:
-    """Apply a function to models with drawn hyperparameters; returns also the k-hat of these draws.
-
-    The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
-    """
-    drawn = model.over_draws(function, AskedDraws(n_draws, seed))
-    tell_if_unsure(drawn.k_hat)
-    return drawn.values, drawn.k_hat
 
 
 def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:
@@ -143,28 +139,27 @@ def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:
     return placed
 
 
-def select_function(model: Reference, of: str | int | None) -> tuple[Reference, str | None]:
+def select_function(model: Reference | Ensemble, of: str | int | None) -> tuple[Reference | Ensemble, str | None]:
     """Select one function of a model with several, by name or number; returns its model and its name.
 
     A model with one function is returned as it is, with no name.
     """
-    first = next(iter(model.draws), model)
-    names = list(first.functions) if isinstance(first, Several) else []
+    names = list(model.functions)
     if not names:
         if of is not None:
             raise ValueError(f"{type(model).__name__} has one function only; `of` must be None, got {of!r}.")
         return model, None
     if of is None:
         raise MissingCapability(
-            f"{type(model).__name__} has a function for each of {listed(names)}; say of which, such as of={names[0]!r}."
+            f"{type(model).__name__} has a function for each of {join_names(names)}; say of which, such as "
+            f"of={names[0]!r}."
         )
-    number = number_of(of, names)
+    number = feature_index(of, names)
     if number is None:
         raise ValueError(
-            f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
+            f"There is no function of {of!r}; there are those of {join_names(names)}, to be named or numbered from 0."
         )
-    chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
-    return (Drawn(tuple(chosen)) if model.draws else chosen[0]), names[number]
+    return model.functions[names[number]], names[number]
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 
 # A clear move is at least this many posterior standard deviations, and this share of the whole range.
 CLEAR = 2.0
@@ -64,7 +64,7 @@ class Course:
         turns = [f"{turn:.3g}" for turn in self.turns]
         if len(turns) == 1:
             return f"{first} to {turns[0]}, then {UP_OR_DOWN[self.moves[1]]}"
-        return f"up and down, turns at {listed(turns)}"
+        return f"up and down, turns at {join_names(turns)}"
 
 
 def describe_curve(

@@ -13,23 +13,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed
-from gpsift.decomposition.context import EffectContext, ValueGrid, map_hyperparameter_draws, value_grid
+from gpsift._utils.text import join_names, summary_html
+from gpsift._utils.validation import feature_index
+from gpsift.decomposition.context import EffectContext, ValueGrid, value_grid
 from gpsift.decomposition.course import Course, describe_curve
 from gpsift.decomposition.margins import read_margins
 from gpsift.decomposition.partial_dependence import CurveGrid, ModelCurves, PartialDependence, pool_draws
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.likelihoods.distributions import Gaussian
 from gpsift.reference.base import Reference
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.relevance import KL
 from gpsift.relevance.conditionals import fit_conditionals
-from gpsift.relevance.intervals import uncertain
+from gpsift.relevance.feature_groups import FeatureGroups, score_groups
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import relevance_of_used, used_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +99,7 @@ def effects(
     """
     context = EffectContext.read(model, X, groups, categorical, of)
     named = context.units
-    context = replace(context, units=named.opened(context.points.inputs.names))
+    context = replace(context, units=named.ungrouped(context.points.inputs.names))
     units = _sort_by_relevance(_read_features(features, named, context), context)
     rows = AveragedRows.draw(context, latent, seed)
     # No unit lacks a grid: groups that are no category have been opened.
@@ -111,7 +108,7 @@ def effects(
     with context.blas_threads():
         members = [ModelCurves.of(each, rows.X, rows.is_latent) for each in context.members]
         average = float(np.mean([member.predict(rows.X)[0] for member in members]))
-        if intervals and not context.model.draws:
+        if intervals and not context.is_ensemble:
             found, k_hat = _curves_of_draws(context, grids, rows, seed)
         else:
             found, k_hat = [[member.partial_dependence(grid) for grid in grids] for member in members], None
@@ -207,11 +204,11 @@ class Curve:
         )
 
     def _repr_html_(self) -> str:
-        return words_and_table(f"{self.name}: {self.course.told}", self.to_frame())
+        return summary_html(f"{self.name}: {self.course.told}", self.to_frame())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effects(Savable):
+class Effects(Serializable):
     """The effects of features on the prediction, on average over the rows as they are.
 
     Attributes
@@ -250,7 +247,7 @@ class Effects(Savable):
         for curve in self.curves:
             if curve.name == name:
                 return curve
-        raise KeyError(f"There is no curve of {name!r}; there are those of {listed(self.names)}.")
+        raise KeyError(f"There is no curve of {name!r}; there are those of {join_names(self.names)}.")
 
     def __iter__(self) -> Iterator[Curve]:
         return iter(self.curves)
@@ -275,7 +272,7 @@ class Effects(Savable):
     def told(self) -> str:
         """The answer in a sentence or two."""
         beyond = [curve.name for curve in self.curves if curve.leaves_the_data]
-        caution = f" Curves of {listed(beyond)} go where nine rows of ten could not be." if beyond else ""
+        caution = f" Curves of {join_names(beyond)} go where nine rows of ten could not be." if beyond else ""
         what = "curve" if len(self) == 1 else "curves"
         return f"{len(self)} {what} of {self.mean_of} around an average of {self.average:.4g}.{caution}"
 
@@ -301,7 +298,7 @@ class Effects(Savable):
             }
             for curve in self.curves
         ]
-        return words_and_table(self.told, pd.DataFrame(lines))
+        return summary_html(self.told, pd.DataFrame(lines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +325,7 @@ class AveragedRows:
         X = context.X[_sample(len(context.X), most, rng)]
         is_shown = np.zeros(len(X), dtype=bool)
         is_shown[_sample(len(X), N_INDIVIDUAL, rng)] = True
-        return cls(X, is_shown, is_latent, RowRegression.fit(X, used_columns(context.model)))
+        return cls(X, is_shown, is_latent, RowRegression.fit(X, context.model.used))
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,36 +358,36 @@ def _sample(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def _read_features(features: Iterable[str | int] | None, named: ScoredUnits, context: EffectContext) -> list[int]:
+def _read_features(features: Iterable[str | int] | None, named: FeatureGroups, context: EffectContext) -> list[int]:
     """Read the units that get a curve; a group stands for its columns."""
     units = context.units
     if features is None:
-        used = set(used_columns(context.model))
+        used = set(context.model.used)
         return [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
     if isinstance(features, str):
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
     found: list[int] = []
     for feature in features:
-        number = number_of(feature, named.names)
+        number = feature_index(feature, named.names)
         if number is not None:
             own = set(named.columns[number])
             found += [unit for unit, columns in enumerate(units.columns) if own.issuperset(columns)]
         elif feature in units.names:
             found.append(units.names.index(str(feature)))
         else:
-            raise ValueError(f"There is no feature {feature!r}; the features are {listed(named.names)}.")
+            raise ValueError(f"There is no feature {feature!r}; the features are {join_names(named.names)}.")
     return found
 
 
 def _sort_by_relevance(units: Sequence[int], context: EffectContext) -> list[int]:
     """Sort units by falling KL."""
     measure = KL(latent=context.of is not None)  # one of several functions has no observation of its own
-    relevance = relevance_of_used(measure, context.first_member, context.points, context.units).values.mean(axis=0)
+    relevance = score_groups(measure, context.first_member, context.points, context.units).values.mean(axis=0)
     return sorted(dict.fromkeys(units), key=lambda unit: -relevance[unit])
 
 
 def _curve_grid(unit: int, grid: ValueGrid, context: EffectContext) -> CurveGrid:
-    (margin,) = read_margins("data", context.X, context.units.only(unit))
+    (margin,) = read_margins("data", context.X, context.units.select(unit))
     return CurveGrid(context.units.columns[unit], grid.values, margin)
 
 
@@ -398,15 +395,14 @@ def _curves_of_draws(
     context: EffectContext, grids: Sequence[CurveGrid], rows: AveragedRows, seed: int
 ) -> tuple[list[list[PartialDependence]], float]:
     """Curves of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    model = uncertain(context.model)
-    columns = model.open_columns
+    columns = context.model.open_columns
     kept, X = [grid.on_columns(columns) for grid in grids], rows.X[:, list(columns)]
 
     def curves(each: Reference) -> list[PartialDependence]:
         member = ModelCurves.of(each, X, rows.is_latent)
         return [member.partial_dependence(grid) if grid.columns else _flat(len(X), len(grid.values)) for grid in kept]
 
-    return map_hyperparameter_draws(model, curves, N_DRAWS, seed)
+    return context.map_draws(curves, N_DRAWS, seed)
 
 
 def _flat(n: int, g: int) -> PartialDependence:

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names, summary_html
+from gpsift._utils.validation import feature_index
 from gpsift.decomposition.context import EffectContext, closed_posterior, value_grid
 from gpsift.decomposition.margins import Margins
 from gpsift.decomposition.monte_carlo import mixed_differences, sampled_surface
 from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
 from gpsift.decomposition.sobol import unit_variances
-from gpsift.io.savable import Savable
-from gpsift.reference.base import MissingCapability, Reference, Response, Switched
+from gpsift.io.serializable import Serializable
+from gpsift.reference.base import MissingCapability, Reference, Response
 from gpsift.reference.inputs import Points
 from gpsift.relevance.rank import versions
 
@@ -148,7 +147,7 @@ class Surface:
         return frame
 
     def _repr_html_(self) -> str:
-        return words_and_table(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
+        return summary_html(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
 
 
 def _texts(values: np.ndarray) -> tuple[str, ...]:
@@ -156,7 +155,7 @@ def _texts(values: np.ndarray) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions(Savable):
+class Interactions(Serializable):
     """Pairs of features, and the evidence that they interact.
 
     Attributes
@@ -286,16 +285,16 @@ class Interactions(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame().head(MOST_LINES))
+        return summary_html(self.told, self.to_frame().head(MOST_LINES))
 
 
 def _read_pair(pair: Any, names: tuple[str, ...]) -> tuple[int, int]:
     if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise ValueError(f'`pairs` must hold pairs of features, such as [("age", "dose")], got {pair!r}.')
-    numbers = [number_of(each, names) for each in pair]
+    numbers = [feature_index(each, names) for each in pair]
     known = [number for number in numbers if number is not None]
     if len(set(known)) < 2:
-        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {listed(names)}.")
+        raise ValueError(f"`pairs` names {pair!r}, which are no two features; they are {join_names(names)}.")
     return min(known), max(known)
 
 
@@ -307,9 +306,7 @@ def _strongest_pairs(decided: np.ndarray) -> list[tuple[int, int]]:
 
 def _thin_rows(context: EffectContext) -> Points:
     """The rows, or evenly spaced ones where second derivatives at all of them would be too large."""
-    model = context.model
-    n_features = len(model.used) if isinstance(model, Switched) else context.points.inputs.n_features
-    most = max(1, HESSIAN_DOUBLES // max(1, n_features) ** 2)
+    most = max(1, HESSIAN_DOUBLES // max(1, len(context.model.used)) ** 2)
     n = len(context.points)
     return context.points if n <= most else context.points.take(slice(None, None, -(-n // most)))
 
@@ -336,10 +333,10 @@ def _second_derivatives(
 ) -> np.ndarray:
     """Second derivatives of the mean along pairs of columns, per standard deviation of each, (n, pairs)."""
     used, sd = tuple(range(model.inputs.n_features)), points.inputs.sd
-    smaller = model.on_columns(model.used) if isinstance(model, Switched) and model.used else None
+    smaller = model.on_columns(model.used) if model.used else None
     try:
         if smaller is not None:
-            used = model.used  # type: ignore[attr-defined]
+            used = model.used
             response = smaller.at(points.on_columns(used))
         hessian = response.mean_hessian()
     except MissingCapability:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
+from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.nodes import gauss_hermite
-from gpsift.relevance.scored import ScoredUnits
 
 # Values that a column has at most to be taken as they are, and nodes in their place otherwise.
 N_NODES = 32
@@ -43,7 +43,7 @@ class Margin:
 
 
 def read_margins(
-    margins: Margins, X: np.ndarray, units: ScoredUnits, needed: Collection[int] | None = None
+    margins: Margins, X: np.ndarray, units: FeatureGroups, needed: Collection[int] | None = None
 ) -> tuple[Margin, ...]:
     """Read the margin of each unit from a user's choice; units that are not needed get one row."""
     kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
@@ -54,7 +54,7 @@ def read_margins(
         )
     unknown = [name for name in own if name not in units.names]
     if unknown:
-        raise ValueError(f"`margins` names {listed(unknown)}, but the features are {listed(units.names)}.")
+        raise ValueError(f"`margins` names {join_names(unknown)}, but the features are {join_names(units.names)}.")
     return tuple(
         given_margin(own[name], name, len(units.columns[number]))
         if name in own
@@ -63,7 +63,7 @@ def read_margins(
     )
 
 
-def _margin(kind: str, X: np.ndarray, units: ScoredUnits, number: int) -> Margin:
+def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Margin:
     """Make the margin of a unit; categories and groups always have that of the rows."""
     if number in units.levels:
         levels = units.levels[number]

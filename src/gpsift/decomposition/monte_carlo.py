@@ -23,7 +23,7 @@ from typing import Self
 import numpy as np
 
 from gpsift._utils.arrays import rows_at_values
-from gpsift._utils.chunks import row_chunks
+from gpsift._utils.rows import row_chunks
 from gpsift.decomposition.margins import Margin
 from gpsift.decomposition.variances import Variances
 from gpsift.reference.base import MissingCapability, Reference

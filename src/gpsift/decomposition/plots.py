@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.words import percent
+from gpsift._utils.text import percent
 from gpsift.relevance.plots import BLUE, INK, ORANGE, new_axes, short
 
 if TYPE_CHECKING:

@@ -21,20 +21,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpsift._utils.chunks import row_chunks
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.optional import optional_library
+from gpsift._utils.rows import row_chunks
+from gpsift._utils.text import summary_html
+from gpsift._utils.validation import optional_library
 from gpsift.decomposition.context import EffectContext, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_shapley_values
 from gpsift.decomposition.products import Products, UnitProductTerm
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
-from gpsift.relevance.groups import group_coordinates
+from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates, scatter_scores
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import among_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +83,7 @@ def explain(
     True
     """
     context = EffectContext.read(model, X, groups, categorical, of)
-    there = context.margins(margins, context.points.inputs.at_hand)
+    there = context.margins(margins, context.points.inputs.training_sample)
     with context.blas_threads():
         found = [_explain_rows(each, context.X, context.units, there) for each in context.members]
     averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
@@ -105,7 +103,7 @@ def explain(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution(Savable):
+class Attribution(Serializable):
     """Predictions attributed to features: the average prediction, and the contribution of each feature.
 
     Attributes
@@ -197,7 +195,7 @@ class Attribution(Savable):
         return f"{n} {what} of {self.mean_of} around an average of {self.average:.4g}"
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
+        return summary_html(self.told, self.row(0) if len(self.values) == 1 else self.to_frame())
 
     def __repr__(self) -> str:
         lines = [self.told]
@@ -220,7 +218,7 @@ class Attribution(Savable):
 
 
 def _explain_rows(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
+    model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin]
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The average, and values and variances of all units, (n, p) each, in units of the target."""
     placed = closed_posterior(model, X)
@@ -229,7 +227,7 @@ def _explain_rows(
         return mean, values, np.full_like(values, np.nan)
     products = Products.of(placed, units.columns, margins)
     found = shapley_values(products, placed.inputs(X))
-    values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)
+    values, variances = (scatter_scores(each, products.varying, len(units.columns)) for each in found)
     average = placed.y_center + placed.y_scale * products.average
     return average, placed.y_scale * values, placed.y_scale**2 * variances
 

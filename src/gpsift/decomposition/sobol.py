@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.words import percent
-from gpsift.decomposition.context import EffectContext, closed_posterior, map_hyperparameter_draws, noise_var
+from gpsift._utils.text import percent, summary_html
+from gpsift.decomposition.context import EffectContext, closed_posterior, noise_var
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_variances
 from gpsift.decomposition.products import Products
 from gpsift.decomposition.variances import Variances, variances
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
-from gpsift.relevance.intervals import uncertain
-from gpsift.relevance.limits import LEVEL, interval_with
+from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import units_on_columns, used_columns
+from gpsift.relevance.ranking import LEVEL, interval_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,8 +90,8 @@ def variance_shares(
     with context.blas_threads():
         found = [unit_variances(each, context.X, context.units, there) for each in context.members]
         noises = [noise_var(each, context.X) for each in context.members]
-        draws, k_hat = found if context.model.draws else [], None
-        if intervals and not context.model.draws:
+        draws, k_hat = found if context.is_ensemble else [], None
+        if intervals and not context.is_ensemble:
             draws, k_hat = _variances_of_draws(context, there, seed)
     variance = float(np.mean([each.whole for each in found]))
     means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
@@ -118,7 +115,7 @@ def variance_shares(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VarianceShares(Savable):
+class VarianceShares(Serializable):
     """The variance of a function of independent features, decomposed.
 
     Shares are parts of the variance of the function, without noise.
@@ -238,19 +235,18 @@ class VarianceShares(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def unit_variances(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
+    model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
     """Variances of all units, in squared units of the target; units that the model does not depend on have 0."""
     placed = closed_posterior(model, X)
     if placed is not None:
         products = Products.of(placed, units.columns, margins)
         return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.y_scale**2)
-    used = set(used_columns(model))
-    kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
+    kept, _ = units.on_columns(model.used)
     columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
     return _scatter(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns))
 
@@ -270,10 +266,9 @@ def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float 
 
 def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
     """Variances of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    model, units = uncertain(context.model), context.units
-    columns = model.open_columns
-    kept, fewer = units_on_columns(units, columns)
+    units, columns = context.units, context.model.open_columns
+    kept, fewer = units.on_columns(columns)
     there = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
     X = context.X[:, list(columns)]
-    draws, k_hat = map_hyperparameter_draws(model, lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)
+    draws, k_hat = context.map_draws(lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)
     return [_scatter(each, kept, len(units.columns)) for each in draws], k_hat

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.screening import average_ranks
+from gpsift.gp.hyperparameters.score_tests import average_ranks
 from gpsift.selection.data import Data
 
 

@@ -8,11 +8,10 @@ from typing import Any, Self, TypedDict
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
 from gpsift._utils.parallel import fingerprint
-from gpsift._utils.user_arrays import ReadTable, default_names, read_features, read_target
-from gpsift._utils.words import listed
-from gpsift.relevance.categories import read_categories
+from gpsift._utils.text import join_names
+from gpsift._utils.validation import CheckedTable, default_names, read_features, read_groups, read_target
+from gpsift.relevance.feature_groups import read_categories
 
 
 class Observed(TypedDict, total=False):
@@ -55,10 +54,10 @@ class Data:
             self.X[rows], self.y[rows], self.names, {name: values[rows] for name, values in self.extras.items()}
         )
 
-    def table(self, columns: Sequence[int]) -> ReadTable:
+    def table(self, columns: Sequence[int]) -> CheckedTable:
         """Return some of the columns, with their names."""
         chosen = list(columns)
-        return ReadTable(np.ascontiguousarray(self.X[:, chosen]), tuple(self.names[j] for j in chosen))
+        return CheckedTable(np.ascontiguousarray(self.X[:, chosen]), tuple(self.names[j] for j in chosen))
 
     @property
     def prediction_options(self) -> Mapping[str, np.ndarray]:
@@ -168,4 +167,4 @@ def _find(item: Any, names: Sequence[str], unit_names: Sequence[str], columns: S
     for unit, members in enumerate(columns):
         if column in members and not isinstance(column, bool):
             return unit
-    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {listed(names)}.")
+    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {join_names(names)}.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.base import MissingCapability, Reference
-from gpsift.relevance import KL, Measure, rank, read_measure
+from gpsift.relevance import KL, Measure, get_measure, rank
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.data import Units
 
@@ -84,11 +84,11 @@ class Ranked(Order):
     starts: int = SUBMODEL_STARTS
 
     def __post_init__(self) -> None:
-        read_measure(self.measure)
+        get_measure(self.measure)
 
     @property
     def scoring(self) -> Measure:
-        return read_measure(self.measure)
+        return get_measure(self.measure)
 
     @property
     def label(self) -> str:
@@ -171,7 +171,7 @@ def read_order(measure: Any) -> Order:
         return measure
     if isinstance(measure, type) and issubclass(measure, Order):
         raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
-    return ForwardProjection() if measure == PROJECTION else Ranked(read_measure(measure, PROJECTION))
+    return ForwardProjection() if measure == PROJECTION else Ranked(get_measure(measure, PROJECTION))
 
 
 def rank_units(fitted: Reference, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:

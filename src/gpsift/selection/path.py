@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText, words_and_table
-from gpsift._utils.words import listed, percent
-from gpsift.io.savable import Savable
+from gpsift._utils.text import TextRepr, join_names, percent, summary_html
+from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(Savable):
+class Path(Serializable):
     """Submodels of growing size, with their predictions and those of the reference, the model with all features.
 
     A unit is a feature, or a group of features that enter together. Forced units are in every submodel and count
@@ -222,7 +221,7 @@ class Path(Savable):
     def _place(self, size: int) -> int:
         where = np.flatnonzero(self.sizes == size)
         if where.size == 0:
-            raise ValueError(f"The path has no submodel of size {size}; its sizes are {listed(self.sizes, None)}.")
+            raise ValueError(f"The path has no submodel of size {size}; its sizes are {join_names(self.sizes, None)}.")
         return int(where[0])
 
     def __repr__(self) -> str:
@@ -250,7 +249,7 @@ class Path(Savable):
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return words_and_table(f"Path by {self.measure}, {self.scheme}", self.to_frame(), 4) + notes
+        return summary_html(f"Path by {self.measure}, {self.scheme}", self.to_frame(), 4) + notes
 
 
 def _sum_se(values: np.ndarray) -> np.ndarray:
@@ -268,7 +267,7 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Baseline(AsText):
+class Baseline(TextRepr):
     """The baseline that submodels are compared with: the reference, or a submodel that predicts better than it.
 
     `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
@@ -287,7 +286,7 @@ class Baseline(AsText):
 
 
 @dataclass(frozen=True)
-class Verdict(AsText):
+class Verdict(TextRepr):
     """The verdict of one rule for the size of a submodel.
 
     `gain` is the elpd, or divergence, to be explained. Where the baseline gains nothing over the smallest submodel,
@@ -340,7 +339,7 @@ class Verdict(AsText):
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestion(AsText, Savable):
+class Suggestion(TextRepr, Serializable):
     """A suggested size of a submodel, with the verdicts of three rules.
 
     Attributes

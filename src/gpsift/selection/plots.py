@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.words import percent, percent_as_given
+from gpsift._utils.text import percent, percent_as_given
 from gpsift.relevance.plots import BLUE, ORANGE, new_axes, short
 
 if TYPE_CHECKING:

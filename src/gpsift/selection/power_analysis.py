@@ -26,17 +26,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift._utils.grouping import number_of
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
-from gpsift._utils.words import NOT_USED, listed, percent, percent_as_given
+from gpsift._utils.text import NOT_USED, join_names, percent, percent_as_given, summary_html
+from gpsift._utils.validation import feature_index
+from gpsift._utils.warnings import collect_warnings
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.io import load
-from gpsift.io.savable import Savable
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.io.files import load
+from gpsift.io.serializable import Serializable
 from gpsift.relevance.rank import versions
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.conditional_test.axes import MOST_LEVELS, quantiles
 from gpsift.selection.conditional_test.conditionals import make_tested_units, quick_hyper
 from gpsift.selection.conditional_test.discover import discover, q_values, z_statistics
@@ -118,7 +116,7 @@ def power(
     fitted = read_model(model)
     taken = features if isinstance(features, Features) else Features()
     units = taken.units(fitted.inputs.names)
-    active = set(used_columns(fitted))
+    active = set(fitted.used)
     used = np.array([bool(active.intersection(columns)) for columns in units.columns])
     reported = _read_reported(features, units, used)
     n_rows = fitted.inputs.n_rows
@@ -151,7 +149,7 @@ def power(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Power(Savable):
+class Power(Serializable):
     """The shares of simulated studies in which each feature is found, and the rows that are enough.
 
     Attributes
@@ -272,7 +270,7 @@ class Power(Savable):
         return self.told
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def isotonic(shares: np.ndarray) -> np.ndarray:
@@ -335,7 +333,7 @@ def run_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list[int]
     units = design.features.units(data.names)
     if any(np.ptp(data.y[split.train]) == 0.0 for split in splits):  # no model can be fitted to one outcome
         return np.zeros(len(units), dtype=bool)
-    with Notices():
+    with collect_warnings():
         if design.search:
             return _discover(truth, data, design, seed[-1])
         tested = make_tested_units(data, units)
@@ -365,8 +363,8 @@ def simulate_data(truth: FittedGP, n: int, rng: np.random.Generator) -> Data:
 
 def _training_rows(model: FittedGP) -> np.ndarray:
     """The training inputs of a model, or a sample of them for data elsewhere."""
-    assert model.inputs.at_hand is not None  # a fitted model of ours has rows, or some of them
-    return model.inputs.at_hand
+    assert model.inputs.training_sample is not None  # a fitted model of ours has rows, or some of them
+    return model.inputs.training_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,9 +438,11 @@ def _read_reported(features: Any, units: Units, used: np.ndarray) -> list[int]:
 
 
 def _read_feature(feature: Any, units: Units) -> int:
-    number = number_of(feature, units.names)
+    number = feature_index(feature, units.names)
     if number is None:
-        raise ValueError(f"`features` names {feature!r}, which is no feature; the features are {listed(units.names)}.")
+        raise ValueError(
+            f"`features` names {feature!r}, which is no feature; the features are {join_names(units.names)}."
+        )
     return number
 
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
+from gpsift._utils.text import TextRepr, join_names, percent
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.words import listed, percent
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.gp.inference import Inferred
 from gpsift.gp.inference.exact import log_evidence_of
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.posterior import exact_posterior
 from gpsift.selection.data import Features, Units
@@ -180,7 +179,7 @@ def read_columns(features: Any, names: Sequence[str]) -> tuple[int, ...]:
         is_index = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if not is_index or column not in range(len(names)):
             raise ValueError(
-                f"`features` names {item!r}, but the {len(names)} features of the model are {listed(names)}."
+                f"`features` names {item!r}, but the {len(names)} features of the model are {join_names(names)}."
             )
         if column in chosen:
             raise ValueError(f"`features` names {names[column]!r} twice.")
@@ -346,7 +345,7 @@ NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Projection(AsText, Savable, Generic[Model]):
+class Projection(TextRepr, Serializable, Generic[Model]):
     """A projection of a model on some of its features.
 
     Attributes
@@ -402,7 +401,7 @@ class Projection(AsText, Savable, Generic[Model]):
 
     def __repr__(self) -> str:
         lines = [
-            f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
+            f"Projection on {len(self.names)} of {self.n_features} features: {join_names(self.names) or 'none'}",
             f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
             f"{percent(self.explained, 1)} explained",
         ]
@@ -412,7 +411,7 @@ class Projection(AsText, Savable, Generic[Model]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProjectionPath(Savable):
+class ProjectionPath(Serializable):
     """Projections on growing sets of features, each with the unit that brings it nearest to the reference.
 
     A unit is a feature, or a group of features that enter together.

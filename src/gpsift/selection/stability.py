@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import Notices, messages
 from gpsift._utils.parallel import Task, Work
-from gpsift._utils.words import others_not_used, percent
+from gpsift._utils.text import others_not_used, percent, summary_html
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP
-from gpsift.io.savable import Savable
-from gpsift.relevance import Measure, read_measure
+from gpsift.io.serializable import Serializable
+from gpsift.relevance import Measure, get_measure
 from gpsift.relevance.rank import versions
 from gpsift.selection.data import Data, Features, Observed, Units
 from gpsift.selection.orders import score_units
@@ -82,7 +81,7 @@ def stability(
     Paananen, Piironen, Andersen and Vehtari (2019), section 4.3.
     """
     data = Data.read(X, y, observed)
-    measure = read_measure(measure)
+    measure = get_measure(measure)
     model = GP() if model is None else model
     units = features.units(data.names)
     n_rows = _read_train_size(train_size, data.y.size)
@@ -131,7 +130,7 @@ class SampleScores:
 
 def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> SampleScores:
     """Fit a model to one sample, and score all units."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
         scores = score_units(fitted, units, measure)
     return SampleScores(scores, messages(caught))
@@ -150,7 +149,7 @@ def _read_train_size(train_size: Any, n: int) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability(Savable):
+class Stability(Serializable):
     """Rankings of the features in many random samples of the rows.
 
     Attributes
@@ -188,14 +187,14 @@ class Stability(Savable):
         return np.where(self.scores == 0, self.n_features, ranks) if self.switches else ranks
 
     @property
-    def n_told(self) -> int:
+    def n_shown(self) -> int:
         """The number of features that are used in some sample, at least one; each has a line in a table."""
         return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
 
     @property
-    def rest_told(self) -> tuple[str, ...]:
+    def hidden_note(self) -> tuple[str, ...]:
         """One line for all features that are not used in any sample, or none."""
-        n_others = self.n_features - self.n_told
+        n_others = self.n_features - self.n_shown
         return (f"{others_not_used(n_others)} in any sample",) if n_others else ()
 
     @property
@@ -267,7 +266,7 @@ class Stability(Savable):
         return drawings[kind](self, ax=ax)
 
     def __repr__(self) -> str:
-        told = self.to_frame()[: self.n_told]
+        told = self.to_frame()[: self.n_shown]
         width = max(len("feature"), *(len(name) for name in told["feature"]))
         lines = [
             f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
@@ -276,7 +275,7 @@ class Stability(Savable):
         for row, first in zip(told.itertuples(), map(percent, told["first"]), strict=True):
             span = f"{row.best_rank} to {row.worst_rank}"
             lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {first:>6}")
-        lines += [f"  {rest}" for rest in self.rest_told]
+        lines += [f"  {rest}" for rest in self.hidden_note]
         shown = ", ".join(f"{value:z.2f}" for value in self.entropy[:8])
         lines.append(
             f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
@@ -285,5 +284,5 @@ class Stability(Savable):
 
     def _repr_html_(self) -> str:
         head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
-        rest = "".join(f"<p>{line}</p>" for line in self.rest_told)
-        return words_and_table(head, self.to_frame()[: self.n_told]) + rest
+        rest = "".join(f"<p>{line}</p>" for line in self.hidden_note)
+        return summary_html(head, self.to_frame()[: self.n_shown]) + rest

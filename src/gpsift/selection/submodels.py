@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.notices import Notices, messages
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
 from gpsift.gp.hyperparameters.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
@@ -122,7 +122,7 @@ def fit_full(
     fold: Fold, model: GP, units: Units, order: Order, given: FeatureOrder | None, largest: int, fitted: Fitted | None
 ) -> SubmodelFit:
     """Fit the full model, score it and sort the units; `fitted` and `given` replace the fit and the order."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         columns = units.all_columns
         if fitted is None:
             fitted = fit_submodel(fold.train, model, columns, parent=None, starts=None)
@@ -137,7 +137,7 @@ def fit_and_score(
     fold: Fold, model: GP, columns: Sequence[int], parent: WarmStart | None, starts: int | None
 ) -> SubmodelFit:
     """Fit and score one submodel."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
         found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
     return replace(found, notices=tuple(messages(caught)))
@@ -157,7 +157,7 @@ def backward_step(
     `parent` is the warm start from the model with one unit more; the first step has none. `fitted` replaces the fit.
     """
     assert order.scoring is not None  # backward elimination has a measure
-    with Notices() as caught:
+    with collect_warnings() as caught:
         columns = units.columns_of(kept)
         if fitted is None:
             starts = None if parent is None else order.starts

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.selection.conditional_test.gaussian_copula import (
     CHANCE,
     StepwiseRegression,

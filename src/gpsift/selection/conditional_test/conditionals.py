@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import ReadTable, constant_columns
+from gpsift._utils.validation import CheckedTable, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.selection.conditional_test.axes import (
     Axis,
     ConditionalDraws,
@@ -48,7 +48,7 @@ def loo_by_regression(target: np.ndarray, others: np.ndarray) -> tuple[np.ndarra
     return None if regression.misses_nonlinearity(others) else regression.leave_one_out
 
 
-def loo_by_gp(others: ReadTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
+def loo_by_gp(others: CheckedTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
     """Leave-one-out means and variances of a target on some columns by a Gaussian process."""
     n, p = others.values.shape
     quality = GP(hyper=quick_hyper(n, p), likelihood=likelihood).fit(others, target).quality

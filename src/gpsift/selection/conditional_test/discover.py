@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import notice
 from gpsift._utils.parallel import Runner, Task, Work
-from gpsift._utils.user_arrays import is_dask
-from gpsift._utils.words import listed, percent_as_given
+from gpsift._utils.text import join_names, percent_as_given, summary_html
+from gpsift._utils.validation import is_dask
+from gpsift._utils.warnings import warn
 from gpsift.gp import GP
 from gpsift.gp.hyperparameters import Fixed
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.io.savable import Savable
-from gpsift.reference.dask.collections import read_collections
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.io.serializable import Serializable
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.axes import assess_calibration
@@ -214,7 +213,7 @@ LEAST_Z = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discoveries(Savable):
+class Discoveries(Serializable):
     """The results of a test of every feature, on rows that the models had not seen.
 
     Attributes
@@ -343,7 +342,7 @@ class Discoveries(Savable):
             return f"None of {self.n_features} features is shown to matter at a rate of {rate}.{twins}"
         return (
             f"{int(self.found.sum())} of {self.n_features} features matter, with at most {rate} of them "
-            f"expected to be false: {listed(self.discoveries, None)}.{rest}{twins}"
+            f"expected to be false: {join_names(self.discoveries, None)}.{rest}{twins}"
         )
 
     def __repr__(self) -> str:
@@ -357,7 +356,7 @@ class Discoveries(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
@@ -394,7 +393,7 @@ def gather_rows(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple
     rows = read_collections(X, y, observed.get("noise_var"), observed.get(size_name), size_name=size_name)
     sample = rows.sample(KEPT_ROWS, seed)
     if len(sample.X) < rows.n:
-        notice(f"The test was made on {len(sample.X)} of {rows.n} rows, drawn with the seed of the folds.")
+        warn(f"The test was made on {len(sample.X)} of {rows.n} rows, drawn with the seed of the folds.")
     table = sample.X
     if rows.names is not None:
         import pandas as pd  # collections with names need pandas too

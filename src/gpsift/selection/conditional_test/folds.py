@@ -29,7 +29,6 @@ from gpsift._utils.arrays import rows_at_values
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.reference.inputs import Points
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.data import Data
 
@@ -175,7 +174,7 @@ class GPPredictor:
         return slopes.reshape(mean.shape)
 
     def uses(self, columns: Sequence[int]) -> bool:
-        return bool(set(columns).intersection(used_columns(self.fitted)))
+        return bool(set(columns).intersection(self.fitted.used))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift._utils.user_arrays import column_sd
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.reference.input_moments import InputMoments, standard_units
+from gpsift._utils.validation import column_sd
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.reference.inputs import InputMoments, standard_units
 from gpsift.relevance.conditionals import Conditionals, fit_conditionals
 
 # With fewer rows for each column a score is regressed on the most correlated columns only: a tenth of the rows, at
