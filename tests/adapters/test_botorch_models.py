@@ -8,6 +8,7 @@ from waist import at, moments
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
 from gpsift.adapters.sklearn.models import NoClosedForm
+from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.wrappers.outputs import Outputs
 
 torch = need("torch")

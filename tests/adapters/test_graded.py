@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from waist import at
 
 from gpsift.adapters.reading import NormalNoise
-from gpsift.reference.finite_differences import NumericResponse, latent_var_of
+from gpsift.reference.finite_differences import SHORT, Graded, NumericResponse, latent_var_of
 from gpsift.reference.inputs import Inputs
 
 X = np.random.default_rng(0).normal(size=(30, 2))

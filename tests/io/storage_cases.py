@@ -20,6 +20,7 @@ from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions.base import Pool
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.likelihoods.student_t import StudentTMixture
 from gpsift.reference.inputs import InputMoments
 from gpsift.reference.posterior import DenseFactor
 

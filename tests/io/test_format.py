@@ -14,7 +14,7 @@ from storage_cases import cases
 
 import gpsift as gs
 from gpsift.io import UnreadableFile
-from gpsift.io.serializable import REMOVED_FIELDS, registered_class
+from gpsift.io.serializable import GONE_CLASSES, REMOVED_FIELDS, registered_class
 from gpsift.relevance.ranking import Ranking
 
 META = """

@@ -8,6 +8,7 @@ import pytest
 from storage_cases import cases
 
 import gpsift as gs
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.io.serializable import Serializable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]

@@ -25,7 +25,6 @@ class FindingKind(StrEnum):
     INFERENCE_UNSETTLED = "inference-unsettled"
     STARTS_DISAGREE = "starts-disagree"
     AT_LIMIT = "at-limit"
-    WAYS_DISAGREE = "ways-disagree"
     TAKEN_FOR_LEVELS = "taken-for-levels"
     CONSTANT_COLUMNS = "constant-columns"
     SAMPLER_TROUBLE = "sampler-trouble"

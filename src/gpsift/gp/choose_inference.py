@@ -22,6 +22,7 @@ from gpsift._utils.arrays import Array, eye_like, to_numpy
 from gpsift._utils.linalg import jittered_cholesky
 from gpsift._utils.rows import DOUBLE, Rows
 from gpsift._utils.threads import one_blas_thread
+from gpsift._utils.warnings import warn
 from gpsift.gp import inference as inference_room
 from gpsift.gp.inference import Engine, ExactEngine
 from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes, refuse_too_large

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpsift._utils.rows import CHUNK_BYTES, Rows
 from gpsift._utils.validation import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.warnings import warn
 from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gpsift._utils.text import TextRepr
 from gpsift._utils.warnings import warn
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP, Prediction
@@ -23,7 +24,7 @@ from gpsift.reference.ensemble import Ensemble, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(AsText, Serializable, Ensemble):
+class DrawnGP(TextRepr, Serializable, Ensemble):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the

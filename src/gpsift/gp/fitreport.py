@@ -8,6 +8,8 @@ from typing import Self
 
 import numpy as np
 
+from gpsift._utils.text import summary_html
+from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters.optimize import Estimate, SiftReport
 from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel

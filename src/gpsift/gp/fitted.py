@@ -31,7 +31,7 @@ from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian
-from gpsift.reference.base import Coupled, MissingCapability, Reference, T
+from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
@@ -113,7 +113,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(TextRepr, Savable, Reference):
+class FittedGP(TextRepr, Serializable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,

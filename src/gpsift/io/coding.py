@@ -22,7 +22,7 @@ import numpy as np
 from gpsift._utils.arrays import is_foreign_array, to_numpy
 from gpsift._utils.text import join_names
 from gpsift.io.archive import CorruptFile, is_storable
-from gpsift.io.serializable import CLASSES, REMOVED_FIELDS, registered_class, stored_fields, stored_name
+from gpsift.io.serializable import CLASSES, GONE_CLASSES, REMOVED_FIELDS, registered_class, stored_fields, stored_name
 
 WHOLE = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 # Numbers and text of NumPy; files have its own names for their types: "bool", "int8", ..., "float64", "str".

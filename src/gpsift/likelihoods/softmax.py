@@ -16,6 +16,7 @@ from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
 from gpsift._utils.quadrature import softmax_nodes
+from gpsift._utils.text import join_names
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.distributions import log1p_excess
 from gpsift.likelihoods.distributions.classes import SeveralClasses

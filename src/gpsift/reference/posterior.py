@@ -26,7 +26,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from gpsift._utils.arrays import Array, eye_like, namespace
+from gpsift._utils.arrays import Array, eye_like, namespace, take_rows
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
@@ -35,7 +35,7 @@ from gpsift._utils.linalg import (
     row_products,
     solve_lower,
 )
-from gpsift._utils.rows import map_chunks
+from gpsift._utils.rows import DOUBLE, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.kernels import Kernel, Pairs
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpsift._utils.text import others_not_used
-from gpsift.io.serializable import transient_field
+from gpsift.io.serializable import Serializable, stored_fields, transient_field
 from gpsift.reference.base import N_CLOSE
 
 if TYPE_CHECKING:

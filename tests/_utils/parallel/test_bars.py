@@ -9,6 +9,7 @@ from rich.console import Console
 import gpsift as gs
 from gpsift._utils.parallel import bars, fit_progress, progress_bar, spinner
 from gpsift._utils.progress import SearchProgress, on_progress, set_status, track
+from gpsift.reference.ensemble import Ensemble
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 from test_page import Outline
 
 import gpsift as gs
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.html import effects as effects_page
 from gpsift.app.html import page_text
 from gpsift.app.html.charts import MOST_PANELS, curve_panels

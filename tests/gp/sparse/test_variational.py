@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.arrays import to_numpy
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.rows import LocalRows, Rows
+from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
 from gpsift.gp.sparse import Sparse, sites, variational
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.inducing import JITTER, Inducing, inducing_rows

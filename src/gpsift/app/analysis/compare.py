@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import NOT_USED, meaning, percent
+from gpsift._utils.text import NOT_USED, join_names, meaning, percent, summary_html
 from gpsift._utils.text import join_names as listed
 from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis
@@ -18,6 +18,7 @@ from gpsift.app.analysis.parts import intervals_are_slow
 from gpsift.app.analysis.saved_model import user_columns
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.io.files import load
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
 from gpsift.relevance.plots import BLUE, MAX_BARS, ORANGE, new_axes, short

@@ -24,7 +24,7 @@ from gpsift.decomposition.shapley import explain
 from gpsift.decomposition.sobol import variance_shares
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.reference.base import MissingCapability
-from gpsift.relevance.feature_groups import used_columns
+from gpsift.reference.ensemble import members_of
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
 from gpsift.selection.data import Features
@@ -58,8 +58,10 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
 
 def intervals_are_slow(model: FittedGP | DrawnGP) -> bool:
     """Return whether intervals of the scores of a model may take more than half a minute."""
-    if isinstance(model, DrawnGP) or (model.inferred.is_sparse and model.other is None):
-        return False  # such a model has intervals already, or cannot have them
+    if isinstance(model, DrawnGP):
+        return False  # it has intervals already
+    if model.inferred.is_sparse and (model.inputs.X is None or not model.likelihood.has_closed_form):
+        return False  # it cannot have intervals
     return (
         model.n_rows > MOST_ROWS_OF_INTERVALS.get(model.inference, 0)
         or model.n_rows * len(model.open_columns) > MOST_CELLS_OF_INTERVALS
@@ -89,7 +91,7 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
 
     A model that uses no column has none of them.
     """
-    used = used_columns(analysis.model)
+    used = analysis.model.used
     if wanted is False or not used:
         return analysis
     if wanted is None and effects_are_slow(analysis.model):
@@ -104,10 +106,10 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
 def effects_are_slow(model: FittedGP | DrawnGP) -> bool:
     """Return whether curves, interactions, shares and attributions may take more than 15 seconds."""
     first = one_of(model)
-    n_columns = len(used_columns(model)) * (len(model.draws) or 1)
+    n_columns = len(model.used) * len(members_of(model))
     if first.report.n_blocks:
         return n_columns > MOST_PREDICTED_COLUMNS
-    if len(used_columns(model)) > MOST_COLUMNS_OF_EFFECTS:
+    if len(model.used) > MOST_COLUMNS_OF_EFFECTS:
         return True
     n = first.inferred.n_inducing or first.n_rows
     return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)

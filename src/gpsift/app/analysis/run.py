@@ -16,7 +16,9 @@ from typing import Any, Self
 
 from gpsift._utils.parallel import Work
 from gpsift._utils.parallel import spinner as waiting_bar
+from gpsift._utils.parallel.bars import fit_progress, progress_bar, spinner
 from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings, messages, warn
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.cautions import find_cautions
 from gpsift.app.analysis.options import Reading, Selection, reproduce_code
@@ -33,8 +35,8 @@ from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import Discoveries, discover
 from gpsift.selection.conditional_test.folds import InOrder
 from gpsift.selection.cross_validation import Folds
-from gpsift.selection.data import Data
-from gpsift.selection.orders import Order, FeatureOrder, Ranked, read_order, rank_units
+from gpsift.selection.data import Data, Features
+from gpsift.selection.orders import FeatureOrder, Order, Ranked, rank_units, read_order
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
@@ -148,7 +150,7 @@ def analyse(
         path=path,
         unsearched=unsearched,
         stability=fits.stability(samples) if samples else None,
-        cautions=find_cautions(fits.fitted, table, notes, next(iter(rankings.values()))),
+        cautions=find_cautions(fits.fitted, table, notes),
         command=reproduce_code(data, target, options),
         seed=seed,
         seconds=time.perf_counter() - began,
@@ -254,7 +256,7 @@ class _FittedTable:
         units = self.features.units(self.fitted.inputs.names)
         others = [each for each in beside if type(each) is not type(first)]
         turns = track([first, *others], 1 + len(others))
-        with Notices() as caught:
+        with collect_warnings() as caught:
             leading = rank_units(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
             warn(message)
@@ -270,7 +272,7 @@ class _FittedTable:
         self, selection: Selection, known: FeatureOrder | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
         """Search submodels of increasing size, with a note if not all sizes; or return the reason why not."""
-        from gpsift.selection.search import make_plan, run_plan, n_candidate_units  # not needed for a ranking
+        from gpsift.selection.search import make_plan, n_candidate_units, run_plan  # not needed for a ranking
 
         if self.too_many_columns:
             notes.append(self.too_many_columns)

@@ -18,8 +18,9 @@ from rich.console import Console
 from gpsift._utils.parallel import Work, progress_bar
 from gpsift.app.analysis import Analysis, Reading
 from gpsift.app.analysis.analysis import ColumnEffects
-from gpsift.app.analysis.parts import unit_options
+from gpsift.app.analysis.parts import add_effects
 from gpsift.app.analysis.rows import explain_rows as explain_rows
+from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import local_as_json, saved_shape_as_json, shape_as_json
 from gpsift.app.cli.outputs import (
@@ -35,6 +36,7 @@ from gpsift.app.cli.outputs import (
 from gpsift.app.cli.saved import load_model
 from gpsift.app.cli.terminal import Output
 from gpsift.app.cli.terminal_answer import print_cautions, show_effects, show_interactions, show_local, show_model
+from gpsift.app.tables.conditions import select_rows
 from gpsift.app.tables.encode import ModelTable
 from gpsift.app.tables.read import read_table
 from gpsift.decomposition.effects import effects as effects_of
@@ -77,9 +79,9 @@ class Arguments:
 class Question:
     """A question to a model: how to compute the answer, how to print it, and how to draw it."""
 
-    compute: Callable[..., Shape]
-    show: Callable[[Shape, str, Console], None]
-    draw: Callable[[Shape], Figure]
+    compute: Callable[..., ColumnEffects]
+    show: Callable[[ColumnEffects, str, Console], None]
+    draw: Callable[[ColumnEffects], Figure]
 
     def answer(self, context: typer.Context, arguments: Arguments, seed: int, **options: Any) -> None:
         """Compute, draw, write page and model, and print; options are those of `analyse`."""
@@ -102,10 +104,10 @@ class Question:
         work = Work(progress=o.progress_option(arguments.quiet))
         analysis = run_analysis(arguments.file, arguments.target, select=False, work=work, **options)
         with progress_bar("curves and pairs", work.progress):
-            shape = self.compute(analysis.model_with_recipe, seed=analysis.seed, **unit_options(analysis))
+            shape = self.compute(analysis.model_with_recipe, seed=analysis.seed, **analysis.unit_options)
         save_figure(lambda: self.draw(shape), arguments.plot, bbox_inches="tight")
         if arguments.html is not None:
-            analysis = with_shape(replace(analysis, shape=shape), True, work)
+            analysis = add_effects(replace(analysis, column_effects=shape), True, work)
 
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
@@ -124,9 +126,9 @@ class Question:
 
     def _answer_model(self, model: Path, arguments: Arguments, seed: int) -> None:
         loaded = load_model(model)
-        tidied = None if arguments.file is None else inputs_of(read_table(arguments.file), loaded)
+        tidied = None if arguments.file is None else table_to_inputs(read_table(arguments.file), loaded)
         X, cautions = (None, ()) if tidied is None else (tidied.X, [step.finding for step in tidied.steps])
-        features = features_of(loaded)
+        features = user_columns(loaded)
         shape = self.compute(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
         save_figure(lambda: self.draw(shape), arguments.plot, bbox_inches="tight")
         if arguments.json:
@@ -281,8 +283,8 @@ def explain(
         show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
         return
     with print_errors(), print_warnings(quiet):
-        read = reading.found(file, target)
-        prepared = reading.planned(read, target).prepared
+        read = reading.load(file, target)
+        prepared = reading.clean(read, target).table
         places = _find_rows(prepared, read.frame, row, where)
         analysis = run_analysis(
             prepared,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift.app.analysis.analysis import ColumnEffects as Shape
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
 from gpsift.app.findings import TABLE, Finding
 from gpsift.app.findings import group_by_title as told
@@ -66,7 +67,7 @@ def as_json(analysis: Analysis) -> str:
     return _dump(record)
 
 
-def ranked_again_as_json(answer: RankedAgain) -> str:
+def ranked_again_as_json(answer: SavedModelRanking) -> str:
     """Return the ranking of a saved model as JSON, with the steps that were done with the table."""
     name = answer.leading.measure.split("(")[0]
     record = {
@@ -103,8 +104,8 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         "observed": local.observed,
         "relevance": [{name: values[j] for name, values in columns.items()} for j in local.order],
     }
-    if local.apart is not None:
-        record["taken_apart"] = apart_record(local.apart)
+    if local.attribution is not None:
+        record["taken_apart"] = apart_record(local.attribution)
     return _dump(record)
 
 
@@ -120,7 +121,7 @@ def saved_shape_as_json(shape: Shape, source: str, table: str | None, cautions: 
     return _dump({**head, **shape_record(shape), **_table_record(cautions), "versions": versions()})
 
 
-def discovered_as_json(answer: Discovered) -> str:
+def discovered_as_json(answer: ColumnTest) -> str:
     """Return a test of columns at a rate as JSON."""
     found = answer.found
     record = {
@@ -141,7 +142,7 @@ def _tested(found: Discoveries) -> dict[str, Any]:
     }
 
 
-def plan_as_json(plan: PlannedAnalysis) -> str:
+def plan_as_json(plan: AnalysisPlan) -> str:
     """Return the plan for a table as JSON."""
     record = {
         **_head(plan),

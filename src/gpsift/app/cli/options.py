@@ -177,7 +177,7 @@ def progress_option(quiet: bool) -> bool | None:
 
 ADVICE: Mapping[FindingKind, str] = {
     FindingKind.MAY_LEAK: "--drop leaves it out.",
-    FindingKind.MADE_OF: "--drop leaves a column out.",
+    FindingKind.TARGET_FORMULA: "--drop leaves a column out.",
     FindingKind.ROWS_DRAWN: "--rows takes more, and longer.",
     FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
     FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",

@@ -55,7 +55,7 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
         typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except TableError as error:
-        typer.echo(f"gpsift: {' '.join(error.worded(_as_option).split())}", err=True)
+        typer.echo(f"gpsift: {' '.join(error.render(_as_option).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
         typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)

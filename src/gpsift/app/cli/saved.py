@@ -15,6 +15,7 @@ from gpsift._utils.parallel import Work
 from gpsift.app.analysis.compare import Comparison
 from gpsift.app.analysis.compare import compare as compared
 from gpsift.app.analysis.saved_model import rank_saved as ranked_again
+from gpsift.app.analysis.saved_model import user_columns
 from gpsift.app.cli import options as o
 from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, ranked_again_as_json
 from gpsift.app.cli.outputs import (
@@ -56,7 +57,7 @@ def rank_saved(
     print_answer(answer, ranked_again_as_json, show_ranked_again, json=json, html=html, quiet=quiet)
 
 
-def load_model(model: Path) -> Reference:
+def load_model(model: Path) -> Reference | Ensemble:
     """Load the fitted model that a file holds."""
     check_saved(model)
     from gpsift.io.files import load  # it takes a while to load
@@ -176,7 +177,7 @@ def power(
     work = Work(jobs, checkpoint, o.progress_option(quiet))
     with print_errors(kept_fits(checkpoint)), print_warnings(quiet):
         loaded = load_model(model)
-        answer = power_of(read_model(loaded), features_of(loaded), n=n or None, seed=seed, work=work, **options)
+        answer = power_of(read_model(loaded), user_columns(loaded), n=n or None, seed=seed, work=work, **options)
         save_figure(answer.plot, plot, bbox_inches="tight")
         if json:
             typer.echo(power_as_json(answer, str(model)))

@@ -13,7 +13,10 @@ from rich.table import Table
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
 from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.analysis import describe_selection
 from gpsift.app.analysis.rows import Explanation
+from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
 from gpsift.app.findings import Finding, FindingKind, group_by_title
@@ -39,18 +42,18 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: RankedAgain, console: Console) -> None:
+def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
     """Print the ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
-    _show_rankings(answer.told, console, answer.leading.hidden_note)
+    _show_rankings(answer.shown_rankings, console, answer.leading.hidden_note)
     print_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
     show_model(analysis, console)
-    _show_rankings(analysis.told, console, analysis.leading.hidden_note)
+    _show_rankings(analysis.shown_rankings, console, analysis.leading.hidden_note)
     _print_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
@@ -73,7 +76,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     print_cautions(analysis.cautions, console)
 
 
-def show_discovered(answer: Discovered, console: Console) -> None:
+def show_discovered(answer: ColumnTest, console: Console) -> None:
     """Print which columns matter at a rate, and how sure that is of each."""
     found = answer.found
     print_data(answer, console)
@@ -130,7 +133,7 @@ def _needed(power: Power, j: int) -> str:
     return f"{at_most}{power.needed[j]:z.0f}"
 
 
-def print_data(answer: Analysis | Discovered | PlannedAnalysis, console: Console) -> None:
+def print_data(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
     """Print the source of the rows, their number, and the target."""
     columns = "column" if answer.n_columns == 1 else "columns"
     console.print(
@@ -386,7 +389,7 @@ LOCAL_KEPT = (
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
     console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
-    if local.apart is not None:
+    if local.attribution is not None:
         console.print(escape(_sum_sentence(analysis, local)))
     cells = _local_cells(local, rows)
     choices = [
@@ -399,7 +402,7 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
 def _local_cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
     """Return functions from the number of a column to its cell, by heading."""
     cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
-    if local.apart is not None:
+    if local.attribution is not None:
         cells["adds"] = lambda j: _adds(local, j)
     cells["here"] = lambda j: f"{local.scores[j]:.3g}"
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
@@ -421,15 +424,15 @@ def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kep
 
 def _adds(local: Explanation, j: int) -> str:
     """Format what a column adds; for a single row with its standard deviation."""
-    assert local.apart is not None
-    mean, sd = local.apart.values[:, j].mean(), local.apart.sd[0, j]
+    assert local.attribution is not None
+    mean, sd = local.attribution.values[:, j].mean(), local.attribution.sd[0, j]
     return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
 
 
 def _sum_sentence(analysis: Analysis, local: Explanation) -> str:
     """Say how the average and what the columns add make up the prediction."""
-    assert local.apart is not None
-    apart = local.apart
+    assert local.attribution is not None
+    apart = local.attribution
     what = analysis.target if apart.mean_of == "the target" else apart.mean_of
     here = float(apart.prediction.mean())
     added = f"{here - apart.average:+z.4g}"

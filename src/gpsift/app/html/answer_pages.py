@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from gpsift._utils.text import percent_as_given
 from gpsift.app.analysis.compare import Comparison
+from gpsift.app.analysis.run import ColumnTest
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import group_by_title
 from gpsift.app.html.model_summary import TASKS, Line
 from gpsift.app.html.render import render, write_html
@@ -21,12 +23,12 @@ from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.discover import Discoveries
 
 
-def write_discovered(answer: Discovered, path: str | os.PathLike[str]) -> Path:
+def write_discovered(answer: ColumnTest, path: str | os.PathLike[str]) -> Path:
     """Write the page of a test, one HTML file that needs nothing else, and return its path."""
     return write_html(discovered_text(answer), path)
 
 
-def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
+def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
@@ -46,7 +48,7 @@ def discovered_text(answer: Discovered, *, now: datetime | None = None) -> str:
     )
 
 
-def discovery_sentences(answer: Discovered) -> list[Markup]:
+def discovery_sentences(answer: ColumnTest) -> list[Markup]:
     """Say how many columns matter and at what rate, that the others may matter, and which columns are copies."""
     found, target = answer.found, tag(answer.target)
     n, rate = int(found.found.sum()), percent_as_given(found.rate)
@@ -66,7 +68,7 @@ def discovery_sentences(answer: Discovered) -> list[Markup]:
     return [*lines, *(copied.format(join_tags(names)) for names in found.copies)]
 
 
-def sheet_lines(answer: Discovered) -> list[Line]:
+def sheet_lines(answer: ColumnTest) -> list[Line]:
     """Return the lines that say what was tested, and how."""
     found, details = answer.found, answer.found.details
     seen = "the rows before it" if details.get("in_order") else "the others"
@@ -164,12 +166,12 @@ def _interval(answer: Comparison, which: int, j: int) -> str:
     return f"{number(low)} to {number(high)}" if answer.has_intervals else ""
 
 
-def write_ranked_again(answer: RankedAgain, path: str | os.PathLike[str]) -> Path:
+def write_ranked_again(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
     """Write the page of a saved model's ranking, one HTML file that needs nothing else, and return its path."""
     return write_html(ranked_again_text(answer), path)
 
 
-def ranked_again_text(answer: RankedAgain, *, now: datetime | None = None) -> str:
+def ranked_again_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
     return render(
         "ranked_again.html",

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.html.text import number, percent, shorten, tag, use_minus
 from gpsift.decomposition.effects import Curve, Effects
 from gpsift.decomposition.interactions import Interactions
@@ -26,7 +27,7 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
     """Return what the templates show of effects; `items` are charts by their names."""
     from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
 
-    shape = analysis.shape or ColumnEffects()
+    shape = analysis.column_effects or ColumnEffects()
     effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
     surface = None if pairs is None else pairs.strongest_surface
     shown = [] if effects is None else panels(effects, charts.MOST_PANELS)

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.analysis import describe_removed, describe_selection
 from gpsift.app.html.text import count, join_tags, number, percent, tag, use_minus, value_text
 
 TASKS = {"regression": "a number (regression)", "classification": "a class (classification)", "counts": "a count"}

@@ -14,6 +14,9 @@ from markupsafe import Markup
 from gpsift._utils.parallel import Work
 from gpsift._utils.text import meaning
 from gpsift.app.analysis import Analysis, analyse
+from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
+from gpsift.app.analysis.rows import RowDetails, row_details
+from gpsift.app.findings import group_by_title
 from gpsift.app.findings import group_by_title as told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines
@@ -126,7 +129,7 @@ DIGITS = 3
 LEVEL = 0.9
 
 
-def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
+def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
     """Return the data with which the script of the page explains a row."""
     return {
         "names": list(rows.names),
@@ -146,7 +149,7 @@ def payload(analysis: Analysis, rows: Rows) -> dict[str, Any]:
     }
 
 
-def predictions(analysis: Analysis, rows: Rows) -> list[str]:
+def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
     """Say what the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
@@ -160,9 +163,9 @@ def predictions(analysis: Analysis, rows: Rows) -> list[str]:
     ]
 
 
-def sums(analysis: Analysis, rows: Rows) -> list[str] | None:
+def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
     """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
-    apart = None if analysis.shape is None else analysis.shape.rows
+    apart = None if analysis.column_effects is None else analysis.column_effects.rows
     if apart is None or rows.added is None:
         return None
     what, average = function_of(shorten(analysis.target), apart), number(apart.average)

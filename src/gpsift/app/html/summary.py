@@ -65,7 +65,7 @@ def first_screen(analysis: Analysis) -> FirstScreen:
     """Return the first columns of the leading ranking and what is known of them; none if the model explains nothing."""
     if not analysis.model.quality.explains:
         return FirstScreen((), (), 0)
-    ranking = analysis.leading_told
+    ranking = analysis.shown
     every = [j for j in ranking.order.tolist() if ranking.scores[j] > 0 and ranking.is_used(j)]
     shown = every[:MOST_COLUMNS]
     columns = _columns(analysis, ranking, shown)
@@ -111,7 +111,7 @@ def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
 
 
 def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
-    effects = None if analysis.shape is None else analysis.shape.effects
+    effects = None if analysis.column_effects is None else analysis.column_effects.effects
     if effects is None:
         return ()
     curves = [effects[name] for name in names if name in effects.names]
@@ -197,7 +197,7 @@ def _enough(analysis: Analysis) -> Markup:
 # The power that advice about more rows aims at.
 CHANCE = 0.8
 # Findings that name columns which may not be known before the target.
-GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.MADE_OF)
+GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.TARGET_FORMULA)
 # Numbers of rows are rounded to this many digits.
 DIGITS = 2
 
@@ -254,7 +254,7 @@ def _suspect_columns(analysis: Analysis) -> set[str]:
 
 
 def _pair_advice(analysis: Analysis) -> Iterator[Markup]:
-    pairs = None if analysis.shape is None else analysis.shape.interactions
+    pairs = None if analysis.column_effects is None else analysis.column_effects.interactions
     if pairs is not None and pairs.found:
         first, second = pairs.found[0]
         text = Markup('<b>Look at</b> {} with {}: what one does <a href="#together">depends on the other</a>.')

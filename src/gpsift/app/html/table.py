@@ -9,6 +9,7 @@ import numpy as np
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning
 from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.text import TERMS, align, limits, number, percent
 from gpsift.relevance.ranking import LEVEL, Ranking
@@ -83,9 +84,9 @@ class RelevanceTable:
         return [column for column in self.columns if column.flags and column.score.text != NOT_USED][:MOST_REASONS]
 
 
-def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
+def relevance_table(analysis: Analysis | SavedModelRanking) -> RelevanceTable:
     """Put all that the rankings say of each column side by side."""
-    label, leading = next(iter(analysis.told.items()))
+    label, leading = next(iter(analysis.shown_rankings.items()))
     drawn = _draws(analysis)
     parts = [*_shares(leading), *drawn, *_effects(analysis), *_others(analysis), *_extremes(leading)]
     of_all = [head for head, _ in drawn]  # a column that is not used may have a score all the same
@@ -145,9 +146,9 @@ def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
     ]
 
 
-def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
+def _draws(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
     """Return interval and probability of a place among the first, over the draws of the hyperparameters."""
-    leading = analysis.leading_told
+    leading = analysis.shown
     if leading.draws is None:
         return []
     k = analysis.n_first
@@ -160,9 +161,9 @@ def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 
 
-def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
+def _effects(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
     """Return the share of variance of each column, by the ranking whose scores are variances."""
-    names = analysis.leading_told.names
+    names = analysis.shown.names
     parts = []
     for ranking in analysis.shown_rankings.values():
         if ranking.effect_shares is not None:
@@ -172,9 +173,9 @@ def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     return parts
 
 
-def _others(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
+def _others(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
     """Return scores and ranks of the other rankings; of VAR the root, which has the units of the others."""
-    names = analysis.leading_told.names
+    names = analysis.shown.names
     parts = []
     for label, ranking in list(analysis.shown_rankings.items())[1:]:
         known = {name: j for j, name in enumerate(ranking.names)}

@@ -75,7 +75,8 @@ def _source(feature: str, table: pd.DataFrame, recipe: Recipe) -> str:
         if name in table:
             return name
     raise ValueError(
-        f"The model was fitted on the column {feature!r}, which the table lacks; it has {join_names(table.columns, 12)}."
+        f"The model was fitted on the column {feature!r}, which the table lacks; it has "
+        f"{join_names(table.columns, 12)}."
     )
 
 

@@ -12,7 +12,8 @@ prior is standard normal both tails are short. With s(z) the logarithm of a para
 
 for any increasing s: the quantile function of the prior, from a table, is a choice and no approximation. The posterior
 is far from isotropic in z, as data determine some parameters better than others. With the curvature
-:math:`H = V \mathrm{diag}(h) V^T` at its mode it is nearly isotropic in w, :math:`z = z_0 + V \mathrm{diag}(h)^{-1/2} w`.
+:math:`H = V \mathrm{diag}(h) V^T` at its mode it is nearly isotropic in w,
+:math:`z = z_0 + V \mathrm{diag}(h)^{-1/2} w`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from gpsift._utils.progress import SearchProgress, part_of_search
+from gpsift._utils.progress import SearchProgress, part_of_search, set_status
 from gpsift._utils.validation import read_groups
 from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper
 from gpsift.gp.hyperparameters.optimize import (

@@ -25,6 +25,7 @@ from gpsift.paper.datasets import Dataset, paper_toy
 from gpsift.paper.datasets.toys import FREQUENCIES, Law, sine_amplitudes
 from gpsift.relevance import ARD, KL, RATE, VAR, Measure, rank
 from gpsift.relevance.conditionals import Covariance
+from gpsift.selection.cross_validation import prediction_metrics
 from gpsift.selection.data import Data
 from gpsift.selection.projection import forward_projection
 from gpsift.selection.submodels import SubmodelFit, warm_start, fit_submodel

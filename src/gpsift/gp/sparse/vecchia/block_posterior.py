@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, indices_like, like, namespace, to_numpy
+from gpsift._utils.arrays import Array, indices_like, like, namespace, take_rows, to_numpy
 from gpsift._utils.arrays import take_rows as rows_of
-from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, row_chunks
+from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.gp.sparse.vecchia.blocks import Blocks, Visit, grouped, in_blocks, nearness
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
