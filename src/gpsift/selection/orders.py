@@ -12,6 +12,7 @@ import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.base import MissingCapability, Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import KL, Measure, get_measure, rank
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.data import Units
@@ -174,7 +175,7 @@ def read_order(measure: Any) -> Order:
     return ForwardProjection() if measure == PROJECTION else Ranked(get_measure(measure, PROJECTION))
 
 
-def rank_units(fitted: Reference, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
+def rank_units(fitted: Reference | Ensemble, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
     """Rank units as groups, and categories by their levels; a measure that can do neither ranks their best columns.
 
     Options are those of `rank`.

@@ -21,7 +21,7 @@ from gpsift.selection.data import Data, Units
 from gpsift.selection.orders import FeatureOrder, Order, score_units
 
 Fitted = FittedGP | DrawnGP
-WarmStart = Mapping[str, Any]  # arguments of `GP.fit` that are known from a larger model
+ParentStart = Mapping[str, Any]  # arguments of `GP.fit` that are known from a larger model
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
@@ -51,7 +51,7 @@ def _restrict(hyper: Fixed, columns: Sequence[int]) -> Hyper:
 
 
 def fit_submodel(
-    data: Data, model: GP, columns: Sequence[int], *, parent: WarmStart | None, starts: int | None
+    data: Data, model: GP, columns: Sequence[int], *, parent: ParentStart | None, starts: int | None
 ) -> Fitted:
     """Fit the model on some of the columns of the data, with a warm start from a larger model."""
     chosen = submodel(model, columns, starts=starts)
@@ -60,7 +60,7 @@ def fit_submodel(
     return chosen.fit(data.table(columns or [0]), data.y, **known)
 
 
-def warm_start(fitted: Fitted, hyper: Hyper) -> WarmStart:
+def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
     """Arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
 
     A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model, whose marginal
@@ -94,7 +94,7 @@ class SubmodelFit:
     converged: bool  # the search for hyperparameters
     explains: bool = True  # whether it predicts better than no inputs, by more than its choice among many would give
     notices: tuple[str, ...] = ()  # of the fit and the ranking
-    parent: WarmStart = field(default_factory=dict)
+    parent: ParentStart = field(default_factory=dict)
     order: list[int] | None = None
     scores: list[float] | None = None
     kl: np.ndarray | None = None
@@ -129,12 +129,12 @@ def fit_full(
         found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
         made = order.sort(fitted, units, largest) if given is None else given
     notices = (*messages(caught), *made.notices)
-    parent = warm_start(fitted, model.hyper)
+    parent = parent_start(fitted, model.hyper)
     return replace(found, parent=parent, order=made.order, scores=made.scores, kl=made.kl, notices=notices)
 
 
 def fit_and_score(
-    fold: Fold, model: GP, columns: Sequence[int], parent: WarmStart | None, starts: int | None
+    fold: Fold, model: GP, columns: Sequence[int], parent: ParentStart | None, starts: int | None
 ) -> SubmodelFit:
     """Fit and score one submodel."""
     with collect_warnings() as caught:
@@ -149,7 +149,7 @@ def backward_step(
     units: Units,
     kept: Sequence[int],
     order: Order,
-    parent: WarmStart | None,
+    parent: ParentStart | None,
     fitted: Fitted | None,
 ) -> SubmodelFit:
     """Fit and score the submodel on the remaining units, and choose the unit to remove next.
@@ -168,5 +168,5 @@ def backward_step(
         if free:
             scores = score_units(fitted, units.subset(kept), order.scoring)
             dropped = kept[min(free, key=lambda place: scores[place])]
-    parent = warm_start(fitted, model.hyper)
+    parent = parent_start(fitted, model.hyper)
     return replace(found, parent=parent, dropped=dropped, notices=tuple(messages(caught)))
