@@ -14,7 +14,7 @@ from gpsift._utils.validation import CheckedTable, default_names, read_features,
 from gpsift.relevance.feature_groups import read_categories
 
 
-class Observed(TypedDict, total=False):
+class ObservationOptions(TypedDict, total=False):
     """Further known numbers of each observation: arrays (n,) or numbers, under the names that `GP.fit` has."""
 
     noise_var: Any
@@ -34,7 +34,7 @@ class Data:
     @classmethod
     def read(cls, X: Any, y: Any, observed: Mapping[str, Any], *, where: str = "") -> Self:
         """Read a user's data; `where`, such as "_test", follows the names of arguments in messages."""
-        known = tuple(Observed.__annotations__)
+        known = tuple(ObservationOptions.__annotations__)
         unknown = [name for name in observed if name not in known]
         if unknown:
             raise TypeError(f"There is no option `{unknown[0]}`; observations may bring along {', '.join(known)}.")

@@ -117,7 +117,13 @@ class SearchPlan:
         order_of = {fold.name: self.ordered if fold.name == "all" else shared for fold in self.folds}
         tasks = [self._full_task(fold, order_of[fold.name]) for fold in self.folds]
         full = dict(zip(self.folds, _run(runner, fit_full, tasks), strict=True))
-        tasks = [self._submodel_task(fold, size, full[fold]) for fold in self.scored for size in self.smaller_sizes]
+        tasks = []
+        for fold in self.scored:
+            parent, order = full[fold].parent, _order_of(full[fold])
+            for size in self.smaller_sizes:
+                columns = self.units.columns_of(order[:size])
+                arguments = (fold, self.model, columns, parent, self.order.starts)
+                tasks.append(Task(f"{fold.name}/size {size}", arguments))
         results = iter(_run(runner, fit_and_score, tasks))
         submodels = {fold: {size: next(results) for size in self.smaller_sizes} for fold in self.scored}
         references = self._run_references(runner, full)
@@ -168,10 +174,6 @@ class SearchPlan:
     def _full_task(self, fold: Fold, given: FeatureOrder | None) -> Task:
         arguments = (fold, self.model, self.units, self.order, given, max(self.sizes), self._fitted_to(fold))
         return Task(f"{fold.name}/full", arguments)
-
-    def _submodel_task(self, fold: Fold, size: int, full: SubmodelFit) -> Task:
-        columns = self.units.columns_of(_order_of(full)[:size])
-        return Task(f"{fold.name}/size {size}", (fold, self.model, columns, full.parent, self.order.starts))
 
     def _backward_task(self, fold: Fold, size: int, kept: Sequence[int], above: SubmodelFit | None) -> Task:
         parent, fitted = (None, self._fitted_to(fold)) if above is None else (above.parent, None)

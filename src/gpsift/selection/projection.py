@@ -109,7 +109,9 @@ def to_fitted_gp(reference: FittedGP, projector: Projector, submodel: Submodel, 
     """Make a fitted model of the submodel's columns, in this order; without any it ignores all columns."""
     columns = list(columns) or list(range(reference.inputs.n_features))
     ascending = sorted(columns)
-    kernel = projector.kernel_of(submodel.log_params, ascending).for_columns([ascending.index(j) for j in columns])
+    kernel = projector.submodel_kernel(submodel.log_params, ascending).for_columns(
+        [ascending.index(j) for j in columns]
+    )
     noise_var, t = projector.space.noise_var(submodel.log_params), projector.sites.target
     posterior, jitter = exact_posterior(kernel, projector.X[:, columns], t, projector.sites.var + noise_var)
     q = np.diagonal(posterior.M)

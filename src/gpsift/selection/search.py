@@ -17,7 +17,7 @@ from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
 from gpsift.selection.cross_validation import HeldOut, read_held_out
-from gpsift.selection.data import Data, Features, Observed, Units
+from gpsift.selection.data import Data, Features, ObservationOptions, Units
 from gpsift.selection.orders import Order, read_order
 from gpsift.selection.path import Path
 from gpsift.selection.plan import SearchPlan
@@ -39,7 +39,7 @@ def search(
     reference: GP | FittedGP | DrawnGP | None = None,
     features: Features = Features(),
     work: Work = Work(),
-    **observed: Unpack[Observed],
+    **observed: Unpack[ObservationOptions],
 ) -> Path:
     """Fit submodels of growing size and compare their predictions with those of the full model.
 

@@ -16,7 +16,7 @@ from gpsift.gp import GP
 from gpsift.io.serializable import Serializable
 from gpsift.relevance import Measure, get_measure
 from gpsift.relevance.rank import versions
-from gpsift.selection.data import Data, Features, Observed, Units
+from gpsift.selection.data import Data, Features, ObservationOptions, Units
 from gpsift.selection.orders import score_units
 from gpsift.selection.submodels import choices, fit_submodel
 from gpsift.version import __version__
@@ -37,7 +37,7 @@ def stability(
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
-    **observed: Unpack[Observed],
+    **observed: Unpack[ObservationOptions],
 ) -> Stability:
     """Fit a model to many random samples of the rows, and rank the features in each.
 

@@ -118,15 +118,26 @@ class SubmodelFit:
         return cls(**{**plain, **arrays, "notices": tuple(plain["notices"]), "kl": kl})
 
 
+def _fit_and_score(
+    fold: Fold,
+    model: GP,
+    columns: Sequence[int],
+    parent: ParentStart | None,
+    starts: int | None,
+    fitted: Fitted | None = None,
+) -> tuple[Fitted, SubmodelFit]:
+    """Fit the model on some columns of a fold, unless it is `fitted`, and score it."""
+    if fitted is None:
+        fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
+    return fitted, SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+
+
 def fit_full(
     fold: Fold, model: GP, units: Units, order: Order, given: FeatureOrder | None, largest: int, fitted: Fitted | None
 ) -> SubmodelFit:
     """Fit the full model, score it and sort the units; `fitted` and `given` replace the fit and the order."""
     with collect_warnings() as caught:
-        columns = units.all_columns
-        if fitted is None:
-            fitted = fit_submodel(fold.train, model, columns, parent=None, starts=None)
-        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+        fitted, found = _fit_and_score(fold, model, units.all_columns, None, None, fitted)
         made = order.sort(fitted, units, largest) if given is None else given
     notices = (*messages(caught), *made.notices)
     parent = parent_start(fitted, model.hyper)
@@ -138,8 +149,7 @@ def fit_and_score(
 ) -> SubmodelFit:
     """Fit and score one submodel."""
     with collect_warnings() as caught:
-        fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
-        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+        _, found = _fit_and_score(fold, model, columns, parent, starts)
     return replace(found, notices=tuple(messages(caught)))
 
 
@@ -158,11 +168,8 @@ def backward_step(
     """
     assert order.scoring is not None  # backward elimination has a measure
     with collect_warnings() as caught:
-        columns = units.columns_of(kept)
-        if fitted is None:
-            starts = None if parent is None else order.starts
-            fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
-        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+        starts = None if parent is None else order.starts
+        fitted, found = _fit_and_score(fold, model, units.columns_of(kept), parent, starts, fitted)
         free = [place for place, unit in enumerate(kept) if unit not in units.forced]
         dropped = None
         if free:

@@ -10,7 +10,7 @@ import gpsift as gs
 from gpsift import likelihoods
 from gpsift.selection import power_analysis as planning
 from gpsift.selection.conditional_test import discover as discovering
-from gpsift.selection.conditional_test.folds import GPPredictor, predict_curves, split_k_folds
+from gpsift.selection.conditional_test.folds import GPPredictor, Predictor, split_k_folds
 from gpsift.selection.data import Data
 
 QUIET = gs.Work(progress=False)
@@ -56,7 +56,7 @@ def test_curves_in_closed_form_are_predictions_at_moved_rows(likelihood, rng):
     hyper = gs.Fixed(noise_var=0.3) if likelihood == "gaussian" else gs.Fixed(lengthscale=2.0)
     predictor = GPPredictor(gs.GP(hyper=hyper, likelihood=likelihood).fit(X, y))
     values = np.linspace(-2.0, 3.0, 7)[:, None]
-    assert_allclose(predictor.curves(X[:9], (1,), values), predict_curves(predictor, X[:9], (1,), values), atol=1e-9)
+    assert_allclose(predictor.curves(X[:9], (1,), values), Predictor.curves(predictor, X[:9], (1,), values), atol=1e-9)
 
 
 def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):

@@ -36,7 +36,7 @@ from gpsift.selection.conditional_test.conditionals import (
     varying_others,
 )
 from gpsift.selection.conditional_test.folds import Fit, HeldOutPredictions, InOrder, predict_held_out, split_rows
-from gpsift.selection.data import Data, Features, Observed
+from gpsift.selection.data import Data, Features, ObservationOptions
 from gpsift.selection.submodels import choices
 from gpsift.version import __version__
 
@@ -56,7 +56,7 @@ def discover(
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
-    **observed: Unpack[Observed],
+    **observed: Unpack[ObservationOptions],
 ) -> Discoveries:
     """Test every feature on rows that the models have not seen, and choose those that matter at a rate.
 

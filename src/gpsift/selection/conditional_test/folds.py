@@ -17,10 +17,11 @@ standard normal; large values are evidence for the feature.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -121,24 +122,28 @@ def _check_folds(n_tested: int, folds: int, n: int) -> None:
         raise ValueError(f"`folds` must be at most {n_tested} with {n} rows, got {folds}.")
 
 
-class Predictor(Protocol):
+class Predictor(ABC):
     """A fitted model, as far as the test needs it."""
 
+    @abstractmethod
     def mean(self, X: np.ndarray) -> np.ndarray:
         """Predict c numbers for each row, (n, c)."""
 
     def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
         """Predict (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
+        return self.mean(rows_at_values(X, columns, values)).reshape(len(X), values.shape[-2], -1)
 
     def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
         """Residuals of the observations at these predictions, (n, c), up to a factor."""
+        return y[:, None] - mean
 
     def uses(self, columns: Sequence[int]) -> bool:
         """Whether predictions depend on any of these columns."""
+        return True
 
 
 @dataclass(frozen=True, eq=False)
-class GPPredictor:
+class GPPredictor(Predictor):
     """A Gaussian process of this package: its latent means, and the slopes of the log density there."""
 
     fitted: FittedGP | DrawnGP
@@ -150,7 +155,7 @@ class GPPredictor:
 
     def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
         if len(columns) > 1 or values.ndim > 2:
-            return predict_curves(self, X, columns, values)
+            return super().curves(X, columns, values)
         (j,), base, offset = columns, np.zeros(len(X)), values[:, 0]
         found = self._average(
             lambda member, points: member.scaling.y_center + member.at(points).section(j, base, offset), X
@@ -167,7 +172,7 @@ class GPPredictor:
         one = one_of(self.fitted)
         likelihood = one.likelihood
         if likelihood.has_closed_form:
-            return y[:, None] - mean
+            return super().residuals(y, mean, options)
         size = next(iter(options.values()), np.ones(len(y)))
         f = mean if likelihood.n_latent > 1 else mean[:, 0]
         slopes = likelihood.in_units(one.scaling.y_scale).derivatives(y, f, size).first
@@ -178,7 +183,7 @@ class GPPredictor:
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionPredictor:
+class FunctionPredictor(Predictor):
     """A model that a function of the user has fitted: probabilities of classes, or predictions."""
 
     fitted: Any
@@ -188,21 +193,10 @@ class FunctionPredictor:
             return np.asarray(self.fitted.predict_proba(X), dtype=float)
         return np.asarray(self.fitted.predict(X), dtype=float).reshape(len(X), -1)
 
-    def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
-        return predict_curves(self, X, columns, values)
-
-    def residuals(self, y: np.ndarray, mean: np.ndarray, _options: Mapping[str, np.ndarray]) -> np.ndarray:
+    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
         if hasattr(self.fitted, "predict_proba"):
             return (y[:, None] == np.asarray(self.fitted.classes_)) - mean
-        return y[:, None] - mean
-
-    def uses(self, _columns: Sequence[int]) -> bool:
-        return True
-
-
-def predict_curves(predictor: Predictor, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
-    """Predict the curves of any predictor, (n, g, c), by a table of all rows at all values."""
-    return predictor.mean(rows_at_values(X, columns, values)).reshape(len(X), values.shape[-2], -1)
+        return super().residuals(y, mean, options)
 
 
 @dataclass(frozen=True, eq=False)
