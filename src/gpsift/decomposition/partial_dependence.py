@@ -103,11 +103,10 @@ class ModelCurves:
     def partial_dependence(self, grid: CurveGrid) -> PartialDependence:
         """Curves on a grid, less their average over its margin, in units of the observations."""
         values = np.concatenate([grid.values, grid.margin.nodes])
-        found = (
-            self._from_predictions(grid, values)
-            if self.closed is None
-            else self._closed_form(grid, values, *self.closed)
-        )
+        if self.closed is None:
+            found = self._from_predictions(grid, values)
+        else:
+            found = self._closed_form(grid, values, *self.closed)
         return found.center(len(grid.values), grid.margin.weights)
 
     def _closed_form(
