@@ -60,7 +60,6 @@ CLASSES: Mapping[str, str] = {
     "DrawnGP": "gpsift.gp.drawn:DrawnGP",
     # answers
     "Ranking": "gpsift.relevance.ranking:Ranking",
-    "OtherScores": "gpsift.relevance.record_other_way:OtherScores",
     "Path": "gpsift.selection.path:Path",
     "Stability": "gpsift.selection.stability:Stability",
     "Discoveries": "gpsift.selection.conditional_test.discover:Discoveries",

@@ -277,8 +277,8 @@ def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Es
     inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_vecchia.log_params[noise]))
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
         warn(
-            f"{m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
-            f"times what neighbours find on {by_vecchia.n_rows} rows, and {residual:.1f} times of it the "
+            f"{m} inducing points are too few for this function: the noise variance is {inflation:z.1f} "
+            f"times what neighbours find on {by_vecchia.n_rows} rows, and {residual:z.1f} times of it the "
             "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "
             "`m`, or let neighbours be taken by leaving out `near_rows`."
         )
