@@ -13,7 +13,7 @@ from gpsift.gp.hyperparameters.restarts import BACK, IDLE, SHORTER, idle_back, r
 from gpsift.gp.inference import ExactEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
-from gpsift.selection.submodels import as_parent
+from gpsift.selection.submodels import parent_start
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_prior_has_no_ceiling(table, full):
 )
 def test_submodels_have_the_full_models_evidence_as_ceiling_where_they_are_its_limits(table, model, has_ceiling):
     fitted = model.fit(*table)
-    ceiling = as_parent(fitted, model.hyper)["ceiling"]
+    ceiling = parent_start(fitted, model.hyper)["ceiling"]
     assert (ceiling == fitted.log_marginal_likelihood) if has_ceiling else ceiling is None
 
 
@@ -81,7 +81,7 @@ def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     X, y = table
     with_ceiling = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     monkeypatch.setattr(
-        "gpsift.selection.submodels.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
+        "gpsift.selection.submodels.parent_start", lambda fitted, hyper: {"start": parent_start(fitted, hyper)["start"]}
     )
     without = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     np.testing.assert_array_equal(with_ceiling.order, without.order)
