@@ -41,14 +41,21 @@ from gpsift.adapters.kernels import (
     radial,
     white,
 )
-from gpsift.adapters.reading import Noise, Observed, Options, closed_form_or_none, known_inputs, output_index, read_only
+from gpsift.adapters.predictions import LibraryModel
+from gpsift.adapters.reading import (
+    LikelihoodReader,
+    Observation,
+    Options,
+    closed_form_or_none,
+    known_inputs,
+    output_index,
+    read_only,
+)
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor
-from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.graded import Graded
 from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff", "numeric"]
@@ -98,16 +105,21 @@ def reference_of(
     closed = closed_form_or_none(lambda: _closed_form(model, shared), model, options.derivatives)
     if closed is not None:
         return closed
-    kind = Differenced if options.derivatives == "numeric" else Taped
     white = KERNELS.white_var(model.kernel)
-    return kind(model, shared.k, white, **shared.noise.fields(shared.inputs, white))
+    predictions = Predictions(model, shared.k, white, shared.inputs.n_features)
+    return LibraryModel(
+        predict=predictions.moments,
+        differentiate=None if options.derivatives == "numeric" else predictions.gradients,
+        what="predict_f",
+        **shared.observation.fields(shared.inputs, white),
+    )
 
 
 class Shared(NamedTuple):
     """What a reference has, however derivatives are made."""
 
     k: int
-    noise: Noise
+    observation: Observation
     inputs: Inputs
 
 
@@ -124,7 +136,7 @@ def _shared(model: Any, options: Options) -> Shared:
         given=given,
     )
     k = output_index(model, options.output, _n_outputs(model, n_features))
-    return Shared(k, _noise(model.likelihood, options.noise), inputs)
+    return Shared(k, LIKELIHOODS.read(model.likelihood, options.noise), inputs)
 
 
 def _kept(model: Any) -> np.ndarray | None:
@@ -158,16 +170,6 @@ def _n_outputs(model: Any, n_features: int) -> int:
     return int(model.num_latent_gps)
 
 
-def _noise(likelihood: Any, noise: float | None) -> Noise:
-    if type(likelihood) is gl.Gaussian:
-        return Noise.normal(_noise_var(likelihood) if noise is None else 0.0, noise)
-    ours = _likelihood(likelihood)
-    if noise is not None:
-        raise ValueError(f"`noise` is for normal noise; the likelihood of this model is {type(likelihood).__name__}.")
-    mean_of = "the target" if ours.standardises_target else "the latent function"
-    return Noise(lambda white: Observed(ours, white), mean_of)
-
-
 def _noise_var(likelihood: Any) -> float:
     values = [value for value in (likelihood.variance, likelihood.scale) if value is not None]
     if not isinstance(values[0], gpflow.Parameter):
@@ -178,20 +180,30 @@ def _noise_var(likelihood: Any) -> float:
     return number(values[0]) ** (1 if likelihood.variance is not None else 2)
 
 
-def _likelihood(likelihood: Any) -> likelihoods.Likelihood:
-    kind, link = type(likelihood), getattr(likelihood, "invlink", None)
-    if kind is gl.Bernoulli and link is inv_probit:
+def _bernoulli(likelihood: Any) -> likelihoods.Likelihood | None:
+    if likelihood.invlink is inv_probit:
         return likelihoods.Probit()
-    if kind is gl.Bernoulli and link in (tf.sigmoid, tf.nn.sigmoid):
-        return likelihoods.Logit()
-    if kind is gl.Poisson and link in (tf.exp, tf.math.exp) and float(likelihood.binsize) == 1.0:
-        return likelihoods.Poisson()
-    if kind is gl.StudentT and isinstance(likelihood.scale, gpflow.Parameter):
-        return likelihoods.StudentT(float(likelihood.df), number(likelihood.scale))
-    raise TypeError(
-        f"The likelihood {kind.__name__} of this model, or its link, is not known here. Known are Gaussian, Bernoulli "
-        f"(probit or sigmoid), Poisson (exp, bins of size 1) and StudentT; for others {ADVICE}"
-    )
+    return likelihoods.Logit() if likelihood.invlink in (tf.sigmoid, tf.nn.sigmoid) else None
+
+
+def _poisson(likelihood: Any) -> likelihoods.Likelihood | None:
+    is_known = likelihood.invlink in (tf.exp, tf.math.exp) and float(likelihood.binsize) == 1.0
+    return likelihoods.Poisson() if is_known else None
+
+
+def _student_t(likelihood: Any) -> likelihoods.Likelihood | None:
+    if not isinstance(likelihood.scale, gpflow.Parameter):
+        return None
+    return likelihoods.StudentT(float(likelihood.df), number(likelihood.scale))
+
+
+LIKELIHOODS = LikelihoodReader(
+    normal={gl.Gaussian: _noise_var},
+    others={gl.Bernoulli: _bernoulli, gl.Poisson: _poisson, gl.StudentT: _student_t},
+    listed="Gaussian, Bernoulli (probit or sigmoid), Poisson (exp, bins of size 1) and StudentT",
+    advice=f"For others {ADVICE}",
+    describe=lambda likelihood: f"{type(likelihood).__name__} of this model, or its link,",
+)
 
 
 Triple = Callable[[Any, int, Kernel, float], Posterior]
@@ -205,7 +217,7 @@ def _closed_form(model: Any, shared: Shared) -> LatentGP:
     return LatentGP(
         posterior=triple(model, shared.k, kernel, white),
         y_center=_constant(model.mean_function, shared.k),
-        **shared.noise.fields(shared.inputs, white),
+        **shared.observation.fields(shared.inputs, white),
     )
 
 
@@ -278,24 +290,23 @@ def _twice(L: np.ndarray, B: np.ndarray) -> np.ndarray:
 TRIPLES: dict[type, Triple] = {gm.GPR: _exact, gm.SGPR: _collapsed, gm.SVGP: _sparse, gm.VGP: _full}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Differenced(Numeric):
-    """Any model that has `predict_f`: differences of its latent mean and variance."""
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """The latent mean and variance of any model that has `predict_f`, and their gradients by TensorFlow."""
 
     model: Any
     k: int
     white: float
-    predictive: Predictive
-    inputs: Inputs
-    mean_of: str = "the target"
-    notices: tuple[str, ...] = ()
+    n_features: int
 
-    how = "finite differences of predict_f"
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean and variance, without white noise."""
+    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute latent mean and variance, without white noise."""
         mean, total = self._called(self._latent, X)
         return mean, latent_var_of(total, self.white)
+
+    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Differentiate latent mean and variance, (n, p) each."""
+        return self._called(self._slopes, X)
 
     def _called(self, function: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, second = function(tf.constant(X, dtype=_dtype(self.model)))
@@ -303,35 +314,24 @@ class Differenced(Numeric):
 
     def _compiled(self, function: Callable[[Any], tuple[Any, Any]]) -> Any:
         # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
-        points = tf.TensorSpec([None, self.inputs.n_features], _dtype(self.model))
+        points = tf.TensorSpec([None, self.n_features], _dtype(self.model))
         return tf.function(function, autograph=False, input_signature=[points])
 
     @cached_property
     def _latent(self) -> Any:
         return self._compiled(self._latent_moments)
 
-    def _latent_moments(self, X: Any) -> tuple[Any, Any]:
-        mean, var = self.model.predict_f(X)
-        return mean[:, self.k], var[:, self.k]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Taped(Graded, Differenced):
-    """The same with gradients by TensorFlow."""
-
-    how = "automatic differentiation of predict_f"
-
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._called(self._slopes, X)
-
     @cached_property
     def _slopes(self) -> Any:
         return self._compiled(self._latent_slopes)
 
+    def _latent_moments(self, X: Any) -> tuple[Any, Any]:
+        mean, var = self.model.predict_f(X)
+        return mean[:, self.k], var[:, self.k]
+
     def _latent_slopes(self, X: Any) -> tuple[Any, Any]:
         with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(X)
-            # A prediction depends on no other point, so the gradient of the sum holds that of every point.
             mean, var = (tf.reduce_sum(part) for part in self._latent_moments(X))
         slopes = (tape.gradient(total, X, unconnected_gradients="zero") for total in (mean, var))
         mean_slope, var_slope = (tf.convert_to_tensor(slope) for slope in slopes)

@@ -21,7 +21,7 @@ from gpjax.parameters import val
 
 from gpsift import likelihoods
 from gpsift._utils.linalg import solve_lower
-from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     KernelReader,
     NoClosedForm,
@@ -33,18 +33,10 @@ from gpsift.adapters.kernels import (
     radial,
     white,
 )
-from gpsift.adapters.reading import (
-    NormalNoise,
-    Observed,
-    check_derivatives,
-    closed_form_or_none,
-    known_inputs,
-    read_only,
-)
+from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_form_or_none, known_inputs, read_only
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.response import Predictive
 from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
@@ -87,18 +79,14 @@ def reference_of(
     X_train = _training_inputs(posterior, data)
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
-    shared: dict[str, Any] = {
-        "inputs": known_inputs(n_features, X_train, names=feature_names),
-        "mean_of": "the target" if isinstance(process.likelihood, gl.Gaussian) else "the latent function",
-    }
+    inputs, observation = known_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
     closed = closed_form_or_none(
         lambda: (_constant_mean(process), *reader(posterior, process, n_features)), model, derivatives
     )
     if closed is None:
-        predictive = _predictive(process.likelihood, jitter)
-        return Differentiated(_latent, (posterior, jitter), "the posterior", predictive, **shared)
+        return jax_model(_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
     center, triple, white = closed
-    return LatentGP(triple, _predictive(process.likelihood, jitter + white), y_center=center, **shared)
+    return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white))
 
 
 def _conditioned(model: Any, data: Any) -> Any:
@@ -221,27 +209,22 @@ def _noise_var(likelihood: Any) -> np.ndarray:
     return np.square(_array(likelihood.obs_stddev))
 
 
-def _predictive(likelihood: Any, extra_var: float) -> Predictive:
-    """From a latent mean and variance, to which `extra_var` is added, to a new observation."""
-    if isinstance(likelihood, gl.Gaussian):
-        return NormalNoise(float(np.mean(_noise_var(likelihood))) + extra_var)
-    if type(likelihood) is gl.Bernoulli:
-        return Observed(likelihoods.Probit(), extra_var)
-    if type(likelihood) is gl.Poisson:
-        return Observed(likelihoods.Poisson(), extra_var)
-    if type(likelihood) is gl.StudentT:
-        return Observed(
-            likelihoods.StudentT(_number(likelihood.degrees_of_freedom), _number(likelihood.scale)), extra_var
-        )
-    raise TypeError(
-        f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
-        "StudentT. Pass a function of X that predicts observations: `as_reference(function, family=...)`."
-    )
-
-
 def _number(parameter: Any) -> float:
     return number(val(parameter))
 
+
+LIKELIHOODS = LikelihoodReader(
+    normal={gl.Gaussian: lambda likelihood: float(np.mean(_noise_var(likelihood)))},
+    others={
+        gl.Bernoulli: lambda _: likelihoods.Probit(),
+        gl.Poisson: lambda _: likelihoods.Poisson(),
+        gl.StudentT: lambda likelihood: likelihoods.StudentT(
+            _number(likelihood.degrees_of_freedom), _number(likelihood.scale)
+        ),
+    },
+    listed="Gaussian, Bernoulli, Poisson and StudentT",
+    advice="Pass a function of X that predicts observations: `as_reference(function, family=...)`.",
+)
 
 KERNELS = KernelReader(
     {

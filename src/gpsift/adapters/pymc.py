@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -40,6 +39,7 @@ from gpsift.adapters.kernels import (
     number,
     radial,
 )
+from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
 from gpsift.kernels.linear import LinearPairs
@@ -48,7 +48,6 @@ from gpsift.reference.ensemble import Drawn
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
-from gpsift.reference.wrappers.graded import Graded
 from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
@@ -100,7 +99,7 @@ def reference_of(
     )
     if members is None:
         conditional = Conditional.of(model, points[0])
-        members = [DifferentiatedMarginal(conditional, each, inputs) for each in points]
+        members = [conditional.at(each, inputs) for each in points]
     return members[0] if point is not None else Drawn(tuple(members))
 
 
@@ -236,32 +235,22 @@ class Conditional:
             _compiled([noise], point),
         )
 
+    def at(self, point: Point, inputs: Inputs) -> LibraryModel:
+        """Return the process at one point of its hyperparameters."""
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferentiatedMarginal(Graded):
-    """A process whose covariance function we do not have, at one point of its hyperparameters."""
+        def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            mean, var = self.moments(point, X)
+            return mean, latent_var_of(var)
 
-    AT_ONCE = 2**13  # each call factorises the covariance of the training points again
-
-    conditional: Conditional
-    point: Point
-    inputs: Inputs
-
-    how = "automatic differentiation of the conditional distribution"
-
-    @cached_property
-    def predictive(self) -> NormalNoise:  # type: ignore[override]
-        return NormalNoise(float(self.conditional.noise(self.point)[0]))
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, var = self.conditional.moments(self.point, X)
-        return mean, latent_var_of(var)
-
-    def first(self, X: np.ndarray) -> np.ndarray:
-        return self.conditional.mean(self.point, X)[0]
-
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(self.conditional.gradients(self.point, X))
+        return LibraryModel(
+            predict=predict,
+            differentiate=lambda X: tuple(self.gradients(point, X)),
+            predict_mean=lambda X: self.mean(point, X)[0],
+            inputs=inputs,
+            predictive=NormalNoise(float(self.noise(point)[0])),
+            what="the conditional distribution",
+            AT_ONCE=2**13,  # each call factorises the covariance of the training points again
+        )
 
 
 class CovarianceReader(KernelReader):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, NamedTuple, Self, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def read_only(values: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class NormalNoise:
-    """A new observation of a normal latent value: the same with the variance of the noise added."""
+    """From the mean and variance of a latent value to a new observation with normal noise of variance `var`."""
 
     var: float
 
@@ -171,7 +171,7 @@ class NormalNoise:
 
 @dataclass(frozen=True)
 class Observed:
-    """The same by a likelihood, which sees the latent value with the white noise of its kernel added."""
+    """From the mean and variance of a latent value to a new observation by a likelihood, after white noise is added."""
 
     likelihood: Likelihood
     white_var: float = 0.0
@@ -180,19 +180,89 @@ class Observed:
         return self.likelihood.predictive(latent_mean, latent_var + self.white_var, np.ones_like(latent_mean))
 
 
-class Noise(NamedTuple):
-    """What is observed of a latent function, as soon as the variance of the kernel's white noise is known."""
+@dataclass(frozen=True)
+class Observation:
+    """How a new observation depends on the latent function: normal noise, or one of our likelihoods.
 
-    predictive: Callable[[float], Predictive]
-    mean_of: str = "the target"
+    Parameters
+    ----------
+    likelihood : Likelihood or None
+        None for normal noise.
+    noise_var : float
+        The variance of normal noise.
+    is_given : bool
+        Whether the user gave that variance; white noise of the kernel is then not added to it.
+    notices : tuple of str
+    """
+
+    likelihood: Likelihood | None = None
+    noise_var: float = 0.0
+    is_given: bool = False
     notices: tuple[str, ...] = ()
 
-    @classmethod
-    def normal(cls, var: float, given: float | None, notices: tuple[str, ...] = ()) -> Noise:
-        """Normal noise: that of the model, to which white noise is added, or the variance that the user gave."""
-        return cls(lambda white: NormalNoise(var + white if given is None else float(given)), notices=notices)
+    @property
+    def mean_of(self) -> str:
+        """The quantity that the latent mean is the mean of."""
+        is_target = self.likelihood is None or self.likelihood.standardises_target
+        return "the target" if is_target else "the latent function"
 
-    def fields(self, inputs: Inputs, white_var: float) -> dict[str, Any]:
-        """The fields of a reference with these inputs."""
+    def predictive(self, white_var: float = 0.0) -> Predictive:
+        """Make the function from latent mean and variance to an observation, with the white noise of the kernel."""
+        if self.likelihood is not None:
+            return Observed(self.likelihood, white_var)
+        return NormalNoise(self.noise_var if self.is_given else self.noise_var + white_var)
+
+    def fields(self, inputs: Inputs, white_var: float = 0.0) -> dict[str, Any]:
+        """Make the fields of a reference with these inputs."""
         predictive = self.predictive(white_var)
         return {"predictive": predictive, "inputs": inputs, "mean_of": self.mean_of, "notices": self.notices}
+
+
+@dataclass(frozen=True)
+class LikelihoodReader:
+    """The likelihoods of one library that are known here.
+
+    Both tables are by the class itself, not by what it inherits: a subclass may predict something else.
+
+    Parameters
+    ----------
+    normal : mapping of class to callable
+        From a likelihood with normal noise to the variance of that noise.
+    others : mapping of class to callable
+        From a likelihood to one of ours, or to None where its link is not known.
+    listed : str
+        The known likelihoods, for messages.
+    advice : str
+        A sentence with the remedy where a likelihood is not known.
+    describe : callable
+        From a likelihood to its name in messages.
+    """
+
+    normal: Mapping[type, Callable[[Any], float]]
+    others: Mapping[type, Callable[[Any], Likelihood | None]]
+    listed: str
+    advice: str
+    describe: Callable[[Any], str] = lambda likelihood: type(likelihood).__name__
+
+    def knows(self, likelihood: Any) -> bool:
+        """Whether the class of a likelihood is in one of the tables."""
+        return type(likelihood) in self.normal or type(likelihood) in self.others
+
+    def read(self, likelihood: Any, noise: float | None = None) -> Observation:
+        """Return how a likelihood observes the latent function, with the noise variance that the user gave, if any."""
+        kind = type(likelihood)
+        if kind in self.normal:
+            if noise is not None:
+                return Observation(noise_var=float(noise), is_given=True)
+            return Observation(noise_var=self.normal[kind](likelihood))
+        ours = self.others[kind](likelihood) if kind in self.others else None
+        if ours is None:
+            raise TypeError(
+                f"The likelihood {self.describe(likelihood)} is not known here. Known are {self.listed}. {self.advice}"
+            )
+        if noise is not None:
+            raise ValueError(
+                f"`noise` is for normal noise; the likelihood of this model is {kind.__name__}, and a {kind.__name__} "
+                "has none. Leave `noise` out."
+            )
+        return Observation(ours)

@@ -18,7 +18,7 @@ from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
 from gpsift._utils.user_arrays import read_target
-from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
@@ -90,7 +90,7 @@ def reference_of(
     }
     closed = closed_form_or_none(lambda: (_triple(process), _center(process.mean)), model, derivatives)
     if closed is None:
-        return Differentiated(_latent, (process.mean, process.kernel), "the conditioned process", **shared)
+        return jax_model(_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
     posterior, center = closed
     return LatentGP(posterior, y_center=center, **shared)
 

@@ -26,8 +26,9 @@ from gpsift.adapters.gpytorch import models as gpytorch_models
 from gpsift.adapters.gpytorch.models import Derivatives, MeanGP, exact_parts
 from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations, precision_of, private_copy
 from gpsift.adapters.kernels import NoClosedForm
+from gpsift.adapters.predictions import gradient_error
 from gpsift.adapters.reading import NormalNoise, Options, closed_form_or_none, known_inputs
-from gpsift.adapters.torch_autograd import Differentiated, as_array
+from gpsift.adapters.torch_autograd import as_array, torch_model
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Drawn
 from gpsift.reference.inputs import Inputs
@@ -235,18 +236,19 @@ def _automatic(part: Part, options: Options) -> Reference:
         "mean_of": part.mean_of,
         "notices": (ROUNDING,) if any(isinstance(step, Round) for step in part.inputs.steps) else (),
     }
-    reference = Differentiated(
-        function=part.latent,
-        what=f"a {type(part.model).__name__}",
+    reference = torch_model(
+        part.latent,
         mean=part.mean,
         device=part.probe.device,
         dtype=part.probe.dtype,
         within=exact_computations,  # the backward pass reads the settings too
+        what=f"a {type(part.model).__name__}",
         **shared,
     )
-    if options.derivatives == "autograd" or reference.is_differentiated_rightly(as_array(part.probe)):
-        return reference
-    return reference.by_differences()
+    is_checked = options.derivatives != "autograd" and part.probe.dtype == torch.float64
+    if is_checked and gradient_error(reference, as_array(part.probe)) is not None:
+        return reference.by_differences()
+    return reference
 
 
 ROUNDING = (

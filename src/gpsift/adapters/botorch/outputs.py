@@ -265,11 +265,11 @@ class VariationalPart(Part):
 
     def predictive(self, noise: float | None) -> Predictive:
         likelihood = self.model.likelihood
-        if type(likelihood) not in LIKELIHOODS or type(likelihood) is GaussianLikelihood:
+        if type(likelihood) is GaussianLikelihood or not LIKELIHOODS.knows(likelihood):
             return super().predictive(noise)
         if self.outcome != OutcomeMap() or noise is not None:
             raise TypeError(f"{type(likelihood).__name__} goes neither with an outcome transform nor with `noise`.")
-        return LIKELIHOODS[type(likelihood)](likelihood)
+        return LIKELIHOODS.read(likelihood).predictive()
 
     def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
         prediction = self.model.model(self.model.transform_inputs(X))

@@ -7,7 +7,7 @@ gradient of the user's own changes. If the prior is made of a kernel that we hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,14 +25,14 @@ from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrat
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
 from gpsift.adapters.kernels import NoClosedForm, number
-from gpsift.adapters.reading import NormalNoise, Observed, Options, closed_form_or_none, known_inputs
-from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.adapters.predictions import gradient_error
+from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, known_inputs
+from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.response import Predictive
 from gpsift.reference.wrappers.graded import GradedResponse
 from gpsift.reference.wrappers.latent import LatentGP, LatentGPResponse
 
@@ -114,7 +114,7 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
         raise ValueError(f"The targets of this {type(model).__name__} have missing values. Fit it without those rows.")
     twin = private_copy(model)
     (Z,), y = twin.train_inputs, twin.train_targets
-    shared = {"inputs": _inputs(Z, options, as_array(Z)), **_observed(twin.likelihood, options)}
+    shared = LIKELIHOODS.read(twin.likelihood, options.noise).fields(_inputs(Z, options, as_array(Z)))
     prior = _closed_prior(twin, Z, options)
     if prior is None:
         return _automatic(twin, Z, shared, options)
@@ -136,35 +136,22 @@ def _inputs(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> Inpu
     return known_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
 
 
-def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
-    """What is observed of the latent function, as the fields of a reference."""
-    # By the class itself, not by what it inherits: a subclass may predict something else.
-    reader = LIKELIHOODS.get(type(likelihood))
-    if reader is None:
-        raise TypeError(
-            f"{type(likelihood).__name__} is not known here; known are "
-            f"{', '.join(kind.__name__ for kind in LIKELIHOODS)}. If a normal distribution comes near enough, pass "
-            'GaussianLikelihood(); otherwise a function, such as `as_reference(lambda X: mean, family="poisson", '
-            "X_train=X)`."
-        )
-    predictive = reader(likelihood)
-    if options.noise is not None:
-        if not isinstance(predictive, NormalNoise):
-            raise ValueError(f"`noise` is for normal noise; a {type(likelihood).__name__} has none.")
-        predictive = NormalNoise(float(options.noise))
-    is_label = isinstance(likelihood, BernoulliLikelihood)
-    return {"predictive": predictive, "mean_of": "the latent function" if is_label else "the target"}
-
-
-LIKELIHOODS: dict[type, Callable[[Any], Predictive]] = {
-    GaussianLikelihood: lambda likelihood: NormalNoise(number(as_array(likelihood.noise))),
-    # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
-    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(as_array(likelihood.noise).mean())),
-    BernoulliLikelihood: lambda _: Observed(Probit()),
-    StudentTLikelihood: lambda likelihood: Observed(
-        StudentT(number(as_array(likelihood.deg_free)), number(as_array(likelihood.noise)) ** 0.5)
-    ),
-}
+LIKELIHOODS = LikelihoodReader(
+    normal={
+        GaussianLikelihood: lambda likelihood: number(as_array(likelihood.noise)),
+        # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
+        FixedNoiseGaussianLikelihood: lambda likelihood: float(as_array(likelihood.noise).mean()),
+    },
+    others={
+        BernoulliLikelihood: lambda _: Probit(),
+        StudentTLikelihood: lambda likelihood: StudentT(
+            number(as_array(likelihood.deg_free)), number(as_array(likelihood.noise)) ** 0.5
+        ),
+    },
+    listed="GaussianLikelihood, FixedNoiseGaussianLikelihood, BernoulliLikelihood and StudentTLikelihood",
+    advice="If a normal distribution comes near enough, pass likelihood=GaussianLikelihood(); otherwise a function, "
+    'such as `as_reference(lambda X: mean, family="poisson", X_train=X)`.',
+)
 
 
 def _closed_prior(model: Any, Z: torch.Tensor, options: Options) -> tuple[Kernel, Mean] | None:
@@ -193,7 +180,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
         raise _several(model)
     twin, likelihood = private_copy(model), private_copy(likelihood)
     Z = twin.variational_strategy.inducing_points
-    shared = {"inputs": _inputs(Z, options, None), **_observed(likelihood, options)}
+    shared = LIKELIHOODS.read(likelihood, options.noise).fields(_inputs(Z, options, None))
     prior = _closed_prior(twin, Z, options)
     if prior is None:
         return _automatic(twin, Z, shared, options)
@@ -217,22 +204,23 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
         prediction = model(Z[:2] + 0.1)
     if not isinstance(prediction, gpytorch.distributions.MultivariateNormal) or prediction.mean.ndim != 1:
         raise _several(model)
-    reference = Differentiated(
+    reference = torch_model(
         function,
-        what="the model's predictions",
         mean=mean,
         covariance=lambda x: model(x).covariance_matrix,
         within=exact_computations,
         device=Z.device,
         dtype=Z.dtype,
+        what="the model's predictions",
         **shared,
     )
-    if reference.is_differentiated_rightly(as_array(Z)):
+    error = gradient_error(reference, as_array(Z)) if Z.dtype == torch.float64 else None
+    if error is None:
         return reference
     if options.derivatives == "autograd":
         raise ValueError(
-            f"The gradients of this {type(model).__name__} are not those of its predictions: somewhere it detaches "
-            "what it computes. Leave `derivatives` out for finite differences."
+            f"The gradients of this {type(model).__name__} are not those of its predictions ({error}): somewhere it "
+            "detaches what it computes. Leave `derivatives` out for finite differences."
         )
     return reference.by_differences()
 

@@ -30,7 +30,7 @@ from gpsift.adapters.kernels import (
     radial,
     scale_term,
 )
-from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
 from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
 from gpsift.reference.inputs import Inputs
@@ -116,14 +116,14 @@ class Mean:
 
     def at(self, X: np.ndarray, scale: np.ndarray) -> GradedResponse:
         """Its values and derivatives."""
-        model = Differentiated(
+        model = torch_model(
             lambda x: (self.function(x),),
-            predictive=families.Gaussian,
-            what="the mean function",
-            inputs=Inputs(()),
             device=self.device,
             dtype=precision_of(self.device),
             within=exact_computations,
+            predictive=families.Gaussian,
+            what="the mean function",
+            inputs=Inputs(()),
         )
         return GradedResponse(model, X, scale)
 

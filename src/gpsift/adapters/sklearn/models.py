@@ -6,7 +6,7 @@ Predictions are those of the library: a new observation has the noise of the ker
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ from gpsift.adapters.kernels import (
     scale_term,
     white,
 )
+from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import (
     NormalNoise,
     Observed,
@@ -50,7 +51,7 @@ from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponenti
 from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
 from gpsift.reference.wrappers.latent import LatentGP
@@ -159,7 +160,12 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
         "notices": (_no_noise(model, y_scale),) if noise_var == 0.0 and options.noise is None else (),
     }
     if closed is None:
-        return DifferencedRegressor(model=model, k=k, white_var=white * y_scale**2, **shared)
+        return LibraryModel(
+            predict=partial(_regressor_moments, model, k, white * y_scale**2),
+            predict_mean=partial(_regressor_mean, model, k),
+            what="predict",
+            **shared,
+        )
     posterior = Posterior(
         kernel=closed[0],
         Z=Z,
@@ -189,30 +195,20 @@ def _no_noise(model: GaussianProcessRegressor, y_scale: float) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferencedRegressor(Numeric):
-    """A regressor whose kernel we do not have: differences of its own `predict`."""
+def _regressor_moments(
+    model: GaussianProcessRegressor, k: int, white_var: float, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of target k without white noise."""
+    mean, std = model.predict(as_fitted(model, X), return_std=True)
+    return _one_target(mean, k), latent_var_of(_one_target(std, k) ** 2, white_var)
 
-    model: GaussianProcessRegressor
-    k: int
-    white_var: float
-    predictive: NormalNoise
-    inputs: Inputs
-    notices: tuple[str, ...] = ()
 
-    how = "finite differences of predict"
+def _regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
+    return _one_target(model.predict(as_fitted(model, X)), k)
 
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance without white noise."""
-        mean, std = self.model.predict(as_fitted(self.model, X), return_std=True)
-        total = self._one(std) ** 2
-        return self._one(mean), latent_var_of(total, self.white_var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
-        return self._one(self.model.predict(as_fitted(self.model, X)))
-
-    def _one(self, values: np.ndarray) -> np.ndarray:
-        return values if values.ndim == 1 else values[:, self.k]
+def _one_target(values: np.ndarray, k: int) -> np.ndarray:
+    return values if values.ndim == 1 else values[:, k]
 
 
 def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
@@ -263,13 +259,21 @@ def _refuse_noise(model: Any, options: Options) -> None:
         raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none.")
 
 
-def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | DifferencedClassifier:
+def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | LibraryModel:
     """Two classes: Laplace's approximation with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
     inputs = _inputs(around, options, Z)
     closed = _closed_form(model, Z.shape[1], options)
     if closed is None:
-        return DifferencedClassifier(model, Observed(Logit(), KERNELS.white_var(model.kernel_)), inputs)
+        predictive = Observed(Logit(), KERNELS.white_var(model.kernel_))
+        return LibraryModel(
+            predict=partial(_classifier_moments, model, predictive.white_var),
+            predict_mean=partial(_classifier_mean, model),
+            inputs=inputs,
+            predictive=predictive,
+            what="the latent mean and variance",
+            mean_of="the latent function",
+        )
     kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
@@ -283,27 +287,17 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
     return LatentGP(posterior, Observed(Logit(), white), inputs, mean_of="the latent function")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferencedClassifier(Numeric):
-    """Two classes with a kernel that we do not have: differences of the latent mean and variance."""
+def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent mean and variance without white noise (Rasmussen & Williams 2006, Algorithm 3.2)."""
+    K = model.kernel_(model.X_train_, X)
+    root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
+    prior_var = model.kernel_.diag(X) - white_var
+    var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
+    return K.T @ (model.y_train_ - model.pi_), var
 
-    model: Any
-    predictive: Observed
-    inputs: Inputs
 
-    how = "finite differences of the latent mean and variance"
-    mean_of = "the latent function"
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        model = self.model
-        K = model.kernel_(model.X_train_, X)
-        root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
-        prior_var = model.kernel_.diag(X) - self.predictive.white_var
-        var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
-        return K.T @ (model.y_train_ - model.pi_), var
-
-    def first(self, X: np.ndarray) -> np.ndarray:
-        return self.model.kernel_(X, self.model.X_train_) @ (self.model.y_train_ - self.model.pi_)
+def _classifier_mean(model: Any, X: np.ndarray) -> np.ndarray:
+    return model.kernel_(X, model.X_train_) @ (model.y_train_ - model.pi_)
 
 
 def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference:
