@@ -1,14 +1,9 @@
 r"""Models of GPflow: exact, sparse and variational Gaussian processes.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
-With a kernel that we have, the posterior becomes the triple of `gpsift.reference.posterior`. Variational models keep
-q(u) = N(m, S) at support points with covariance K = L L^T, jitter included, whitened (v = L^-1 u) or not:
-
-.. math::
-    w = L^{-T} m, \quad M = K^{-1} - L^{-T} S L^{-1} \qquad \text{or} \qquad
-    w = K^{-1} m, \quad M = K^{-1} - K^{-1} S K^{-1} .
-
-Other kernels and mean functions are differentiated by TensorFlow.
+With a kernel that we have, the posterior has closed forms (`gpsift.reference.posterior`); those of variational models
+are made in `posteriors.py`, with the library's jitter in the covariance of the inducing points. Models with other
+kernels and mean functions are differentiated by TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,9 +22,10 @@ from gpflow import likelihoods as gl
 from gpflow import models as gm
 from gpflow.inducing_variables import InducingPoints
 from gpflow.likelihoods.utils import inv_probit
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
 
 from gpsift import likelihoods
+from gpsift._utils.linalg import cholesky_solve, solve_lower
 from gpsift.adapters.kernels import (
     KernelReader,
     NoClosedForm,
@@ -41,6 +37,7 @@ from gpsift.adapters.kernels import (
     radial,
     white,
 )
+from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
 from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import (
     LikelihoodReader,
@@ -55,7 +52,7 @@ from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, Square
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor
+from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff", "numeric"]
@@ -243,21 +240,20 @@ def _exact(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
     X, y = _array(model.data[0]), np.asarray(model.data[1], dtype=float)[:, k]
     site_var = np.full(len(X), _noise_var(model.likelihood) + white)
     L = _root(kernel, X, site_var)
-    weights = _twice(L, y - _constant(model.mean_function, k))
+    weights = cholesky_solve(L, y - _constant(model.mean_function, k))
     return Posterior(kernel, X, weights, (TriangularFactor(L),), site_var)
 
 
 def _collapsed(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
-    """Titsias (2009): q(u) in closed form, with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
+    """Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
     X, y = (np.asarray(part, dtype=float) for part in model.data)
     Z, noise_sd = _array(model.inducing_variable.Z), np.sqrt(_noise_var(model.likelihood))
     L = _root(kernel, Z, np.full(len(Z), white + gpflow.default_jitter()))
-    A = solve_triangular(L, kernel.between(Z, X).K, lower=True) / noise_sd
-    LB = cholesky(np.eye(len(Z)) + A @ A.T, lower=True)
+    A = solve_lower(L, kernel.between(Z, X).K) / noise_sd
+    L_B = cholesky(np.eye(len(Z)) + A @ A.T, lower=True)
     err = (y[:, k] - _constant(model.mean_function, k)) / noise_sd
-    weights = solve_triangular(L, _twice(LB, A @ err), lower=True, trans="T")
-    R = solve_triangular(LB, solve_triangular(L, np.eye(len(Z)), lower=True), lower=True)
-    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R, -1.0)))
+    weights = solve_lower(L, cholesky_solve(L_B, A @ err), transpose=True)
+    return collapsed_posterior(kernel, Z, L, L_B, weights)
 
 
 def _sparse(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
@@ -272,19 +268,12 @@ def _variational(model: Any, k: int, kernel: Kernel, white: float, Z: np.ndarray
     q_mu, q_sqrt = np.asarray(model.q_mu, dtype=float)[:, k], np.asarray(model.q_sqrt, dtype=float)
     root = np.diag(q_sqrt[:, k]) if q_sqrt.ndim == 2 else q_sqrt[k]  # S = root root^T
     L = _root(kernel, Z, np.full(len(Z), white + gpflow.default_jitter()))
-    weights = solve_triangular(L, q_mu, lower=True, trans="T") if whiten else _twice(L, q_mu)
-    R = solve_triangular(L, root, lower=True, trans="T").T if whiten else _twice(L, root).T
-    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(np.ascontiguousarray(R), -1.0)))
+    return variational_posterior(kernel, Z, L, q_mu, root, is_whitened=whiten)
 
 
 def _root(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
     """The lower Cholesky factor of k(Z, Z) + diag(added)."""
     return np.ascontiguousarray(cholesky(kernel.between(Z, Z).K + np.diag(added), lower=True))
-
-
-def _twice(L: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """(L L^T)^-1 B."""
-    return solve_triangular(L, solve_triangular(L, B, lower=True), lower=True, trans="T")
 
 
 TRIPLES: dict[type, Triple] = {gm.GPR: _exact, gm.SGPR: _collapsed, gm.SVGP: _sparse, gm.VGP: _full}

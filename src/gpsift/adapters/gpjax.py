@@ -33,10 +33,11 @@ from gpsift.adapters.kernels import (
     radial,
     white,
 )
+from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
 from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_form_or_none, known_inputs, read_only
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
-from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.posterior import Posterior, TriangularFactor, exact_posterior
 from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
@@ -168,25 +169,17 @@ def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Poste
 
 
 def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """var = k - k M k with M = Kzz^-1 - R^T R, R = root^T Lz^-1 where q is whitened and root^T Kzz^-1 where not."""
     kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
-    mean, root = _array(posterior.variational_mean)[:, 0], _array(posterior.variational_root)
-    R = solve_lower(L, np.array(root), transpose=True)  # Lz^-T root
-    if not posterior.whitened:
-        mean = solve_lower(L, mean - _constant_mean(process))
-        R = solve_lower(L, solve_lower(L, np.array(root)), transpose=True)
-    weights = solve_lower(L, mean, transpose=True)
-    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R.T, sign=-1.0))), white
+    m, root = _array(posterior.variational_mean)[:, 0], np.array(_array(posterior.variational_root))
+    m = m if posterior.whitened else m - _constant_mean(process)
+    return variational_posterior(kernel, Z, L, m, root, is_whitened=posterior.whitened), white
 
 
 def _collapsed(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """M = Kzz^-1 - Lz^-T B^-1 Lz^-1 (Titsias 2009)."""
     kernel, white = KERNELS.convert(process.prior.kernel, n_features)
-    Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
-    R = solve_lower(_array(posterior.cholesky_b), solve_lower(L, np.eye(len(L))))
-    weights = _array(posterior.representer_weights)[:, 0]
-    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R, sign=-1.0))), white
+    Z, L, L_B = (_array(part) for part in (posterior.inducing_inputs, posterior.cholesky_kzz, posterior.cholesky_b))
+    return collapsed_posterior(kernel, Z, L, L_B, _array(posterior.representer_weights)[:, 0]), white
 
 
 Reader = Callable[[Any, Any, int], tuple[Posterior, float]]

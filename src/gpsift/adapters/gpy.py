@@ -34,6 +34,7 @@ from gpsift.adapters.kernels import (
     radial_term,
     white,
 )
+from gpsift.adapters.posteriors import signed_factors
 from gpsift.adapters.predictions import LibraryModel, gradient_error
 from gpsift.adapters.reading import (
     LikelihoodReader,
@@ -49,7 +50,7 @@ from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor
+from gpsift.reference.posterior import Factor, Posterior, TriangularFactor
 from gpsift.reference.wrappers.latent import LatentGP
 
 Derivatives = Literal["auto", "closed", "library", "numeric"]
@@ -246,17 +247,6 @@ def _factors(posterior: Any, k: int) -> tuple[Factor, ...]:
         return (TriangularFactor(np.ascontiguousarray(posterior._woodbury_chol)),)
     W = _woodbury_inv(posterior, k)
     return signed_factors(0.5 * (W + W.T))
-
-
-def signed_factors(M: np.ndarray) -> tuple[Factor, ...]:
-    """A symmetric matrix, which need not be positive definite, as factors."""
-    try:
-        return (DenseFactor(np.ascontiguousarray(np.linalg.cholesky(M).T)),)
-    except np.linalg.LinAlgError:
-        # A variational posterior may be wider than the prior.
-        eigenvalues, vectors = np.linalg.eigh(M)
-        roots, signs = np.sqrt(np.abs(eigenvalues))[:, None] * vectors.T, np.sign(eigenvalues)
-        return tuple(DenseFactor(roots[signs == sign], sign) for sign in (1.0, -1.0) if np.any(signs == sign))
 
 
 def _site_var(model: Any, kernel: Kernel, white: float, Z: np.ndarray, factors: tuple[Factor, ...]) -> Any:

@@ -22,9 +22,10 @@ from gpytorch.likelihoods import (
 )
 from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
-from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
+from gpsift._utils.linalg import add_diagonal, jittered_cholesky
 from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
 from gpsift.adapters.kernels import NoClosedForm, number
+from gpsift.adapters.posteriors import variational_posterior
 from gpsift.adapters.predictions import gradient_error
 from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, known_inputs
 from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
@@ -32,7 +33,7 @@ from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.posterior import Posterior, exact_posterior
 from gpsift.reference.wrappers.graded import GradedResponse
 from gpsift.reference.wrappers.latent import LatentGP, LatentGPResponse
 
@@ -248,23 +249,15 @@ def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any)
 
 
 def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
-    r"""The latent posterior of inducing values, and the variance that the library adds to it.
-
-    With :math:`K_{zz} = L L^T` and inducing values :math:`u = L v + \mathrm{mean}`, v ~ N(m, S), Hensman et al. (2015):
-
-    .. math:: w = L^{-T} m, \qquad M = L^{-T} (I - S) L^{-1} .
-    """
+    """Return the latent posterior of inducing values, and the variance that the library adds to it."""
     Z, jitter = as_array(strategy.inducing_points), float(strategy.jitter_val)
     q = strategy._variational_distribution()
     L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
     is_whitened = WHITENED[type(strategy)]
-    m = as_array(q.mean) if is_whitened else solve_lower(L, as_array(q.mean) - prior_mean)
-    factors: list[Factor] = [TriangularFactor(L)]
-    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise v is known: S = 0
-        root = _symmetric_root(as_array(q.covariance_matrix))
-        root = root if is_whitened else solve_lower(L, root)
-        factors.append(DenseFactor(np.ascontiguousarray(solve_lower(L, root, transpose=True).T), sign=-1.0))
-    posterior = Posterior(kernel, Z, solve_lower(L, m, transpose=True), tuple(factors))
+    m = as_array(q.mean) if is_whitened else as_array(q.mean) - prior_mean
+    is_normal = isinstance(q, gpytorch.distributions.MultivariateNormal)  # otherwise the values are known
+    root = _symmetric_root(as_array(q.covariance_matrix)) if is_normal else None
+    posterior = variational_posterior(kernel, Z, L, m, root, is_whitened=is_whitened)
     return posterior, jitter if is_whitened else 0.0
 
 
