@@ -1,4 +1,4 @@
-"""Functions that predict: any model, by what it says of new observations."""
+"""Functions that predict: any model, ranked by finite differences of its predictions for new observations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from gpsift._utils.user_arrays import read_features
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.adapters.reading import known_inputs
+from gpsift.adapters.reading import read_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
 from gpsift.reference.base import Several
@@ -56,7 +56,7 @@ def reference_of(
     feature_names: Sequence[str] | None = None,
     **fixed: float,
 ) -> FunctionModel:
-    """A function of X as a model that can be ranked, by finite differences.
+    """Read a function of X as a model that can be ranked, by finite differences.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def reference_of(
         raise ValueError("A function does not know its inputs: pass `X_train`, or at least `feature_names`.")
     values, own_names = (None, None) if X_train is None else read_features(X_train, name="X_train")
     n_features = len(feature_names or ()) if values is None else values.shape[1]
-    inputs = known_inputs(n_features, values, names=feature_names, known_names=own_names)
+    inputs = read_inputs(n_features, values, names=feature_names, known_names=own_names)
     frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
     predict = Predict(function, family, frame)
     to_family = partial(kind.family, **fixed)
@@ -164,7 +164,7 @@ class Predict:
         elif any(np.any(array <= 0) for array, positive in zip(found, kind.positive, strict=True) if positive):
             raise ValueError(
                 f'A "{self.family}" function must return {kind.returns}, with positive '
-                f"{'variances or scales' if len(found) > 1 else 'means'}; some are not."
+                f"{'variances or scales' if len(found) > 1 else 'means'}; at {n_points} points some are not."
             )
 
 
@@ -196,4 +196,7 @@ def _refuse_no_probabilities(p: np.ndarray, *, sum_to_one: bool) -> None:
             f"Probabilities must lie between 0 and 1; the function returned {p.min():.3g} to {p.max():.3g}."
         )
     if sum_to_one and np.any(np.abs(p.sum(axis=1) - 1.0) > ROUNDING):
-        raise ValueError("The probabilities of the classes must add up to 1 in each row.")
+        raise ValueError(
+            f"The probabilities of the classes must add up to 1 in each row; sums are from "
+            f"{p.sum(axis=1).min():.3g} to {p.sum(axis=1).max():.3g}. Normalise them in the function."
+        )

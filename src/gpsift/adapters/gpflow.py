@@ -44,8 +44,8 @@ from gpsift.adapters.reading import (
     Observation,
     Options,
     closed_form_or_none,
-    known_inputs,
     output_index,
+    read_inputs,
     read_only,
 )
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
@@ -72,7 +72,7 @@ def reference_of(
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A model of GPflow as one that can be ranked.
+    """Read a model of GPflow as one that can be ranked.
 
     Parameters
     ----------
@@ -97,7 +97,10 @@ def reference_of(
     """
     options = Options(output, noise, derivatives, X_train, feature_names).checked(Derivatives)
     if not isinstance(model, gm.GPModel) or isinstance(model, gm.BayesianGPLVM):
-        raise TypeError(f"{type(model).__name__} of GPflow is no model of observed inputs that is known here: {ADVICE}")
+        raise TypeError(
+            f"{type(model).__name__} of GPflow is not known here; a GPModel of observed inputs is expected. Instead "
+            f"{ADVICE}"
+        )
     shared = _shared(model, options)
     closed = closed_form_or_none(lambda: _closed_form(model, shared), model, options.derivatives)
     if closed is not None:
@@ -113,7 +116,7 @@ def reference_of(
 
 
 class Shared(NamedTuple):
-    """What a reference has, however derivatives are made."""
+    """The parts of a reference that do not depend on how derivatives are made."""
 
     k: int
     observation: Observation
@@ -123,9 +126,11 @@ class Shared(NamedTuple):
 def _shared(model: Any, options: Options) -> Shared:
     points, given = _points(model), options.X_train
     if points is None and given is None:
-        raise ValueError(f"This {type(model).__name__} does not know its inputs: pass `X_train`.")
+        raise ValueError(
+            f"This {type(model).__name__} keeps neither training inputs nor inducing points: pass `X_train`."
+        )
     n_features = np.shape(given)[1] if points is None else points.shape[1]
-    inputs = known_inputs(
+    inputs = read_inputs(
         n_features,
         _kept(model),
         names=options.feature_names,
@@ -137,13 +142,13 @@ def _shared(model: Any, options: Options) -> Shared:
 
 
 def _kept(model: Any) -> np.ndarray | None:
-    """The training inputs, where the model keeps them."""
+    """Return the training inputs, where the model keeps them."""
     data = getattr(model, "data", None)
     return _array(data[0]) if isinstance(data, tuple) else None
 
 
 def _points(model: Any) -> np.ndarray | None:
-    """Some points of the space of inputs: those kept, or inducing points."""
+    """Return some points of the space of inputs: the training inputs, or inducing points."""
     kept = _kept(model)
     if kept is not None:
         return kept
@@ -157,7 +162,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 def _dtype(model: Any) -> Any:
-    """The precision of a model."""
+    """Return the precision of a model."""
     return next((p.dtype for p in model.parameters if p.dtype.is_floating), gpflow.default_float())
 
 
@@ -171,8 +176,8 @@ def _noise_var(likelihood: Any) -> float:
     values = [value for value in (likelihood.variance, likelihood.scale) if value is not None]
     if not isinstance(values[0], gpflow.Parameter):
         raise TypeError(
-            "The noise of this model depends on X, so that it moves with the inputs too, which is not known here. Pass "
-            f"noise=<variance> for one value everywhere, or {ADVICE}"
+            "The noise of this model depends on X; one variance is expected. Pass noise=<variance> for one value "
+            f"everywhere, or {ADVICE}"
         )
     return number(values[0]) ** (1 if likelihood.variance is not None else 2)
 
@@ -245,7 +250,7 @@ def _exact(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
 
 
 def _collapsed(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
-    """Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
+    """Make the posterior of Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
     X, y = (np.asarray(part, dtype=float) for part in model.data)
     Z, noise_sd = _array(model.inducing_variable.Z), np.sqrt(_noise_var(model.likelihood))
     L = _root(kernel, Z, np.full(len(Z), white + gpflow.default_jitter()))
@@ -272,7 +277,7 @@ def _variational(model: Any, k: int, kernel: Kernel, white: float, Z: np.ndarray
 
 
 def _root(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """The lower Cholesky factor of k(Z, Z) + diag(added)."""
+    """Factorise k(Z, Z) + diag(added), lower Cholesky."""
     return np.ascontiguousarray(cholesky(kernel.between(Z, Z).K + np.diag(added), lower=True))
 
 
@@ -290,29 +295,29 @@ class Predictions:
 
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute latent mean and variance, without white noise."""
-        mean, total = self._called(self._latent, X)
+        mean, total = self._call(self._latent, X)
         return mean, latent_var_of(total, self.white)
 
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Differentiate latent mean and variance, (n, p) each."""
-        return self._called(self._slopes, X)
+        return self._call(self._slopes, X)
 
-    def _called(self, function: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _call(self, function: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, second = function(tf.constant(X, dtype=_dtype(self.model)))
         return np.asarray(first, dtype=float), np.asarray(second, dtype=float)
 
-    def _compiled(self, function: Callable[[Any], tuple[Any, Any]]) -> Any:
+    def _compile(self, function: Callable[[Any], tuple[Any, Any]]) -> Any:
         # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
         points = tf.TensorSpec([None, self.n_features], _dtype(self.model))
         return tf.function(function, autograph=False, input_signature=[points])
 
     @cached_property
     def _latent(self) -> Any:
-        return self._compiled(self._latent_moments)
+        return self._compile(self._latent_moments)
 
     @cached_property
     def _slopes(self) -> Any:
-        return self._compiled(self._latent_slopes)
+        return self._compile(self._latent_slopes)
 
     def _latent_moments(self, X: Any) -> tuple[Any, Any]:
         mean, var = self.model.predict_f(X)

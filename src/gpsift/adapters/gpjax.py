@@ -34,7 +34,7 @@ from gpsift.adapters.kernels import (
     white,
 )
 from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
-from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_form_or_none, known_inputs, read_only
+from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_form_or_none, read_inputs, read_only
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor, exact_posterior
@@ -50,7 +50,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A fitted model of GPJax as one that can be ranked.
+    """Read a fitted model of GPJax as one that can be ranked.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def reference_of(
     Reference
     """
     check_derivatives(derivatives, Derivatives)
-    posterior = _conditioned(model, data)
+    posterior = _condition(model, data)
     reader = READERS.get(type(posterior))
     if reader is None:
         raise TypeError(_unknown(model))
@@ -80,7 +80,7 @@ def reference_of(
     X_train = _training_inputs(posterior, data)
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
-    inputs, observation = known_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
+    inputs, observation = read_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
     closed = closed_form_or_none(
         lambda: (_constant_mean(process), *reader(posterior, process, n_features)), model, derivatives
     )
@@ -90,10 +90,13 @@ def reference_of(
     return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white))
 
 
-def _conditioned(model: Any, data: Any) -> Any:
-    """The posterior that a model is, or becomes with its data."""
+def _condition(model: Any, data: Any) -> Any:
+    """Return the posterior that a model is, or that it has given its data."""
     if data is not None and not (isinstance(data, gpx.Dataset) and data.is_supervised()):
-        raise TypeError(f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}.")
+        raise TypeError(
+            f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}. Pass the one that the "
+            "model was fitted on."
+        )
     if isinstance(model, gpx.Posterior):
         return model
     if type(model) in NEED_DATA and data is None:
@@ -158,7 +161,7 @@ def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, fl
 
 
 def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """f = m + L v with v fixed: nothing but `jitter` is left unknown at the training points."""
+    """Make the posterior of f = m + L v with v fixed; only `jitter` is left unknown at the training points."""
     kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     if white > 0.0:
         raise NoClosedForm("White, as part of a latent function")
@@ -192,7 +195,7 @@ READERS: dict[type, Reader] = {
 
 
 def _latent(model: Any, X: Any) -> tuple[Any, Any]:
-    """Mean and variance of the latent function, for JAX to differentiate."""
+    """Predict mean and variance of the latent function, for JAX to differentiate."""
     posterior, jitter = model
     found = posterior(X, covariance="diagonal")
     return found.mean, found.variance - jitter

@@ -1,8 +1,9 @@
 """Models of GPy: exact, sparse and approximate Gaussian processes of one output.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
-GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points, which
-is the triple of `gpsift.reference.posterior`. Where we do not have the kernel, GPy has its derivatives.
+GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points. With a
+kernel that we have, these are a `gpsift.reference.posterior.Posterior` and derivatives have closed forms. With another
+kernel they are GPy's own gradients, or finite differences where GPy has none or wrong ones.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from gpsift.adapters.reading import (
     Observation,
     Options,
     closed_form_or_none,
-    known_inputs,
     output_index,
+    read_inputs,
     read_only,
 )
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
@@ -67,7 +68,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A model of GPy as one that can be ranked.
+    """Read a model of GPy as one that can be ranked.
 
     Parameters
     ----------
@@ -124,9 +125,14 @@ def _refuse_other_models(model: Any) -> None:
         )
     for method in ("predict", "_raw_predict"):
         if getattr(type(model), method) is not getattr(GPy.core.GP, method):
-            raise TypeError(f"{kind} of GPy predicts in a way of its own, which is not known here: {ADVICE}")
+            raise TypeError(
+                f"{kind} of GPy has its own `{method}`, where that of GPy.core.GP is expected. Instead {ADVICE}"
+            )
     if isinstance(model.X, VariationalPosterior):
-        raise TypeError(f"The inputs of this {kind} are uncertain, so no column has a value that could be moved.")
+        raise TypeError(
+            f"The inputs of this {kind} are distributions, so no column has a value that could be moved. Fit a model "
+            "of known inputs."
+        )
     if model.posterior is None:
         raise ValueError(f"This {kind} has no posterior yet: call its `initialize_parameter()` or `optimize()` first.")
 
@@ -139,7 +145,7 @@ ADVICE = (
 
 
 class Parts(NamedTuple):
-    """What a model consists of, besides kernel and posterior."""
+    """The parts of a model besides kernel and posterior."""
 
     k: int
     y_center: float
@@ -148,7 +154,7 @@ class Parts(NamedTuple):
     inputs: Inputs
 
     def fields(self, white: float) -> dict[str, Any]:
-        """The fields of a reference, by the variance of the kernel's white noise."""
+        """Make the fields of a reference, given the variance of the kernel's white noise."""
         return self.observation.fields(self.inputs, white * self.y_scale**2)
 
     @property
@@ -159,19 +165,22 @@ class Parts(NamedTuple):
 
 def _parts(model: Any, options: Options) -> Parts:
     X = read_only(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
-    inputs = known_inputs(X.shape[1], X, names=options.feature_names)
+    inputs = read_inputs(X.shape[1], X, names=options.feature_names)
     k = output_index(model, options.output, model.Y.shape[1])
     y_center, y_scale = _scaling(model, k)
     return Parts(k, y_center, y_scale, _observation(model, y_scale, options.noise), inputs)
 
 
 def _scaling(model: Any, k: int) -> tuple[float, float]:
-    """Centre and scale of a target that GPy has normalised."""
+    """Return centre and scale of a target that GPy has normalised."""
     normalizer = model.normalizer
     if normalizer is None:
         return 0.0, 1.0
     if type(normalizer) is not Standardize:
-        raise TypeError(f"{type(normalizer).__name__} is no normaliser of targets that is known here: {ADVICE}")
+        raise TypeError(
+            f"The normaliser {type(normalizer).__name__} of targets is not known here; known is Standardize. Instead "
+            f"{ADVICE}"
+        )
     return float(np.ravel(normalizer.mean)[k]), float(np.ravel(normalizer.std)[k])
 
 
@@ -242,7 +251,7 @@ def _closed_form(model: Any, parts: Parts) -> LatentGP:
 
 
 def _factors(posterior: Any, k: int) -> tuple[Factor, ...]:
-    """The matrix W of a posterior of GPy."""
+    """Factorise the matrix W of a posterior of GPy."""
     if posterior._woodbury_chol is not None and posterior._woodbury_chol.ndim == 2:
         return (TriangularFactor(np.ascontiguousarray(posterior._woodbury_chol)),)
     W = _woodbury_inv(posterior, k)
@@ -250,7 +259,7 @@ def _factors(posterior: Any, k: int) -> tuple[Factor, ...]:
 
 
 def _site_var(model: Any, kernel: Kernel, white: float, Z: np.ndarray, factors: tuple[Factor, ...]) -> Any:
-    """D of exact inference, where W^-1 = K + diag(D); None elsewhere, and where GPy added jitter of its own."""
+    """Return D of exact inference, W^-1 = K + diag(D); None for other inference, and where GPy added jitter."""
     if not isinstance(model.inference_method, ExactGaussianInference) or not isinstance(factors[0], TriangularFactor):
         return None
     noise_var = np.ravel(model.likelihood.gaussian_variance(model.Y_metadata))
@@ -260,7 +269,7 @@ def _site_var(model: Any, kernel: Kernel, white: float, Z: np.ndarray, factors: 
 
 
 def _latent_moments(model: Any, parts: Parts, white: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Latent mean and variance, without white noise."""
+    """Predict latent mean and variance, without white noise."""
     k, y_center, y_scale, *_ = parts
     with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
         mean, var = model._raw_predict(X)
@@ -269,7 +278,7 @@ def _latent_moments(model: Any, parts: Parts, white: float, X: np.ndarray) -> tu
 
 
 def _latent_gradients(model: Any, parts: Parts, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gradients of latent mean and variance that GPy has for its kernels and mean functions, (n, p) each."""
+    """Differentiate latent mean and variance by GPy's own gradients of kernels and mean functions, (n, p) each."""
     k, y_scale = parts.k, parts.y_scale
     kernel, Z, W = model.kern, model._predictive_variable, _woodbury_inv(model.posterior, k)
     with np.errstate():

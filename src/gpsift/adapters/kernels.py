@@ -171,7 +171,7 @@ def matern(*, lengthscale: str) -> Row:
 def radial_term(
     kind: Callable[..., Radial], columns: Columns, lengthscale: np.ndarray, **parameters: np.ndarray
 ) -> Radial:
-    """A radial kernel with one length-scale for all of the columns, or one for each."""
+    """Make a radial kernel with one length-scale for all of the columns, or one for each."""
     value, others = np.squeeze(lengthscale), {name: number(value) for name, value in parameters.items()}
     if columns.scale is not None:
         with np.errstate(divide="ignore"):  # a coordinate that is multiplied by 0 has no part in the kernel
@@ -183,18 +183,18 @@ def radial_term(
 
 
 def linear_term(columns: Columns, variance: np.ndarray) -> Linear:
-    """A linear kernel with one variance of the slopes for all of the columns, or one for each."""
+    """Make a linear kernel with one variance of the slopes for all of the columns, or one for each."""
     scale = 1.0 if columns.scale is None else columns.scale**2
     return Linear(columns.spread(np.squeeze(variance) * scale, elsewhere=0.0))
 
 
 def constant_term(_: Columns, variance: np.ndarray) -> Constant:
-    """A constant kernel."""
+    """Make a constant kernel."""
     return Constant(number(variance))
 
 
 def white_term(_: Columns, variance: np.ndarray) -> White:
-    """White noise."""
+    """Make white noise."""
     return White(number(variance))
 
 
@@ -206,7 +206,7 @@ def number(value: Any) -> float:
 
 
 def as_array(parameter: Any) -> np.ndarray:
-    """A parameter as an array of doubles."""
+    """Return a parameter as an array of doubles."""
     return np.asarray(parameter, dtype=float)
 
 
@@ -275,7 +275,7 @@ class KernelReader:
         return 0.0 if found is None else found
 
     def _leaf_value(self, kernel: Any, build: Callable[..., Term]) -> float | None:
-        """The parameter of a constant kernel or of white noise; None for other kernels."""
+        """Return the parameter of a constant kernel or of white noise; None for other kernels."""
         row = self.table.get(type(kernel))
         if not isinstance(row, Leaf) or row.build is not build:
             return None

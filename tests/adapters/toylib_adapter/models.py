@@ -8,7 +8,7 @@ from scipy.linalg import cho_solve
 
 from gpsift.adapters.kernels import Columns, NoClosedForm, add_up, radial_term
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, read_inputs, read_only
 from gpsift.kernels import SquaredExponential
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.wrappers.latent import LatentGP
@@ -22,7 +22,7 @@ def reference_of(model, *, derivatives: Derivatives = "auto", feature_names=None
     if not isinstance(model, toylib.Process):
         raise TypeError(f"{type(model).__name__} of toylib is not known here. Known is Process.")
     X = read_only(model.X)
-    inputs, predictive = known_inputs(X.shape[1], X, names=feature_names), NormalNoise(model.noise)
+    inputs, predictive = read_inputs(X.shape[1], X, names=feature_names), NormalNoise(model.noise)
     closed = closed_form_or_none(lambda: posterior_of(model, X), model, derivatives, "finite differences")
     if closed is None:
         return LibraryModel(model.predict, inputs, predictive, what="predict")

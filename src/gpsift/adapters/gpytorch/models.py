@@ -1,8 +1,8 @@
 """Models of GPyTorch: exact and variational Gaussian processes.
 
-Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or
-gradient of the user's own changes. If the prior is made of a kernel that we have, the posterior is the triple of
-`gpsift.reference.posterior`; anything else is differentiated by torch (`torch_autograd.py`).
+Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or gradient
+of the user's model changes. If the kernel of the prior is known, the posterior has closed-form derivatives, around a
+mean function that torch differentiates where it is not constant (`MeanGP`). Any other model is differentiated by torch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_cop
 from gpsift.adapters.kernels import NoClosedForm, number
 from gpsift.adapters.posteriors import variational_posterior
 from gpsift.adapters.predictions import gradient_error
-from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, known_inputs
+from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, read_inputs
 from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
@@ -50,14 +50,14 @@ def reference_of(
     feature_names: Sequence[str] | None = None,
     output: int | None = None,
 ) -> Reference:
-    """A fitted model of GPyTorch as one that can be ranked.
+    """Read a fitted model of GPyTorch as one that can be ranked.
 
     Parameters
     ----------
     model : ExactGP, ApproximateGP or IndependentModelList
         With one output and without batch dimensions, in training or evaluation mode, of any precision, on any device.
     likelihood : Likelihood, optional
-        What is observed of an `ApproximateGP`, which does not know it. An `ExactGP` has its own.
+        The likelihood that an `ApproximateGP` was fitted with, which it does not keep. An `ExactGP` has its own.
     noise : float, optional
         Variance of the noise of a new observation, in squared units of the target. By default that of the likelihood;
         with known noise of each training point, their mean.
@@ -108,7 +108,10 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
     if model.train_inputs is None or model.train_targets is None:
         raise ValueError(f"This {type(model).__name__} has no training data: call its `set_train_data(X, y)` first.")
     if len(model.train_inputs) != 1:
-        raise TypeError(f"This {type(model).__name__} takes several inputs; a ranking needs one table of features.")
+        raise TypeError(
+            f"This {type(model).__name__} takes {len(model.train_inputs)} inputs; a ranking needs one table of "
+            "features. Fit it with one tensor, or pass a function of one."
+        )
     if model.train_inputs[0].ndim != 2 or model.train_targets.ndim != 1:
         raise _several(model)
     if bool(torch.isnan(model.train_targets).any()):
@@ -134,7 +137,7 @@ def _several(model: Any) -> TypeError:
 
 
 def _inputs(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> Inputs:
-    return known_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
+    return read_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
 
 
 LIKELIHOODS = LikelihoodReader(
@@ -156,7 +159,7 @@ LIKELIHOODS = LikelihoodReader(
 
 
 def _closed_prior(model: Any, Z: torch.Tensor, options: Options) -> tuple[Kernel, Mean] | None:
-    """The kernel of the prior as ours, and its mean; None where torch is to differentiate."""
+    """Return our kernel of the prior, and its mean; None where torch is to differentiate."""
 
     def read() -> tuple[Kernel, Mean]:
         strategy = getattr(model, "variational_strategy", None)
@@ -191,7 +194,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
 
 
 def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Options) -> Reference:
-    """A model whose predictions torch differentiates; with differences instead where it does so wrongly."""
+    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
 
     def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         prediction = model(x)
@@ -231,16 +234,17 @@ WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
 
 
 def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
-    """The latent posterior of one exact model, in double precision on the CPU.
+    """Return the latent posterior of an exact model, in double precision on the CPU.
 
     Parameters
     ----------
     kernel : Kernel
-        From `converted`.
     Z : tensor (n, p)
         Training inputs.
-    y, prior_mean : tensors (n,)
-        Training targets, and the mean function at Z.
+    y : tensor (n,)
+        Training targets.
+    prior_mean : array (n,) or float
+        The mean function at Z.
     noise_var : tensor (n,) or of one element
     """
     y = as_array(y)
@@ -262,13 +266,13 @@ def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[P
 
 
 def _symmetric_root(S: np.ndarray) -> np.ndarray:
-    """R with R R^T = S, which may be singular."""
+    """Return R with R R^T = S, which may be singular."""
     values, vectors = np.linalg.eigh(S)
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def closed_form(posterior: Posterior, mean: Mean, *, extra_var: float = 0.0, **shared: Any) -> LatentGP:
-    """A latent posterior around the mean function of its prior, as a reference."""
+    """Return the reference of a latent posterior around the mean function of its prior."""
     if mean.level is None:
         return MeanGP(posterior=posterior, mean=mean, extra_var=extra_var, **shared)
     if extra_var:
@@ -302,7 +306,7 @@ class MeanGP(LatentGP):
 
 @dataclass(frozen=True, eq=False)
 class MeanGPResponse(LatentGPResponse):
-    """The closed forms, with the mean function and its derivatives added."""
+    """The closed forms of a latent posterior, with the mean function and its derivatives added."""
 
     mean: GradedResponse | None
     extra_var: float
@@ -325,7 +329,10 @@ class MeanGPResponse(LatentGPResponse):
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         if self.mean is not None:
-            raise MissingCapability("Second derivatives of a mean function are not offered.")
+            raise MissingCapability(
+                "Second derivatives of a model whose mean function varies with the inputs are not offered. Fit it "
+                "with a constant mean."
+            )
         return super().hessians()
 
     def mean_hessian(self) -> np.ndarray:
@@ -333,7 +340,10 @@ class MeanGPResponse(LatentGPResponse):
 
     def placed_posterior(self) -> PlacedPosterior:
         if self.mean is not None:
-            raise MissingCapability("A mean function that varies with the inputs is no part of a triple.")
+            raise MissingCapability(
+                "The posterior of a model whose mean function varies with the inputs is not offered as support "
+                "points, weights and a matrix. Fit it with a constant mean."
+            )
         return super().placed_posterior()
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,9 @@
 """Models of scikit-learn: its Gaussian processes, alone, in pipelines and inside searches.
 
 Predictions are those of the library: a new observation has the noise of the kernel's `WhiteKernel`, and not `alpha`.
+With a kernel that we have, the posterior of a regression, or Laplace's approximation of two classes, has closed-form
+derivatives. Otherwise they are finite differences of predictions. Transformers in front of a model that only shift,
+scale and select columns are undone by the chain rule; others are differenced through.
 """
 
 from __future__ import annotations
@@ -43,8 +46,8 @@ from gpsift.adapters.reading import (
     Observed,
     Options,
     closed_form_or_none,
-    known_inputs,
     output_index,
+    read_inputs,
     read_only,
 )
 from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponential
@@ -70,7 +73,7 @@ def reference_of(
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A fitted model of scikit-learn as one that can be ranked.
+    """Read a fitted model of scikit-learn as one that can be ranked.
 
     Parameters
     ----------
@@ -122,22 +125,23 @@ def _refuse_unfitted(model: Any, attribute: str) -> None:
 
 
 def _inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
-    """Names and training inputs of a model."""
+    """Read names and training inputs of a model."""
     known, names = getattr(model, "feature_names_in_", None), options.feature_names
-    return known_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
+    return read_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
 
 
 def _support(model: Any) -> np.ndarray:
-    """The training inputs that a Gaussian process keeps."""
+    """Return the training inputs that a Gaussian process keeps."""
     if np.ndim(model.X_train_) != 2:
         raise TypeError(
-            f"This {type(model).__name__} was fitted on objects without columns, so there is nothing to rank."
+            f"This {type(model).__name__} was fitted on objects without columns, so there is nothing to rank. Fit it "
+            "on a table of features."
         )
     return read_only(model.X_train_)
 
 
 def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
-    """The kernel as ours and its white noise; None where differences are to be taken."""
+    """Return our kernel and the white noise; None where differences are to be taken."""
 
     def read() -> tuple[Kernel, float]:
         kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
@@ -177,7 +181,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
 
 
 def _noise_var(model: GaussianProcessRegressor, noise: str | float | None, white: float, y_scale: float) -> float:
-    """Variance of the noise of a new observation, in squared units of the target."""
+    """Return the variance of the noise of a new observation, in squared units of the target."""
     if noise is None or noise == "predict":
         return white * y_scale**2
     if noise == "alpha":
@@ -198,13 +202,13 @@ def _no_noise(model: GaussianProcessRegressor, y_scale: float) -> str:
 def _regressor_moments(
     model: GaussianProcessRegressor, k: int, white_var: float, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of target k without white noise."""
-    mean, std = model.predict(as_fitted(model, X), return_std=True)
+    """Predict mean and variance of target k without white noise."""
+    mean, std = model.predict(with_fitted_names(model, X), return_std=True)
     return _one_target(mean, k), latent_var_of(_one_target(std, k) ** 2, white_var)
 
 
 def _regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
-    return _one_target(model.predict(as_fitted(model, X)), k)
+    return _one_target(model.predict(with_fitted_names(model, X)), k)
 
 
 def _one_target(values: np.ndarray, k: int) -> np.ndarray:
@@ -223,7 +227,10 @@ def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference
     if isinstance(base, OneVsRestClassifier):
         return _one_vs_rest(base, options, around=model)
     if options.output is not None:
-        raise ValueError("`output` chooses among more than two classes; this classifier has two.")
+        raise ValueError(
+            f"`output` chooses among more than two classes; this classifier has two, got {options.output!r}. Leave it "
+            "out."
+        )
     return _two_classes(base, options, around=model)
 
 
@@ -233,12 +240,15 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
     around = model if around is None else around
     if model.multilabel_:
         raise TypeError(
-            f"A {type(model).__name__} of several labels at once cannot be ranked; rank one of its estimators_."
+            f"A {type(model).__name__} of several labels at once has no single ranking. Rank each of its `estimators_`."
         )
     parts = [getattr(part, "base_estimator_", part) for part in model.estimators_]
     strange = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
     if strange:
-        raise TypeError(f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}.")
+        raise TypeError(
+            f"The estimators of this {type(model).__name__} must be Gaussian processes; one is a {strange[0]}. Pass a "
+            'function, such as `as_reference(model.predict_proba, family="categorical", X_train=X)`.'
+        )
     members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
     if len(members) == 1 and options.output is None:
         return members[0]
@@ -256,11 +266,11 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
 
 def _refuse_noise(model: Any, options: Options) -> None:
     if options.noise is not None:
-        raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none.")
+        raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none. Leave it out.")
 
 
 def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | LibraryModel:
-    """Two classes: Laplace's approximation with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
+    """Read Laplace's approximation of two classes with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
     inputs = _inputs(around, options, Z)
     closed = _closed_form(model, Z.shape[1], options)
@@ -288,7 +298,7 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Librar
 
 
 def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Latent mean and variance without white noise (Rasmussen & Williams 2006, Algorithm 3.2)."""
+    """Predict latent mean and variance without white noise (Rasmussen & Williams 2006, Algorithm 3.2)."""
     K = model.kernel_(model.X_train_, X)
     root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
     prior_var = model.kernel_.diag(X) - white_var
@@ -312,11 +322,11 @@ def _pipeline(model: Pipeline, options: Options) -> Reference:
     first = steps[0] if steps else last
     known = getattr(first, "feature_names_in_", None)
     n_features = first.n_features_in_ if steps else inner.inputs.n_features
-    transform = partial(transformed, steps)
+    transform = partial(apply_steps, steps)
     column_map = column_map_of(steps, n_features)
     seen = inner.inputs.X
     kept = None if column_map is None or seen is None else column_map.inverse(seen)
-    inputs = known_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
+    inputs = read_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
         return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), inputs)
     return ColumnMapped.around(inner, transform, column_map, inputs)
@@ -361,19 +371,19 @@ KERNELS = KernelReader(
 
 
 def active_steps(pipeline: Pipeline) -> list[Any]:
-    """The steps of a pipeline that do something."""
+    """List the steps of a pipeline that do something."""
     return [step for _, step in pipeline.steps if not _passes_through(step)]
 
 
-def transformed(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
-    """X as the steps see it, each after the one before."""
+def apply_steps(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
+    """Transform X by the steps, one after another."""
     for k, step in enumerate(steps):
-        X = step.transform(as_fitted(step, X) if k == 0 else X)
+        X = step.transform(with_fitted_names(step, X) if k == 0 else X)
     return np.asarray(X, dtype=float)
 
 
-def as_fitted(model: Any, X: np.ndarray) -> Any:
-    """X with the names of columns that a model was fitted with, without which scikit-learn warns."""
+def with_fitted_names(model: Any, X: np.ndarray) -> Any:
+    """Give X the names of columns that a model was fitted with, without which scikit-learn warns."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return X
@@ -383,7 +393,7 @@ def as_fitted(model: Any, X: np.ndarray) -> Any:
 
 
 def column_map_of(steps: Sequence[Any], n_inputs: int) -> ColumnMap | None:
-    """What the steps do together, where all of them shift, scale and select columns; None otherwise."""
+    """Compose the steps, where all of them shift, scale and select columns; None otherwise."""
     total = ColumnMap.scaling(0.0, 1.0, n_inputs)
     for step in steps:
         one = _map_of_step(step, total.columns.size)
@@ -449,7 +459,7 @@ def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Column
 
 
 def _column_indices(step: ColumnTransformer, chosen: Any, n_inputs: int) -> np.ndarray:
-    """Columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
+    """List the columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
     names = getattr(step, "feature_names_in_", None)
     index = {} if names is None else {name: j for j, name in enumerate(names)}
     if isinstance(chosen, slice):
