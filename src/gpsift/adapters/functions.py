@@ -164,7 +164,7 @@ class Predict:
         elif any(np.any(array <= 0) for array, positive in zip(found, kind.positive, strict=True) if positive):
             raise ValueError(
                 f'A "{self.family}" function must return {kind.returns}, with positive '
-                f"{'variances or scales' if len(found) > 1 else 'means'}; at {n_points} points some are not."
+                f"{'variances or scales' if len(found) > 1 else 'means'}; some are not at {n_points} points."
             )
 
 

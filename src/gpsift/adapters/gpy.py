@@ -126,12 +126,12 @@ def _refuse_other_models(model: Any) -> None:
     for method in ("predict", "_raw_predict"):
         if getattr(type(model), method) is not getattr(GPy.core.GP, method):
             raise TypeError(
-                f"{kind} of GPy has its own `{method}`, where that of GPy.core.GP is expected. Instead {ADVICE}"
+                f"{kind} of GPy predicts in a way of its own: its `{method}` is not that of GPy.core.GP. Instead {ADVICE}"
             )
     if isinstance(model.X, VariationalPosterior):
         raise TypeError(
-            f"The inputs of this {kind} are distributions, so no column has a value that could be moved. Fit a model "
-            "of known inputs."
+            f"The inputs of this {kind} are uncertain, so no column has a value that could be moved. Fit a model of "
+            "known inputs."
         )
     if model.posterior is None:
         raise ValueError(f"This {kind} has no posterior yet: call its `initialize_parameter()` or `optimize()` first.")

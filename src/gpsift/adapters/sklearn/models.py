@@ -246,7 +246,7 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
     strange = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
     if strange:
         raise TypeError(
-            f"The estimators of this {type(model).__name__} must be Gaussian processes; one is a {strange[0]}. Pass a "
+            f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}. Pass a "
             'function, such as `as_reference(model.predict_proba, family="categorical", X_train=X)`.'
         )
     members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
