@@ -98,8 +98,8 @@ def reference_of(
     options = Options(output, noise, derivatives, X_train, feature_names).checked(Derivatives)
     if not isinstance(model, gm.GPModel) or isinstance(model, gm.BayesianGPLVM):
         raise TypeError(
-            f"{type(model).__name__} of GPflow is no model of observed inputs that is known here; a GPModel is expected. "
-            f"Instead {ADVICE}"
+            f"{type(model).__name__} of GPflow is no model of observed inputs that is known here; a GPModel is "
+            f"expected. Instead {ADVICE}"
         )
     shared = _shared(model, options)
     closed = closed_form_or_none(lambda: _closed_form(model, shared), model, options.derivatives)

@@ -126,7 +126,8 @@ def _refuse_other_models(model: Any) -> None:
     for method in ("predict", "_raw_predict"):
         if getattr(type(model), method) is not getattr(GPy.core.GP, method):
             raise TypeError(
-                f"{kind} of GPy predicts in a way of its own: its `{method}` is not that of GPy.core.GP. Instead {ADVICE}"
+                f"{kind} of GPy predicts in a way of its own: its `{method}` is not that of GPy.core.GP. Instead "
+                f"{ADVICE}"
             )
     if isinstance(model.X, VariationalPosterior):
         raise TypeError(
