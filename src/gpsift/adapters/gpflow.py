@@ -28,6 +28,7 @@ from gpsift import likelihoods
 from gpsift._utils.linalg import cholesky_solve, solve_lower
 from gpsift.adapters.kernels import (
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -342,9 +343,9 @@ KERNELS = KernelReader(
         gk.RationalQuadratic: radial(
             RationalQuadratic, lengthscale="lengthscales", signal_var="variance", shape="alpha"
         ),
-        gk.Linear: linear(variance="variance"),
-        gk.Constant: constant(variance="variance"),
-        gk.White: white(variance="variance"),
+        gk.Linear: Leaf(linear, variance="variance"),
+        gk.Constant: Leaf(constant, variance="variance"),
+        gk.White: Leaf(white, variance="variance"),
     },
     columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
 )

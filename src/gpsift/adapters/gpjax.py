@@ -24,6 +24,7 @@ from gpsift._utils.linalg import solve_lower
 from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -232,9 +233,9 @@ KERNELS = KernelReader(
         gk.RationalQuadratic: radial(
             RationalQuadratic, lengthscale="lengthscale", signal_var="variance", shape="alpha"
         ),
-        gk.Linear: linear(variance="variance"),
-        GPJaxConstant: constant(variance="constant"),
-        gk.White: white(variance="variance"),
+        gk.Linear: Leaf(linear, variance="variance"),
+        GPJaxConstant: Leaf(constant, variance="constant"),
+        gk.White: Leaf(white, variance="variance"),
     },
     value=lambda parameter: np.asarray(val(parameter), dtype=float),
     columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),

@@ -304,7 +304,6 @@ def _rational_quadratic(columns: Columns, lengthscale: np.ndarray, signal_var: n
 
 
 RBF = radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance")
-RATIONAL_QUADRATIC = {"lengthscale": "lengthscale", "signal_var": "variance", "power": "power"}
 KERNELS = KernelReader(
     {
         kern.Add: SumOf("parts"),
@@ -313,10 +312,10 @@ KERNELS = KernelReader(
         kern.ExpQuad: RBF,
         kern.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
         kern.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
-        kern.RatQuad: Leaf(_rational_quadratic, RATIONAL_QUADRATIC),
-        kern.Linear: linear(variance="variances"),
-        kern.Bias: constant(variance="variance"),
-        kern.White: white(variance="variance"),
+        kern.RatQuad: Leaf(_rational_quadratic, lengthscale="lengthscale", signal_var="variance", power="power"),
+        kern.Linear: Leaf(linear, variance="variances"),
+        kern.Bias: Leaf(constant, variance="variance"),
+        kern.White: Leaf(white, variance="variance"),
     },
     columns=lambda kernel, columns: columns.of_inputs(kernel._all_dims_active),
 )

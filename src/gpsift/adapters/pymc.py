@@ -35,7 +35,7 @@ from gpsift.adapters.kernels import (
     Term,
     White,
     constant,
-    linear_term,
+    linear,
     number,
     radial,
 )
@@ -315,7 +315,7 @@ class CenteredLinearPairs(LinearPairs):
 
 
 def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
-    linear_var = linear_term(columns, np.array(1.0)).linear_var
+    linear_var = linear(columns, np.array(1.0)).linear_var
     return CenteredLinear(linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
 
 
@@ -327,9 +327,9 @@ KERNELS = CovarianceReader(
         pc.Matern32: radial(Matern32, lengthscale="ls"),
         pc.Matern52: radial(Matern52, lengthscale="ls"),
         pc.RatQuad: radial(RationalQuadratic, lengthscale="ls", shape="alpha"),
-        pc.Linear: Leaf(_centered, {"center": "c"}),
-        pc.Constant: constant(variance="c"),
-        pc.WhiteNoise: Leaf(_white, {"sd": "sigma"}),
+        pc.Linear: Leaf(_centered, center="c"),
+        pc.Constant: Leaf(constant, variance="c"),
+        pc.WhiteNoise: Leaf(_white, sd="sigma"),
     },
     columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
 )

@@ -29,7 +29,7 @@ from gpsift.adapters.kernels import (
     SumOf,
     Term,
     constant,
-    linear_term,
+    linear,
     radial,
 )
 from gpsift.adapters.reading import (
@@ -233,8 +233,8 @@ KERNELS = KernelReader(
     {
         tk.Sum: SumOf("kernel1", "kernel2"),
         tk.Product: ProductOf("kernel1", "kernel2"),
-        tk.Constant: constant(variance="value"),
-        tk.DotProduct: Leaf(partial(linear_term, variance=np.array(1.0)), {}),
+        tk.Constant: Leaf(constant, variance="value"),
+        tk.DotProduct: Leaf(partial(linear, variance=np.array(1.0))),
         tk.ExpSquared: _euclidean(SquaredExponential),
         tk.Matern32: _euclidean(Matern32),
         tk.Matern52: _euclidean(Matern52),

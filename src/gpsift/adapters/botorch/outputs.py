@@ -53,6 +53,7 @@ class Part(ABC):
     """
 
     model: Any
+    draw: int | None = None
 
     @property
     def mean_of(self) -> str:
@@ -70,7 +71,12 @@ class Part(ABC):
 
     @property
     @abstractmethod
-    def inputs(self) -> InputMap: ...
+    def seen_inputs(self) -> torch.Tensor:
+        """Training inputs, or inducing points, after the input transform."""
+
+    @cached_property
+    def inputs(self) -> InputMap:
+        return InputMap(getattr(self.model, "input_transform", None), self.seen_inputs, self.draw)
 
     @property
     @abstractmethod
@@ -173,10 +179,6 @@ class ExactPart(Part):
         return self.of(self.model.train_inputs[0], 2)
 
     @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.seen_inputs, self.draw)
-
-    @cached_property
     def outcome(self) -> OutcomeMap:
         transform = getattr(self.model, "outcome_transform", None)
         return outcome_map_of(transform, self.k, self.model.num_outputs, draw=self.draw)
@@ -238,7 +240,7 @@ class VariationalPart(Part):
     targets = None
 
     @property
-    def inducing_points(self) -> torch.Tensor:
+    def seen_inputs(self) -> torch.Tensor:
         """The inducing points, which are after the input transform, (m, p)."""
         strategy = self.model.model.variational_strategy
         points = getattr(strategy, "base_variational_strategy", strategy).inducing_points
@@ -247,18 +249,14 @@ class VariationalPart(Part):
     @property
     def probe(self) -> torch.Tensor:
         if not self.inputs.steps:
-            return self.inducing_points[:3]
+            return self.seen_inputs[:3]
         try:
-            return self.inputs.transform.untransform(self.inducing_points[:3])
+            return self.inputs.transform.untransform(self.seen_inputs[:3])
         except NotImplementedError as error:
             raise TypeError(
                 f"This {type(self.model).__name__} does not keep its training inputs, and its input transform "
                 f"({self.inputs.names}) cannot be undone. Transform the inputs before the model."
             ) from error
-
-    @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.inducing_points)
 
     @cached_property
     def outcome(self) -> OutcomeMap:
@@ -308,9 +306,9 @@ class TaskPart(Part):
         raw, j = raw_inputs_of(self.model)[:3], self.model._task_feature
         return torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1)
 
-    @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.model.train_inputs[0])
+    @property
+    def seen_inputs(self) -> torch.Tensor:
+        return self.model.train_inputs[0]
 
     @cached_property
     def outcome(self) -> OutcomeMap:

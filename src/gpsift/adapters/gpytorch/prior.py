@@ -19,6 +19,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -197,8 +198,8 @@ KERNELS = _Kernels(
         gpt.RBFKernel: radial(SquaredExponential, lengthscale="lengthscale"),
         gpt.MaternKernel: matern(lengthscale="lengthscale"),
         gpt.RQKernel: radial(RationalQuadratic, lengthscale="lengthscale", shape="alpha"),
-        gpt.LinearKernel: linear(variance="variance"),
-        gpt.ConstantKernel: constant(variance="constant"),
+        gpt.LinearKernel: Leaf(linear, variance="variance"),
+        gpt.ConstantKernel: Leaf(constant, variance="constant"),
     },
     value=as_array,
     columns=_columns,

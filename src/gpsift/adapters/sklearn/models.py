@@ -27,13 +27,14 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
     Term,
     constant,
     factor_of,
-    linear_term,
+    linear,
     matern,
     number,
     radial,
@@ -352,7 +353,7 @@ def _power(reader: KernelReader, kernel: sk.Exponentiation, columns: Columns) ->
 
 
 def _dot_product(reader: KernelReader, kernel: sk.DotProduct, columns: Columns) -> list[Term]:
-    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear_term(columns, np.array(1.0))]
+    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear(columns, np.array(1.0))]
 
 
 KERNELS = KernelReader(
@@ -360,8 +361,8 @@ KERNELS = KernelReader(
         sk.Sum: SumOf("k1", "k2"),
         sk.Product: ProductOf("k1", "k2"),
         sk.Exponentiation: _power,
-        sk.ConstantKernel: constant(variance="constant_value"),
-        sk.WhiteKernel: white(variance="noise_level"),
+        sk.ConstantKernel: Leaf(constant, variance="constant_value"),
+        sk.WhiteKernel: Leaf(white, variance="noise_level"),
         sk.RBF: radial(SquaredExponential, lengthscale="length_scale"),
         sk.Matern: matern(lengthscale="length_scale"),
         sk.RationalQuadratic: radial(RationalQuadratic, lengthscale="length_scale", shape="alpha"),
