@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import read_features
+from gpsift._utils.validation import read_features
 from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import read_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.base import Several
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
 ROUNDING = 1e-6
@@ -169,7 +168,7 @@ class Predict:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionModel(LibraryModel, Several):
+class FunctionModel(LibraryModel):
     """A function that predicts; one of several classes has a model of the probability of each."""
 
     @property

@@ -39,7 +39,7 @@ from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 

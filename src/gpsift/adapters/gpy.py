@@ -52,7 +52,7 @@ from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import Factor, Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "library", "numeric"]
 

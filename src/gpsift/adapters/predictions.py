@@ -13,12 +13,11 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.finite_differences import STEP, NumericResponse, fourth_order
+from gpsift.reference.finite_differences import STEP, Graded, GradedResponse, NumericResponse, fourth_order
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.wrappers.graded import Graded, GradedResponse
 
 # How far gradients may be from differences of predictions, as a share of the largest; wrong ones are off by more.
 CLOSE = 1e-4
@@ -55,7 +54,7 @@ class LibraryModel(Graded):
         Source of the gradients in `how`; by default automatic differentiation.
     mean_of : str
     notices : tuple of str
-    AT_ONCE : int
+    batch_size : int
         The nodes of a section are predicted in one call up to this many points.
     """
 
@@ -70,7 +69,7 @@ class LibraryModel(Graded):
     source: str | None = None
     mean_of: str = "the target"
     notices: tuple[str, ...] = ()
-    AT_ONCE: int = 1  # type: ignore[misc]
+    batch_size: int = 1  # type: ignore[misc]
 
     @property
     def how(self) -> str:
@@ -85,7 +84,7 @@ class LibraryModel(Graded):
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         if self.covariance is None:
             return super().joint(points)
-        return self.first(points.X), self.covariance(points.X)
+        return self.mean_only(points.X), self.covariance(points.X)
 
     def family(self, X: np.ndarray, parameters: Arrays, *, latent: bool) -> Family:
         return (self.latent if latent else self.predictive)(*parameters)
@@ -93,7 +92,7 @@ class LibraryModel(Graded):
     def parameters(self, X: np.ndarray) -> Arrays:
         return self.predict(X)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self.parameters(X)[0] if self.predict_mean is None else self.predict_mean(X)
 
     def gradients(self, X: np.ndarray) -> Arrays:

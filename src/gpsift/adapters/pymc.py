@@ -23,7 +23,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
 from gpsift._utils.arrays import Array
-from gpsift._utils.user_arrays import read_features, read_target
+from gpsift._utils.validation import read_features, read_target
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
@@ -44,11 +44,11 @@ from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
-from gpsift.reference.ensemble import Drawn
+from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 Point = Mapping[str, np.ndarray]
@@ -65,7 +65,7 @@ def reference_of(
     draws: int = 100,
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """Read a Gaussian process of PyMC as one that can be ranked, for each draw of its hyperparameters.
 
     Parameters
@@ -100,7 +100,7 @@ def reference_of(
     if members is None:
         conditional = Conditional.of(model, points[0])
         members = [conditional.at(each, inputs) for each in points]
-    return members[0] if point is not None else Drawn(tuple(members))
+    return members[0] if point is not None else Ensemble(tuple(members))
 
 
 def _refuse_unreadable(model: Any) -> None:
@@ -252,7 +252,7 @@ class Conditional:
             inputs=inputs,
             predictive=NormalNoise(float(self.noise(point)[0])),
             what="the conditional distribution",
-            AT_ONCE=2**13,  # each call factorises the covariance of the training points again
+            batch_size=2**13,  # each call factorises the covariance of the training points again
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
-from gpsift._utils.user_arrays import default_names, read_features
+from gpsift._utils.validation import default_names, read_features
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods import distributions as families

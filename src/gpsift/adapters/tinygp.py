@@ -17,7 +17,7 @@ from tinygp import transforms as tt
 from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
-from gpsift._utils.user_arrays import read_target
+from gpsift._utils.validation import read_target
 from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     Columns,
@@ -44,7 +44,7 @@ from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponen
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 # Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.

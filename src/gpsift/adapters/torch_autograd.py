@@ -54,7 +54,7 @@ def torch_model(
         covariance=None
         if covariance is None
         else TorchFunction(lambda x: (covariance(x),), device, dtype, within).whole,
-        AT_ONCE=16 * BLOCK,
+        batch_size=16 * BLOCK,
         **fields,
     )
 

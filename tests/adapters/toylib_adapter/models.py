@@ -11,7 +11,7 @@ from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, read_inputs, read_only
 from gpsift.kernels import SquaredExponential
 from gpsift.reference.posterior import Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "numeric"]
 

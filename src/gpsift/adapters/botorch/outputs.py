@@ -32,8 +32,7 @@ from gpsift.adapters.kernels import NoClosedForm
 from gpsift.adapters.reading import NormalNoise
 from gpsift.adapters.torch_autograd import as_array, differentiating
 from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.coordinatewise import CoordinateMap
-from gpsift.reference.wrappers.mapped import ColumnMap
+from gpsift.reference.wrappers.mapped import ColumnMap, CoordinateMap
 
 
 class Part(ABC):

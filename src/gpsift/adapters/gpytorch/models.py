@@ -32,10 +32,10 @@ from gpsift.adapters.torch_autograd import as_array, differentiating, torch_mode
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
+from gpsift.reference.finite_differences import GradedResponse
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior, exact_posterior
-from gpsift.reference.wrappers.graded import GradedResponse
-from gpsift.reference.wrappers.latent import LatentGP, LatentGPResponse
+from gpsift.reference.response import LatentGP, LatentGPResponse
 
 Derivatives = Literal["auto", "closed", "autograd"]
 

@@ -55,12 +55,13 @@ from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponenti
 from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
-from gpsift.reference.wrappers.onevsrest import OneVsRest
+from gpsift.reference.wrappers.outputs import OneVsRest
 
 Derivatives = Literal["auto", "closed", "numeric"]
 
@@ -73,7 +74,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """Read a fitted model of scikit-learn as one that can be ranked.
 
     Parameters
@@ -102,9 +103,9 @@ def reference_of(
     )
 
 
-def _read(model: Any, options: Options) -> Reference:
+def _read(model: Any, options: Options) -> Reference | Ensemble:
     own = getattr(model, "gp_", None)
-    if isinstance(own, Reference):  # one of our own estimators, inside a pipeline or a search
+    if isinstance(own, Reference | Ensemble):  # one of our own estimators, inside a pipeline or a search
         if not options.are_defaults:
             raise TypeError(f"A {type(model).__name__} inside another model is read as it is and takes no options.")
         return own
@@ -311,12 +312,12 @@ def _classifier_mean(model: Any, X: np.ndarray) -> np.ndarray:
     return model.kernel_(X, model.X_train_) @ (model.y_train_ - model.pi_)
 
 
-def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference:
+def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference | Ensemble:
     _refuse_unfitted(model, "regressor_")
-    return OtherTarget(_read(model.regressor_, options))
+    return map_members(_read(model.regressor_, options), OtherTarget)
 
 
-def _pipeline(model: Pipeline, options: Options) -> Reference:
+def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     last = model.steps[-1][1]
     inner = _read(last, replace(options, X_train=None, feature_names=None))
     steps = [step for step in active_steps(model) if step is not last]
@@ -329,8 +330,9 @@ def _pipeline(model: Pipeline, options: Options) -> Reference:
     kept = None if column_map is None or seen is None else column_map.inverse(seen)
     inputs = read_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
-        return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), inputs)
-    return ColumnMapped.around(inner, transform, column_map, inputs)
+        through = ", ".join(type(step).__name__ for step in steps)
+        return map_members(inner, lambda each: Transformed(each, transform, through, inputs))
+    return map_members(inner, lambda each: ColumnMapped.around(each, transform, column_map, inputs))
 
 
 READERS: dict[type, Any] = {
