@@ -1,4 +1,4 @@
-"""What was learned from a table while it was made fit for a model, so that new rows can be treated in the same way."""
+"""The recipe of a cleaned table: values learned from it, by which new rows take the same form."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Numbers, levels and dates that belong to the table of the fit.
+class CleaningRecipe:
+    """Numbers, levels and dates that cleaning has learned from the table of the fit.
 
     Attributes
     ----------
     fills : mapping of str to float or str
-        What stands for missing values of a column: a number, or a date as text.
+        The value that replaces missing values of a column: a number, or a date as text.
     marks : mapping of str to str
-        Columns that say where another one is missing, with the names of those.
+        Indicator columns of missing values, with the column that each is about.
     levels : mapping of str to tuple of str
-        Of categories whose rare levels were joined, those that stayed.
+        The levels that were kept, for categories whose rare levels were joined.
     own_level : tuple of str
         Categories whose missing values are a level of their own.
     codes : tuple of str
-        Columns of numbers that are a category.
+        Columns of numbers that are categories.
     first_dates : mapping of str to str
         The date from which time is counted.
     base_levels : mapping of str to tuple of str
-        Of categories with two levels, the one that has no column of its own.
+        The level without an indicator, for categories of two levels.
     """
 
     fills: Mapping[str, float | str] = field(default_factory=dict)

@@ -52,7 +52,7 @@ CLASSES: Mapping[str, str] = {
     "Scaling": "gpsift.gp.scaling:Scaling",
     "Inputs": "gpsift.reference.inputs:Inputs",
     "InputMoments": "gpsift.reference.input_moments:InputMoments",
-    "Recipe": "gpsift._utils.recipe:Recipe",
+    "Recipe": "gpsift._utils.recipe:CleaningRecipe",
     "FitReport": "gpsift.gp.fitreport:FitReport",
     "SiftReport": "gpsift.gp.hyperparameters.optimise:SiftReport",
     "SwitchedOn": "gpsift.gp.hyperparameters.optimise:SwitchedOn",

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.user_arrays import column_sd
 from gpsift._utils.words import listed
 from gpsift.reference.input_moments import InputMoments
@@ -50,7 +50,7 @@ class Inputs:
     source: Any = None
     sample: np.ndarray | None = None
     is_own: bool = True
-    recipe: Recipe | None = None
+    recipe: CleaningRecipe | None = None
 
     @property
     def n_features(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.words import listed
 from gpsift.app.analysis.cautions import column_notes
 from gpsift.app.findings import Finding, group_by_title
@@ -126,7 +126,7 @@ class Analysis(ShownRankings):
     stability: Stability | None = None
     column_effects: ColumnEffects | None = None
     tested: Discoveries | None = None
-    recipe: Recipe = Recipe()
+    recipe: CleaningRecipe = CleaningRecipe()
     cautions: tuple[Finding, ...] = ()
     command: str | None = None
     seed: int = 0
