@@ -35,7 +35,7 @@ class Inputs:
         Where those are, to be visited there.
     sample : array (m, p) or None
         Some of those, drawn at random.
-    recipe : Recipe or None
+    recipe : CleaningRecipe or None
         What was done with the table that the inputs come from, where a file keeps it for new rows.
     is_own : bool
         Whether X are the very rows that the model was trained on, in their order. False for rows that were given

@@ -100,7 +100,7 @@ class Analysis(ShownRankings):
         How columns act, if `add_effects` was called.
     tested : Discoveries or None
         The columns that matter given all others, at a false discovery rate, if `add_test` was called.
-    recipe : Recipe
+    recipe : CleaningRecipe
         The recipe by which new rows take the form of `X`.
     cautions : tuple of Finding
         Cautions for the reader, the gravest first.
