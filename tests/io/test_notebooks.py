@@ -9,7 +9,7 @@ from storage_cases import cases
 
 import gpsift as gs
 from gpsift.app.analysis.analysis import ColumnEffects
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]
 ANSWERS = [
@@ -43,7 +43,9 @@ def test_names_stay_text(made):
 
 def test_every_public_answer_shows_itself():
     ours = (getattr(gs, name) for name in gs.__all__)
-    answers = [each for each in ours if isinstance(each, type) and issubclass(each, Savable) and is_dataclass(each)]
+    answers = [
+        each for each in ours if isinstance(each, type) and issubclass(each, Serializable) and is_dataclass(each)
+    ]
     assert len(answers) > 10
     assert [each.__name__ for each in answers if not hasattr(each, "_repr_html_")] == []
 

@@ -1,4 +1,7 @@
-"""The recipe of a cleaned table: values learned from it, by which new rows take the same form."""
+"""The recipe of a cleaned table: numbers, levels and dates with which new rows are treated in the same way.
+
+A fitted model carries it (`gpsift.reference.inputs.Inputs`); `gpsift.app.tables` makes and applies it.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,24 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class CleaningRecipe:
-    """Numbers, levels and dates that cleaning has learned from the table of the fit.
+    """Numbers, levels and dates that were learned from the table of the fit.
 
     Attributes
     ----------
     fills : mapping of str to float or str
-        The value that replaces missing values of a column: a number, or a date as text.
+        The value that replaces missing ones of a column: a number, or a date as text.
     marks : mapping of str to str
-        Indicator columns of missing values, with the column that each is about.
+        Indicator columns of missing values, each with the name of the column that it belongs to.
     levels : mapping of str to tuple of str
-        The levels that were kept, for categories whose rare levels were joined.
+        The levels that stayed of categories whose rare levels were joined.
     own_level : tuple of str
         Categories whose missing values are a level of their own.
     codes : tuple of str
-        Columns of numbers that are categories.
+        Columns of numbers that were taken as categories.
     first_dates : mapping of str to str
         The date from which time is counted.
     base_levels : mapping of str to tuple of str
-        The level without an indicator, for categories of two levels.
+        The level without a column of its own, of categories with two levels.
     """
 
     fills: Mapping[str, float | str] = field(default_factory=dict)

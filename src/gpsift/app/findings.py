@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-from gpsift._utils.words import listed, percent
+from gpsift._utils.text import join_names, percent
 
 
 class FindingKind(StrEnum):
@@ -25,7 +25,6 @@ class FindingKind(StrEnum):
     INFERENCE_UNSETTLED = "inference-unsettled"
     STARTS_DISAGREE = "starts-disagree"
     AT_LIMIT = "at-limit"
-    WAYS_DISAGREE = "ways-disagree"
     TAKEN_FOR_LEVELS = "taken-for-levels"
     CONSTANT_COLUMNS = "constant-columns"
     SAMPLER_TROUBLE = "sampler-trouble"
@@ -148,7 +147,7 @@ def ordinal(n: int) -> str:
 
 
 def _names(data: Mapping[str, Any]) -> str:
-    return listed(data["columns"], NAMES_SHOWN)
+    return join_names(data["columns"], NAMES_SHOWN)
 
 
 def _substitutes(data: Mapping[str, Any]) -> str:
@@ -222,7 +221,7 @@ def _joined_levels(data: Mapping[str, Any]) -> str:
 
 
 def _date_features(data: Mapping[str, Any]) -> str:
-    return " ".join(f"The dates of {name!r} became {listed(parts, None)}." for name, parts in data["parts"].items())
+    return " ".join(f"The dates of {name!r} became {join_names(parts, None)}." for name, parts in data["parts"].items())
 
 
 def _repeated_columns(data: Mapping[str, Any]) -> str:
@@ -292,14 +291,6 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         lambda data: (
             "Starts of the search ended at different optima; they disagree on the length-scales of "
             f"{_names(data)}. KL and VAR suffer less from this than ARD."
-        ),
-    ),
-    FindingKind.WAYS_DISAGREE: (
-        "Two ways to be sparse give other scores",
-        lambda data: (
-            f"The other way to be sparse ({data['way']}) predicts rows that were left out "
-            f"{'worse' if data['lead'] >= 0 else 'better'} by {abs(data['lead']):.2g} nats each, and gives scores that "
-            f"differ by at most {data['share']:.2g} of the top one ({data['column']})."
         ),
     ),
     FindingKind.AT_LIMIT: ("A parameter ended at its limit", lambda data: f"{'; '.join(data['parameters'])}."),

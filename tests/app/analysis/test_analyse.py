@@ -268,7 +268,7 @@ def test_trouble_is_told_of_the_users_columns(answer):
     report = replace(
         answer.model.report, starts_agree=False, moving_features=moving, constant_columns=("colour=green",)
     )
-    found = find_cautions(replace(answer.model, report=report), prepare(answer.rows, "y"), NOTES, answer.leading)
+    found = find_cautions(replace(answer.model, report=report), prepare(answer.rows, "y"), NOTES)
     assert [title for title, _ in group_by_title(found)] == [
         "Several fits describe the data equally well",
         "What was done with the table",
@@ -282,9 +282,7 @@ def test_trouble_is_told_of_the_users_columns(answer):
 
 def test_trouble_of_inference_and_steps_is_told(answer):
     report = replace(answer.model.report, inference_converged=False, n_iterations=7, stepped_features=("sex=m", "idle"))
-    unsettled, stepped = find_cautions(
-        replace(answer.model, report=report), prepare(answer.rows, "y"), [], answer.leading
-    )
+    unsettled, stepped = find_cautions(replace(answer.model, report=report), prepare(answer.rows, "y"), [])
     assert "After 7 iterations" in unsettled.detail
     assert stepped.detail.startswith("idle: ")
 

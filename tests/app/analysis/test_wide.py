@@ -12,8 +12,8 @@ from rich.console import Console
 import gpsift as gs
 from gpsift.app.analysis.cautions import LEAST_SLOPE, correlated_pairs, find_close_columns
 from gpsift.app.analysis.rows import row_details
-from gpsift.app.cli.machine import as_json
-from gpsift.app.cli.shown import show_ranking
+from gpsift.app.cli.json_answer import as_json
+from gpsift.app.cli.terminal_answer import show_ranking
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.html import page_text
 
@@ -40,7 +40,7 @@ def printed(analysis):
 
 
 def test_a_wide_table_is_searched(answer):
-    n_told = answer.leading.n_told
+    n_told = answer.leading.n_shown
     assert set(answer.selected) == {"gene0", "gene1"}
     assert answer.path.sizes[-1] == n_told < 12
     assert answer.unsearched is None
@@ -64,7 +64,7 @@ def test_the_terminal_sums_up_what_is_not_used(answer):
 
 def test_the_page_sums_up_what_is_not_used(answer):
     page = page_text(answer)
-    assert f"and {341 - answer.leading.n_told} others, not used" in page
+    assert f"and {341 - answer.leading.n_shown} others, not used" in page
     assert page.count('<span class="figure">not used</span>') == len(answer.leading.close)
     assert "came close" in page
     assert "Switched on" in page

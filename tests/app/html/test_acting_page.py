@@ -11,8 +11,9 @@ from test_page import Outline
 
 import gpsift as gs
 from gpsift.app.analysis.analysis import ColumnEffects
-from gpsift.app.html import acting, page_text
-from gpsift.app.html.effect_figures import MOST_PANELS, curve_panels
+from gpsift.app.html import effects as effects_page
+from gpsift.app.html import page_text
+from gpsift.app.html.charts import MOST_PANELS, curve_panels
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_sections_say_what_the_records_say(page, shown):
     assert "How outcome changes along each column" in words
     assert "1 pair acts together: slope with switch." in page.words("together")
     share = shown.column_effects.variance_shares.noise_share
-    assert f"noise {acting.percent(share)}" in page.words("together")
+    assert f"noise {effects_page.percent(share)}" in page.words("together")
 
 
 def test_all_panels_have_the_same_axis(shown):
@@ -78,8 +79,8 @@ def _y_range(item):
 
 
 def test_the_bar_of_shares_is_whole(shown):
-    parts = acting.parts(shown.column_effects.variance_shares)
-    assert sum(part.share for part in parts) == pytest.approx(1.0, abs=2 * acting.LEAST_PART)
+    parts = effects_page.share_parts(shown.column_effects.variance_shares)
+    assert sum(part.share for part in parts) == pytest.approx(1.0, abs=2 * effects_page.LEAST_PART)
     assert [part.kind for part in parts][-1] == "noise"
     columns = [part.share for part in parts if part.kind == "column"]
     assert columns == sorted(columns, reverse=True)

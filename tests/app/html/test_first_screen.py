@@ -17,11 +17,9 @@ from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.parts import add_test, is_slow_to_test
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html import page_text
-from gpsift.app.html.advice import advice
-from gpsift.app.html.first import MOST_COLUMNS, first_screen
-from gpsift.app.html.glossary import TERMS
 from gpsift.app.html.render import NOT_WORDS
-from gpsift.app.html.thumbnails import EDGE, HEIGHT, WIDTH, thumbnails
+from gpsift.app.html.summary import EDGE, HEIGHT, MOST_COLUMNS, WIDTH, advice, first_screen, thumbnails
+from gpsift.app.html.text import TERMS
 
 
 def having_test(analysis: Analysis, **changes) -> Analysis:

@@ -20,10 +20,10 @@ from gpsift.app.analysis.parts import add_effects
 from gpsift.app.analysis.rows import color_rank, subsample
 from gpsift.app.findings import Finding, FindingKind, ordinal
 from gpsift.app.html import page_text, write_page
-from gpsift.app.html.embed import script_data
-from gpsift.app.html.figures import ramp, swarm
+from gpsift.app.html.charts import ramp, swarm
+from gpsift.app.html.render import script_data
 from gpsift.app.html.table import relevance_table
-from gpsift.app.html.words import aligned, number, percent, sentence, shortened, tag, value_text
+from gpsift.app.html.text import align, number, percent, sentence, shorten, tag, value_text
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 
@@ -420,7 +420,7 @@ def test_numbers_as_a_reader_meets_them():
         "0", "0.123", "−12.3", "1234", "2.00e−7", "3.00e6", "–",
     ]  # fmt: skip
     assert [percent(v) for v in (0, 0.001, 0.5, 0.999, 1, -0.2)] == ["0 %", "<1 %", "50 %", ">99 %", "100 %", "−20 %"]
-    assert aligned([0.5, 0.0301, 1e-6, 0.0, np.nan]) == ["0.500", "0.030", "<0.001", "0.000", "–"]
+    assert align([0.5, 0.0301, 1e-6, 0.0, np.nan]) == ["0.500", "0.030", "<0.001", "0.000", "–"]
     assert [value_text(v) for v in (1200.0, 3, True, 0.12345678, 1234.56, "a\nb")] == [
         "1200",
         "3",
@@ -434,7 +434,7 @@ def test_numbers_as_a_reader_meets_them():
 
 
 def test_names_are_shortened_in_the_middle_with_the_whole_in_the_title():
-    assert shortened("a" * 30 + "b" * 30, 12) == "aaaaaaa…bbbb"
+    assert shorten("a" * 30 + "b" * 30, 12) == "aaaaaaa…bbbb"
     assert tag("x<y") == '<span class="name">x&lt;y</span>'
     assert tag('"' * 40).count("&#34;") == 40 + 31
 
@@ -452,9 +452,9 @@ def test_shades_go_by_rank_and_by_level():
 
 
 def test_colours_of_the_legend_are_those_of_the_dots():
-    from gpsift.app.html.embed import own
+    from gpsift.app.html.render import read_asset
 
     colours = ramp(3)
-    assert f"linear-gradient(90deg, {', '.join(colours)})" in own("page.css")
+    assert f"linear-gradient(90deg, {', '.join(colours)})" in read_asset("page.css")
     lightness = [0.2126 * int(c[1:3], 16) + 0.7152 * int(c[3:5], 16) + 0.0722 * int(c[5:], 16) for c in ramp()]
     assert np.all(np.diff(lightness) > 0)

@@ -16,9 +16,8 @@ import pytest
 from test_discovered_page import record
 
 import gpsift as gs
-from gpsift.app.html import acting, write_page
-from gpsift.app.html.compared import write_compared
-from gpsift.app.html.discovered import write_discovered
+from gpsift.app.html import effects, write_page
+from gpsift.app.html.answer_pages import write_compared, write_discovered
 
 pytestmark = pytest.mark.browser
 NEEDED = "GPSIFT_REQUIRE_BROWSER"
@@ -467,7 +466,7 @@ def test_every_picture_is_downloaded_in_both_forms(show):
     assert kept(tab, "The shares of the variance as PNG")[1].startswith(b"\x89PNG")
     bars = ElementTree.fromstring(kept(tab, "The shares of the variance as SVG")[1])
     assert all(bar.get("fill", "").startswith("rgb") for bar in bars.iter() if not bar.tag.endswith("svg"))
-    parts = [part.name for part in acting.parts(page_cases.acting().column_effects.variance_shares)]
+    parts = [part.name for part in effects.share_parts(page_cases.acting().column_effects.variance_shares)]
     texts = ["".join(text.itertext()) for text in bars if text.tag.endswith("text")]
     assert all(text.startswith(part) for text, part in zip(texts, parts, strict=True))
     shares = json.loads(kept(tab, "The shares of the variance as JSON")[1])

@@ -13,19 +13,19 @@ import numpy as np
 import pandas as pd
 
 from gpsift._utils.recipe import CleaningRecipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.app.analysis.cautions import column_notes
 from gpsift.app.findings import Finding, group_by_title
 from gpsift.app.tables.encode import Task
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.decomposition.record_effects import Effects
-from gpsift.decomposition.record_interactions import Interactions
-from gpsift.decomposition.record_variance_shares import VarianceShares
+from gpsift.decomposition.effects import Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
+from gpsift.selection.conditional_test.discover import Discoveries
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 MOST_NAMED = 5
 # The largest k in "among the first k", if no size is suggested.
@@ -160,7 +160,7 @@ class Analysis(ShownRankings):
         return replace(self.model, members=tuple(kept)) if isinstance(self.model, DrawnGP) else kept[0]
 
     def _repr_html_(self) -> str:
-        from gpsift.app.html.notebook import notebook_html
+        from gpsift.app.html.page import notebook_html
 
         return notebook_html(self)
 
@@ -198,9 +198,9 @@ class Analysis(ShownRankings):
     def shown_rankings(self) -> Mapping[str, Ranking]:
         """The rankings of the columns that are shown: those that the model uses, and those that came close."""
         leading = self.leading
-        if leading.n_told == len(leading.names):
+        if leading.n_shown == len(leading.names):
             return self.rankings
-        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
+        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_shown])]
         return {label: _select_names(ranking, names) for label, ranking in self.rankings.items()}
 
     @cached_property
@@ -281,11 +281,11 @@ def describe_selection(steps: Sequence[SelectionStep], most: int | None = 10) ->
         return "No column brought as much log evidence as it owes for having been chosen among all, so none is used."
     return (
         "Columns were switched on one by one, as far as they paid for having been chosen among all; in brackets the "
-        f"nats of log evidence that each brought: {listed(selected, most)}."
+        f"nats of log evidence that each brought: {join_names(selected, most)}."
     )
 
 
 def describe_removed(steps: Sequence[SelectionStep], most: int | None = 10) -> str:
     """Describe the steps that were undone, in a sentence; "" if there are none."""
     removed = [step.description for step in steps if not step.selected]
-    return f"Tried and switched off again: {listed(removed, most)}." if removed else ""
+    return f"Tried and switched off again: {join_names(removed, most)}." if removed else ""

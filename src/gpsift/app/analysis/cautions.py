@@ -7,34 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.reference.input_moments import standard_units
+from gpsift.reference.inputs import standard_units
 from gpsift.relevance.ranking import Ranking
-from gpsift.relevance.switched import used_columns
 
 CORRELATED = 0.9
 # With fewer rows for each column any ranking is unreliable.
 ROWS_PER_COLUMN = 5
-# Two sparse approximations disagree if their scores differ by more than this share of the top score. An approximation
-# that is worse by more than this many nats for each left-out row does not count.
-LARGE_DIFFERENCE = 0.1
-CLEAR_LEAD = 0.02
 # The correlations of this many columns with all others are held in memory at once.
 BLOCK = 500
 
 
-def find_cautions(
-    model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding], leading: Ranking
-) -> tuple[Finding, ...]:
-    """Return all cautions, the gravest first; `notes` are the steps of cleaning, `leading` the deciding ranking."""
+def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return all cautions, the gravest first; `notes` are the steps of cleaning."""
     return (
         *([Finding(FindingKind.EXPLAINS_NOTHING)] if model.explains is False else []),
         *_overfit(model),
         *_search_problems(model, table),
-        *find_discrepancy(leading),
         *_unusual_inputs(model, table),
         *_sampler_problems(model),
         *_correlated_columns(model, table),
@@ -58,14 +50,6 @@ def _search_problems(model: FittedGP | DrawnGP, table: ModelTable) -> list[Findi
         (bool(report.at_limit), FindingKind.AT_LIMIT, {"parameters": report.at_limit}),
     ]
     return [Finding(kind, data) for is_so, kind, data in found if is_so]
-
-
-def find_discrepancy(ranking: Ranking) -> list[Finding]:
-    """Return a finding if another sparse approximation is nearly as good but gives other scores."""
-    other = ranking.apart
-    if other is None or other.share <= LARGE_DIFFERENCE or other.lead > CLEAR_LEAD:
-        return []
-    return [other.finding]
 
 
 def _unusual_inputs(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
@@ -92,7 +76,7 @@ def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> list[Fi
     Pairs of indicators of one category do not count.
     """
     owner, names = table.owner, list(table.X.columns)
-    used = used_columns(model)
+    used = model.used
     pairs = sorted(
         (
             (names[i], names[j], r)

@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import Notices
-from gpsift._utils.words import NOT_USED, listed, meaning, percent
+from gpsift._utils.text import NOT_USED, join_names, meaning, percent, summary_html
+from gpsift._utils.text import join_names as listed
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.parts import intervals_are_slow
 from gpsift.app.analysis.saved_model import user_columns
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.io import load
-from gpsift.io.savable import Savable
+from gpsift.io.files import load
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.named import read_measure
 from gpsift.relevance.plots import BLUE, MAX_BARS, ORANGE, new_axes, short
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.rank import get_measure
+from gpsift.relevance.ranking import LEVEL, Ranking
 from gpsift.selection.orders import unit_ranking
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def compare(
     >>> gs.compare(before, after, intervals=False).places.tolist()
     [-1, -1, 2]
     """
-    scoring = read_measure(measure) if measure is not None else KL()
+    scoring = get_measure(measure) if measure is not None else KL()
     found = [_ranking_of(each, scoring, intervals, seed) for each in (first, second)]
     return Comparison.of(found[0], found[1], labels or _label_files(first, second))
 
@@ -95,7 +94,7 @@ def _ranking_of(given: Any, measure: Measure, intervals: bool | None, seed: int)
 def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
     units = user_columns(model).units(model.inputs.names)
     wanted = not intervals_are_slow(model) if intervals is None else intervals
-    with Notices():  # a model that explains nothing has warned at its fit
+    with collect_warnings():  # a model that explains nothing has warned at its fit
         try:
             return unit_ranking(model, units, measure, intervals=wanted, seed=seed)
         except MissingCapability:
@@ -113,7 +112,7 @@ def _label_files(first: Any, second: Any) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Savable):
+class Comparison(Serializable):
     """Two rankings side by side, on the features that both have.
 
     Attributes
@@ -224,7 +223,7 @@ class Comparison(Savable):
         """Sentences about changed ranks, clearly different scores, and features that only one of the two has."""
         moved = [j for j in self.order if self.places[j] != 0 and self.used[:, j].any()]
         steps = [f"{self.names[j]} from {self.ranks[0, j]} to {self.ranks[1, j]}" for j in moved]
-        first = f"changed place: {listed(steps)}" if steps else "changed place"
+        first = f"changed place: {join_names(steps)}" if steps else "changed place"
         n = f"{len(moved)} of {self.n_features}" if moved else f"None of {self.n_features}"
         told = [_end_sentence(f"{n} features that both have {first}")]
         if self.has_intervals:
@@ -256,7 +255,7 @@ class Comparison(Savable):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return words_and_table(self.told, self.to_frame())
+        return summary_html(self.told, self.to_frame())
 
 
 def _end_sentence(text: str) -> str:
@@ -272,8 +271,8 @@ def _raise_if_incomparable(first: Ranking, second: Ranking, both: list[str], lab
         )
     if not both:
         raise ValueError(
-            f"{labels[0]} and {labels[1]} have no column in common: {listed(first.names)} here, {listed(second.names)} "
-            "there. Compare two answers about the same columns."
+            f"{labels[0]} and {labels[1]} have no column in common: {join_names(first.names)} here, "
+            f"{join_names(second.names)} there. Compare two answers about the same columns."
         )
 
 

@@ -16,7 +16,7 @@ from gpsift.app.tables.clean import CleaningResult, Missing, clean, prepare
 from gpsift.app.tables.encode import ModelTable, Task
 from gpsift.app.tables.read import read_table
 from gpsift.app.tables.steps import Choice, RawTable, TableError, raise_if_strict
-from gpsift.selection.held_out import HeldOut
+from gpsift.selection.cross_validation import HeldOut
 from gpsift.selection.sizes import Rule
 
 

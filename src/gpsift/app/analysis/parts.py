@@ -11,23 +11,23 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gpsift._utils.notices import Notices
-from gpsift._utils.parallel import Work, share_bar
+from gpsift._utils.parallel import Work, progress_bar
 from gpsift._utils.pareto import LARGEST_K_HAT
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
 from gpsift.app.analysis.rows import sample_rows
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.decomposition.average import effects
-from gpsift.decomposition.explain import explain
-from gpsift.decomposition.pairs import interactions
-from gpsift.decomposition.shares import variance_shares
+from gpsift.decomposition.effects import effects
+from gpsift.decomposition.interactions import interactions
+from gpsift.decomposition.shapley import explain
+from gpsift.decomposition.sobol import variance_shares
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.reference.base import MissingCapability
-from gpsift.relevance.switched import used_columns
+from gpsift.reference.ensemble import members_of
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
-from gpsift.selection.units import Features
+from gpsift.selection.data import Features
 
 # Up to this many rows, by inference, intervals take at most half a minute on one core. After Laplace's method they
 # always take longer, because most predictions have no closed form. The search for modes visits each active column.
@@ -46,7 +46,7 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
         return _left_out(analysis, FindingKind.INTERVALS_LEFT_OUT, analysis.n_columns)
     name, *_ = analysis.rankings
     try:
-        with share_bar("intervals", work.progress), Notices():  # the cautions say what the warnings would
+        with progress_bar("intervals", work.progress), collect_warnings():  # the cautions say what the warnings would
             leading = analysis.leading.with_intervals()
     except MissingCapability:
         return _add_caution(analysis, FindingKind.NO_INTERVALS, {})
@@ -58,8 +58,10 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
 
 def intervals_are_slow(model: FittedGP | DrawnGP) -> bool:
     """Return whether intervals of the scores of a model may take more than half a minute."""
-    if isinstance(model, DrawnGP) or (model.inferred.is_sparse and model.other is None):
-        return False  # such a model has intervals already, or cannot have them
+    if isinstance(model, DrawnGP):
+        return False  # it has intervals already
+    if model.inferred.is_sparse and (model.inputs.X is None or not model.likelihood.has_closed_form):
+        return False  # it cannot have intervals
     return (
         model.n_rows > MOST_ROWS_OF_INTERVALS.get(model.inference, 0)
         or model.n_rows * len(model.open_columns) > MOST_CELLS_OF_INTERVALS
@@ -89,12 +91,12 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
 
     A model that uses no column has none of them.
     """
-    used = used_columns(analysis.model)
+    used = analysis.model.used
     if wanted is False or not used:
         return analysis
     if wanted is None and effects_are_slow(analysis.model):
         return _left_out(analysis, FindingKind.SHAPE_LEFT_OUT, len(used))
-    with share_bar("curves and pairs", work.progress):
+    with progress_bar("curves and pairs", work.progress):
         found = dict(_missing_effects(analysis))
     if not found:
         return analysis
@@ -104,10 +106,10 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
 def effects_are_slow(model: FittedGP | DrawnGP) -> bool:
     """Return whether curves, interactions, shares and attributions may take more than 15 seconds."""
     first = one_of(model)
-    n_columns = len(used_columns(model)) * (len(model.draws) or 1)
+    n_columns = len(model.used) * len(members_of(model))
     if first.report.n_blocks:
         return n_columns > MOST_PREDICTED_COLUMNS
-    if len(used_columns(model)) > MOST_COLUMNS_OF_EFFECTS:
+    if len(model.used) > MOST_COLUMNS_OF_EFFECTS:
         return True
     n = first.inferred.n_inducing or first.n_rows
     return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)
@@ -125,7 +127,7 @@ def _missing_effects(analysis: Analysis) -> Iterator[tuple[str, Any]]:
     if shown is not None:
         parts["rows"] = lambda: explain(model, shown.inputs, **options)
     missing = {name: part for name, part in parts.items() if getattr(analysis.column_effects, name, None) is None}
-    for name, part in counted(missing.items(), len(missing)):
+    for name, part in track(missing.items(), len(missing)):
         with suppress(MissingCapability):
             yield name, part()
 
@@ -144,7 +146,7 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
     model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
     features, folder = Features(analysis.groups, analysis.categories), work.folder()
     work = work if folder is None else replace(work, checkpoint=folder / "test.sqlite")
-    with Notices():  # fits to parts of the rows warn, but they are not shown
+    with collect_warnings():  # fits to parts of the rows warn, but they are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)
 

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from gpsift.app.analysis.analysis import Analysis
-from gpsift.decomposition.explain import explain
-from gpsift.decomposition.record_attribution import Attribution
-from gpsift.gp.record_prediction import Prediction
+from gpsift.decomposition.shapley import Attribution, explain
+from gpsift.gp.fitted import Prediction
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, rank
 from gpsift.relevance.ranking import Ranking

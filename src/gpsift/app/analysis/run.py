@@ -14,32 +14,31 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from gpsift._utils.notices import Notices, messages, notice
-from gpsift._utils.parallel import Work, fit_bar, share_bar, waiting_bar
-from gpsift._utils.progress import counted
+from gpsift._utils.parallel import Work
+from gpsift._utils.parallel import spinner as waiting_bar
+from gpsift._utils.parallel.bars import fit_progress, progress_bar, spinner
+from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings, messages, warn
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.cautions import find_cautions
 from gpsift.app.analysis.options import Reading, Selection, reproduce_code
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import GP, DrawnGP, FittedGP
-from gpsift.gp.choosing import LARGEST_QUICK
+from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.sparse import Sparse
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.relevance.ranking import Ranking
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.conditional_test.conditionals import quick_hyper
-from gpsift.selection.conditional_test.discover import discover
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.conditional_test.division import InOrder
-from gpsift.selection.data import Data
-from gpsift.selection.held_out import Folds
+from gpsift.selection.conditional_test.discover import Discoveries, discover
+from gpsift.selection.conditional_test.folds import InOrder
+from gpsift.selection.cross_validation import Folds
+from gpsift.selection.data import Data, Features
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
-from gpsift.selection.units import Features
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
 # A search fits a model for each size.
 MOST_ROWS_OF_A_SEARCH = 1000
@@ -119,7 +118,7 @@ def analyse(
         reading=reading,
         seed=seed,
     )
-    with waiting_bar("reading", work.progress):
+    with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
@@ -132,7 +131,7 @@ def analyse(
         notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
         notes.insert(0, fits.many_at_once)
-    with share_bar("ranking", work.progress):
+    with progress_bar("ranking", work.progress):
         rankings, known = fits.rankings(notes)
     path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
     return Analysis(
@@ -151,7 +150,7 @@ def analyse(
         path=path,
         unsearched=unsearched,
         stability=fits.stability(samples) if samples else None,
-        cautions=find_cautions(fits.fitted, table, notes, next(iter(rankings.values()))),
+        cautions=find_cautions(fits.fitted, table, notes),
         command=reproduce_code(data, target, options),
         seed=seed,
         seconds=time.perf_counter() - began,
@@ -210,7 +209,7 @@ class _FittedTable:
     def fit(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
         """Fit the model to the whole table."""
         has_own_bar = model.hyper.samples
-        with fit_bar(False if has_own_bar else work.progress):
+        with fit_progress(False if has_own_bar else work.progress):
             fitted = model.fit(table.X, table.y)
         return cls(table, model, fitted, order, seed, work, work.folder())
 
@@ -250,17 +249,17 @@ class _FittedTable:
         """
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
-        if len(used_columns(self.fitted)) <= MOST_COLUMNS_OF_VAR:
+        if len(self.fitted.used) <= MOST_COLUMNS_OF_VAR:
             beside.insert(0, VAR())
         elif not isinstance(first, VAR):
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
         units = self.features.units(self.fitted.inputs.names)
         others = [each for each in beside if type(each) is not type(first)]
-        turns = counted([first, *others], 1 + len(others))
-        with Notices() as caught:
-            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed).with_other_way()
+        turns = track([first, *others], 1 + len(others))
+        with collect_warnings() as caught:
+            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
-            notice(message)
+            warn(message)
         found = {type(first).__name__: leading}
         for each in turns:
             with suppress(MissingCapability):

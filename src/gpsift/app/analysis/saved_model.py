@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 
 from gpsift.app.analysis.analysis import MOST_FIRST, ShownRankings
-from gpsift.app.analysis.cautions import find_discrepancy
 from gpsift.app.findings import Finding
 from gpsift.app.tables.new_rows import CleanedRows, apply_recipe, note_unused_columns
 from gpsift.app.tables.steps import RawTable
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
+from gpsift.selection.data import Features
 from gpsift.selection.orders import unit_ranking
-from gpsift.selection.units import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class SavedModelRanking(ShownRankings):
     @cached_property
     def shown_rankings(self) -> Mapping[str, Ranking]:
         """The ranking of the columns that are shown, by the name of the measure."""
-        shown = self.leading.order[: self.leading.n_told].tolist()
+        shown = self.leading.order[: self.leading.n_shown].tolist()
         ranking = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
         return {self.leading.measure.split("(")[0]: ranking}
 
@@ -79,18 +79,22 @@ class SavedModelRanking(ShownRankings):
 
 
 def rank_saved(
-    model: Reference, table: RawTable | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
+    model: Reference | Ensemble,
+    table: RawTable | None,
+    measure: Measure,
+    *,
+    names: tuple[str, str | None],
+    **options: Any,
 ) -> SavedModelRanking:
     """Rank a saved model. `names` are the files of model and table; the options are those of `rank`."""
     new = None if table is None else table_to_inputs(table, model)
     units = user_columns(model).units(model.inputs.names)
     ranking = unit_ranking(model, units, measure, None if new is None else new.X, **options)
-    steps = () if new is None else (step.finding for step in new.steps)
-    cautions = (*find_discrepancy(ranking), *steps)
-    return SavedModelRanking(*names, ranking.with_other_way(), cautions, options.get("seed", 0))
+    cautions = () if new is None else tuple(step.finding for step in new.steps)
+    return SavedModelRanking(*names, ranking, cautions, options.get("seed", 0))
 
 
-def _find_categories(model: Reference) -> dict[str, list[str]]:
+def _find_categories(model: Reference | Ensemble) -> dict[str, list[str]]:
     """Return the features that are indicators such as "colour=red", by category."""
     groups: dict[str, list[str]] = {}
     inputs = model.inputs.sample if model.inputs.X is None else model.inputs.X
@@ -102,19 +106,19 @@ def _find_categories(model: Reference) -> dict[str, list[str]]:
     return groups
 
 
-def _find_dates(model: Reference) -> dict[str, list[str]]:
+def _find_dates(model: Reference | Ensemble) -> dict[str, list[str]]:
     """Return the features that are made from a date such as "day: month", by column."""
     known = () if model.inputs.recipe is None else model.inputs.recipe.first_dates
     return {name: [feature for feature in model.inputs.names if feature.startswith(f"{name}: ")] for name in known}
 
 
-def user_columns(model: Reference) -> Features:
+def user_columns(model: Reference | Ensemble) -> Features:
     """Return the user's columns as units of features: a category or a date has several features."""
     categories = _find_categories(model)
     return Features({**categories, **_find_dates(model)}, list(categories))
 
 
-def table_to_inputs(table: RawTable, model: Reference) -> CleanedRows:
+def table_to_inputs(table: RawTable, model: Reference | Ensemble) -> CleanedRows:
     """Turn a table into the features of a model, by its recipe if its file has one."""
     recipe, names = model.inputs.recipe, model.inputs.names
     rows = _without_recipe(table.frame, names) if recipe is None else apply_recipe(table.frame, names, recipe)

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import CleaningRecipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.columns import ColumnType, infer_type, is_row_count, raise_if_constant, to_basic_types
 from gpsift.app.tables.encode import TASKS, ModelTable, Task, encode, named_columns, raise_mixed_types
@@ -173,7 +173,7 @@ def _suggest_name(name: str, names: Sequence[Any]) -> str:
     """Name the column that the user probably meant, and list all columns."""
     plain = {str(each).casefold(): str(each) for each in names}
     near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.7)
-    known = f"{listed(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
+    known = f"{join_names(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
     return f"did you mean {plain[near[0]]!r}? There are {known}" if near else f"there are {known}"
 
 
@@ -274,7 +274,7 @@ def handle_missing(
         return frame
     if missing == "refuse":
         more = f" ({len(counts):,} columns in all)" if len(counts) > SHOWN else ""
-        where = listed([f"{name} ({count})" for name, count in counts.items()], SHOWN) + more
+        where = join_names([f"{name} ({count})" for name, count in counts.items()], SHOWN) + more
         raise TableError(
             f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {where}. Use ",
             Choice("missing", "drop"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 
 COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -118,7 +118,7 @@ class _Evaluation:
         if name.startswith(PLACEHOLDER) and name.removeprefix(PLACEHOLDER).isdigit():
             name = self._quoted[int(name.removeprefix(PLACEHOLDER))]
         if name not in self._frame:
-            known = listed(self._frame.columns, 12)
+            known = join_names(self._frame.columns, 12)
             raise ValueError(
                 f"The condition {self._condition!r} names the column {name!r}; there are {known}. {QUOTING}"
             )

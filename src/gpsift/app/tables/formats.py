@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.layout import Record
 from gpsift.app.tables.steps import CleaningStep
@@ -59,13 +59,13 @@ class SheetChoice:
             raise ValueError(f"{where} has no {what}.")
         if self.table is not None:
             if self.table not in names:
-                raise ValueError(f"{where} has no {what[:-1]} {self.table!r}; there are {listed(names)}.")
+                raise ValueError(f"{where} has no {what[:-1]} {self.table!r}; there are {join_names(names)}.")
             return self.table
         holding = [name for name in names if self.target in columns[name]]
         if len(names) == 1 or len(holding) == 1 or or_first:
             return (holding or names)[0]
         having = f"several have a column {self.target!r}" if holding else f"none has a column {self.target!r}"
-        raise ValueError(f"{where} has the {what} {listed(names)}, and {having}. Name one: `table`.")
+        raise ValueError(f"{where} has the {what} {join_names(names)}, and {having}. Name one: `table`.")
 
     def step(self, name: str, n: int, what: str) -> tuple[CleaningStep, ...]:
         """Return the step that names the picked table, if there are several and the user named none."""

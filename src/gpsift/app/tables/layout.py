@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.steps import CleaningStep, TableError
 
@@ -255,7 +255,7 @@ def _add_header(layout: TableLayout) -> TableLayout:
     if body and _is_row_of_numbers(header):
         names = [f"column {number}" for number in range(1, len(header) + 1)]
         found = replace(layout, header=names, body=[header, *body])
-        return found.with_step(FindingKind.HEADER_MISSING, len(names), text=listed(names, 3))
+        return found.with_step(FindingKind.HEADER_MISSING, len(names), text=join_names(names, 3))
     if body and len(header) == _width(body) - 1:
         return replace(layout, header=["", *header]).with_step(FindingKind.HEADER_SHORT, 1, text="column 1")
     return layout
@@ -323,7 +323,7 @@ def _drop_units(layout: TableLayout) -> TableLayout:
     below = [(cell, column) for cell, column in zip(first, columns, strict=True) if not is_missing(cell)]
     if any(cell in column for cell, column in below) or not any(_holds_numbers(column) for _, column in below):
         return layout
-    text = listed([str(cell).strip() for cell, _ in below], 4)
+    text = join_names([str(cell).strip() for cell, _ in below], 4)
     return replace(layout, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
 
 

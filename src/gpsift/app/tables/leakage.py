@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.linalg import lstsq
 
 from gpsift._utils.threads import one_blas_thread
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.tables.encode import ModelTable
 
 # A correlation of values or of ranks above this, in size, is a leak.

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import CleaningRecipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.columns import DAY, HOUR, to_basic_types
 from gpsift.app.tables.layout import make_unique
@@ -75,7 +75,8 @@ def _source(feature: str, table: pd.DataFrame, recipe: CleaningRecipe) -> str:
         if name in table:
             return name
     raise ValueError(
-        f"The model was fitted on the column {feature!r}, which the table lacks; it has {listed(table.columns, 12)}."
+        f"The model was fitted on the column {feature!r}, which the table lacks; it has "
+        f"{join_names(table.columns, 12)}."
     )
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.api import types
 
 from gpsift._utils.recipe import CleaningRecipe
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.tables.columns import (
     DATED,
@@ -226,7 +226,7 @@ def parse_numbers(state: CleaningState) -> Iterator[CleaningStep]:
         if reading.how or not unusual:
             by_notation.setdefault(reading.how, {})[name] = numbers
     for how, columns in by_notation.items():
-        yield from set_columns(FindingKind.NUMBERS_READ, columns, {"how": listed(how, None) or "plain ones"})
+        yield from set_columns(FindingKind.NUMBERS_READ, columns, {"how": join_names(how, None) or "plain ones"})
 
 
 def _unusual_cells(
