@@ -90,7 +90,7 @@ CLASSES: Mapping[str, str] = {
     "Scaling": "gpsift.gp.scaling:Scaling",
     "Inputs": "gpsift.reference.inputs:Inputs",
     "InputMoments": "gpsift.reference.inputs:InputMoments",
-    "Recipe": "gpsift._utils.recipe:Recipe",
+    "Recipe": "gpsift._utils.recipe:CleaningRecipe",
     "FitReport": "gpsift.gp.fitreport:FitReport",
     "SiftReport": "gpsift.gp.hyperparameters.optimize:SiftReport",
     "SwitchedOn": "gpsift.gp.hyperparameters.optimize:SwitchedOn",
