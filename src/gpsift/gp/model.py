@@ -59,7 +59,7 @@ class GP:
         are the number of inducing points and the kind of approximation.
     device : str, optional
         Where matrices live, by torch: "cuda", "cuda:1", "cpu". By default NumPy, or where X lives if it is a CUDA
-        tensor or a CuPy array. For exact and sparse inference; results are NumPy arrays either way.
+        tensor. For exact and sparse inference; results are NumPy arrays either way.
 
     Examples
     --------

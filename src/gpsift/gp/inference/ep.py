@@ -32,7 +32,7 @@ from gpsift._utils.linalg import (
     one_plus_scaled,
     triangle_gram,
 )
-from gpsift._utils.newton import anderson_weights, symv
+from gpsift._utils.newton import anderson_shares, symv
 from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Memory, Slope, marginal_variances, site_var
 from gpsift.gp.inference.laplace import SingleLatentDensity, latent_mode
 from gpsift.kernels import Kernel
@@ -191,7 +191,9 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
 
     here = np.stack([scaled(step.sites) for step in trail])
     moves = np.stack([scaled(step.moved) for step in trail]) - here
-    there = anderson_weights(moves, LEAST_SINGULAR) @ (here + damping * moves)
+    there = here[-1] + damping * moves[-1]
+    if len(trail) > 1:
+        there = there - np.diff(here + damping * moves, axis=0).T @ anderson_shares(moves, LEAST_SINGULAR)
     tau, nu = np.split(there, 2)
     if np.any(tau <= 0):  # no place for a site: one step only
         return trail[-1].sites.toward(trail[-1].moved, damping)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import array_api_compat
 import numpy as np
 
 from gpsift._utils.arrays import Array
@@ -46,10 +45,6 @@ def refuse_too_large(inference: str, n: int, remedy: str, beside: Array | None =
 
 def device_bytes(beside: Array) -> int | None:
     """Memory that is free on the device of an array; the host's for torch on the CPU."""
-    if array_api_compat.is_cupy_array(beside):
-        import cupy
-
-        return int(cupy.cuda.Device().mem_info[0])
     if beside.device.type != "cuda":
         return available_bytes()
     import torch
