@@ -161,7 +161,7 @@ def classes(device: str) -> None:
         rows = Rows(like(beside, X), like(beside, y))
         engine = VariationalEngine(local_rows(rows, gs.Sparse(m=m)), X[:m], like(beside, X[:m]), gs.Sparse(m=m))
         found: list[float] = []
-        spent = seconds(lambda: found.append(engine.fresh().evidence(kernel, Probit()).value))  # noqa: B023
+        spent = seconds(lambda: found.append(engine.stateless().evidence(kernel, Probit()).value))  # noqa: B023
         print(f"classes, n {n}, p {p}, m {m}, {name}: value and gradient {spent:.2f} s, {found[0]:.8f}", flush=True)
     fitted: list[gs.FittedGP] = []
     model = gs.GP(likelihood="bernoulli", hyper=gs.ML2(starts=1), inference=gs.Sparse(m=m), device=device)

@@ -10,7 +10,7 @@ from gpsift._utils.arrays import Array
 from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift.gp import inference as inference_room
-from gpsift.gp.inference import Engine, ExactEngine
+from gpsift.gp.inference import ExactInference, InferenceMethod
 from gpsift.gp.inference.memory import refuse_too_large
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.speed import fit_seconds, in_words, largest_exact
@@ -83,18 +83,18 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
     return chosen
 
 
-def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> Engine:
+def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> InferenceMethod:
     """The engine of a chosen inference with a matrix of all rows."""
     name = type(likelihood).__name__
     if inference == "exact":
         if not likelihood.has_closed_form:
             raise ValueError(f'Exact inference needs Gaussian noise, not {name}; use "auto".')
-        return ExactEngine(rows.X, rows.y)
+        return ExactInference(rows.X, rows.y)
     y, size = rows.observed()
     if likelihood.n_latent > 1:
         if inference == "ep":
             raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
-        return inference_room.MulticlassEngine(rows.X, y, likelihood)
+        return inference_room.SoftmaxInference(rows.X, y, likelihood)
     if likelihood.knows_noise:
         raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
     if inference == "ep":
@@ -103,5 +103,5 @@ def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> En
                 f"Expectation propagation is offered for likelihoods without parameters of their own, not for {name}; "
                 'use "auto".'
             )
-        return inference_room.EPEngine(rows.X, y, size)
-    return inference_room.LaplaceEngine(rows.X, y, size)
+        return inference_room.EPInference(rows.X, y, size)
+    return inference_room.LaplaceInference(rows.X, y, size)

@@ -17,7 +17,7 @@ from gpsift.gp import sparse
 from gpsift.gp.checks import check_data, check_noise
 from gpsift.gp.choosing import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.record_quality import SampledQuality
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
@@ -91,7 +91,7 @@ class TrainingData(ABC):
     @abstractmethod
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
-    ) -> tuple[Inferred, Kept]:
+    ) -> tuple[InferenceResult, Kept]:
         """The posterior at the hyperparameters that were found, and what the fitted model keeps of these rows."""
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
@@ -162,6 +162,6 @@ class LocalData(TrainingData):
 
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
-    ) -> tuple[Inferred, Kept]:
+    ) -> tuple[InferenceResult, Kept]:
         inferred = problem.engine.infer(*problem.split(estimate.log_params))
         return inferred, Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)

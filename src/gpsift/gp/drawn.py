@@ -14,7 +14,7 @@ from gpsift._utils.notices import notice
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyperparameters import Draws, Problem
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.record_quality import Quality
 from gpsift.io.savable import Savable
@@ -47,7 +47,7 @@ class DrawnGP(AsText, Savable, Drawn):
     report: FitReport
 
     @classmethod
-    def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, Inferred]], draws: Draws) -> Self:
+    def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, InferenceResult]], draws: Draws) -> Self:
         """From the model with the best hyperparameters and what was inferred with each of the draws."""
         members = tuple(
             replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ class DrawnGP(AsText, Savable, Drawn):
         )
 
 
-def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
+def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, InferenceResult], ...]:
     """Likelihood and posterior of every draw; matrices that can be made again are not kept."""
     found = []
     for log_params in draws.log_params:

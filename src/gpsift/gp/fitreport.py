@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.notebook import words_and_table
 from gpsift._utils.notices import notice
 from gpsift.gp.hyperparameters.optimise import Estimate, SiftReport
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.kernels import Kernel
 
 # A feature of few values has at most this many.
@@ -91,7 +91,7 @@ class FitReport:
     def of(
         cls,
         estimate: Estimate,
-        inferred: Inferred,
+        inferred: InferenceResult,
         constant_columns: tuple[str, ...],
         stepped_features: tuple[str, ...],
     ) -> Self:

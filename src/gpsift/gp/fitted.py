@@ -22,7 +22,7 @@ from gpsift.gp.choosing import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.choices import PER_FEATURE
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
 from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.record_quality import Quality, SampledQuality
@@ -72,7 +72,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
 
     posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
-    inferred: Inferred
+    inferred: InferenceResult
     inference: str
     scaling: Scaling
     inputs: Inputs
@@ -141,7 +141,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         if is_sparse:
             asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_others=0)
 
-        def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
+        def value_of(likelihood: Likelihood, inferred: InferenceResult) -> T:
             posterior = inferred.posterior
             return of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=posterior))  # type: ignore[arg-type]
 

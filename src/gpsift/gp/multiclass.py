@@ -24,7 +24,7 @@ from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
 
 if TYPE_CHECKING:
-    from gpsift.gp.inference.softmax_posterior import CoupledAt, CoupledPosterior
+    from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +35,7 @@ class FittedMulticlass(FittedGP, Several):
     prediction, and the moments of `quality`, are those of the indicators of the classes, (n, C).
     """
 
-    posterior: CoupledPosterior  # type: ignore[assignment]  # coupled functions instead of one
+    posterior: SoftmaxPosterior  # type: ignore[assignment]  # coupled functions instead of one
     likelihood: Softmax
 
     @property
@@ -168,7 +168,7 @@ class LatentClasses(MultivariateNormal):
 class MulticlassResponse(Response):
     """The response of coupled latent functions, in closed form."""
 
-    def __init__(self, latent: CoupledAt, scaling: Scaling, likelihood: Softmax):
+    def __init__(self, latent: SoftmaxPosteriorAt, scaling: Scaling, likelihood: Softmax):
         self._latent, self._scaling, self._likelihood = latent, scaling, likelihood
 
     @property
@@ -178,7 +178,7 @@ class MulticlassResponse(Response):
         return mean - mean.mean(axis=1, keepdims=True)
 
     @property
-    def posterior(self) -> CoupledPosterior:
+    def posterior(self) -> SoftmaxPosterior:
         """Of all latent functions."""
         return self._latent.posterior
 

@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.words import listed
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.inference.exact import log_evidence_of
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.posterior import exact_posterior
@@ -109,7 +109,7 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
         reference,
         posterior=posterior,
         likelihood=likelihood,
-        inferred=Inferred(
+        inferred=InferenceResult(
             posterior=posterior,
             log_evidence=log_evidence_of(t, posterior.weights, posterior.L) if has_evidence else np.nan,
             cavity_mean=t - posterior.weights / q,

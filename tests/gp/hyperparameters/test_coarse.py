@@ -14,7 +14,7 @@ from gpsift.gp.hyperparameters.growing import growing_samples, growing_sizes
 from gpsift.gp.hyperparameters.optimise import Start, maximise
 from gpsift.gp.hyperparameters.overlooked import with_bends, with_trends
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 
 OPTIONS = {"n_starts": 3, "seed": 0, "max_iterations": 200}
 PRIOR = gs.MAP().log_prior
@@ -30,13 +30,13 @@ def posed(effect, n=650, p=4, seed=0, noise=0.5):
 
 def counted_rows(monkeypatch):
     """How many evaluations there are on as many rows, from now on."""
-    calls, evidence = Counter(), ExactEngine.evidence
+    calls, evidence = Counter(), ExactInference.evidence
 
     def counting(self, *arguments):
         calls[len(self.y)] += 1
         return evidence(self, *arguments)
 
-    monkeypatch.setattr(ExactEngine, "evidence", counting)
+    monkeypatch.setattr(ExactInference, "evidence", counting)
     return calls
 
 

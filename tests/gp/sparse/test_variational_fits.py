@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 import gpsift as gs
 from gpsift._utils.rows import LocalRows
 from gpsift.gp import choosing
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse import search
 from gpsift.gp.sparse.search import VariationalSearch
 from gpsift.sklearn.estimators import GPClassifier
@@ -119,7 +119,7 @@ def test_the_search_begins_with_laplace_s_method_on_a_sample(monkeypatch):
     monkeypatch.setattr(VariationalSearch, "dense_problem", lambda self: asked.append(dense_problem(self)) or asked[-1])
     sampled = fitted("poisson", gs.ML2(), gs.Sparse(m=50))
     (sample,) = asked
-    assert isinstance(sample.engine, LaplaceEngine)
+    assert isinstance(sample.engine, LaplaceInference)
     assert 70 <= sample.y.size <= 72
     pairs = set(zip(COUNTS, EXPOSURE, strict=True))
     assert set(zip(sample.y, sample.engine.size, strict=True)) <= pairs

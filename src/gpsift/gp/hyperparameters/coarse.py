@@ -32,7 +32,7 @@ from gpsift.gp.hyperparameters.optimise import (
 )
 from gpsift.gp.hyperparameters.overlooked import with_bends, with_trends
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 
 # Nats behind the best at which a start is left. A log ratio that is D on average has a variance of about 2 D, so that
 # a gap of the other sign is more than two standard deviations away.
@@ -47,14 +47,14 @@ MOST_BENT = 4
 class CoarseToFine:
     """A search on samples of the rows that grow."""
 
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     log_prior: LogPrior
     n_starts: int
     seed: int
     max_iterations: int
 
     @cached_property
-    def samples(self) -> list[Problem[DenseEngine]]:
+    def samples(self) -> list[Problem[DenseInference]]:
         """From few rows to all."""
         return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
 
@@ -109,7 +109,7 @@ class CoarseToFine:
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
 
     def searched(
-        self, sample: Problem[DenseEngine], start: np.ndarray, part: int, curvature: np.ndarray | None = None
+        self, sample: Problem[DenseInference], start: np.ndarray, part: int, curvature: np.ndarray | None = None
     ) -> Start:
         """Where a search leads, which is this part of the whole."""
         tell = partial(self.progress.evaluated, part)

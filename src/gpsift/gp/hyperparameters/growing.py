@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
 MANY_ROWS = 600
@@ -17,7 +17,7 @@ MOST_GROWTH = 3.5
 
 def begins_on_few(problem: Problem) -> bool:
     """Whether a search is quicker by way of fewer rows: its gradients must have all digits, and rows must be many."""
-    is_dense = isinstance(problem.engine, DenseEngine) and problem.likelihood.has_closed_form
+    is_dense = isinstance(problem.engine, DenseInference) and problem.likelihood.has_closed_form
     return is_dense and len(problem.y) >= MANY_ROWS
 
 

@@ -25,7 +25,7 @@ from gpsift.gp.hyperparameters.growing import begins_on_few, growing_samples, on
 from gpsift.gp.hyperparameters.optimise import Draws, Estimate, SwitchedOn
 from gpsift.gp.hyperparameters.priors import HalfT, InverseGamma, OnLogScale
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 
 if TYPE_CHECKING:
     from gpsift.gp.hyperparameters.sifting import Place, Sifting
@@ -118,7 +118,7 @@ class Sift(Hyper):
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Sift:
         return replace(self, groups=groups) if self.groups is None else self
 
-    def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
+    def estimate(self, problem: Problem[DenseInference]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
         if not features or None in features:
             raise ValueError(
@@ -138,7 +138,7 @@ class Sift(Hyper):
             estimate = self._estimate(problem, sifting, place)
         return replace(estimate, sift=sifting.report(place, steps))
 
-    def _sifted(self, problem: Problem[DenseEngine]) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
+    def _sifted(self, problem: Problem[DenseInference]) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
         """A sift on all rows, or on a sample if they are very many, the place that it ends at, and its steps."""
         few, *more = rows_to_sift(problem, self.seed)
         sifting = self._sifting(problem.on_rows(few))
@@ -171,13 +171,13 @@ class Sift(Hyper):
         path = sifting.walked(left, (*steps, brought) if new else steps)
         return path.best, path.steps
 
-    def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
+    def _sifting(self, problem: Problem[DenseInference]) -> Sifting:
         from gpsift.gp.hyperparameters.sifting import Sifting  # with the first sift, not with the package
 
         units = read_groups(self.groups, problem.names)
         return Sifting(problem, units, self.toll, self.max_active, self.patience, self.pairs, self.prior.log_prior)
 
-    def _estimate(self, problem: Problem[DenseEngine], sifting: Sifting, place: Place) -> Estimate:
+    def _estimate(self, problem: Problem[DenseInference], sifting: Sifting, place: Place) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
         active = problem.on_columns(sifting.columns(place.active))
         curvature = sifting.curvature(sifting.entry(place))

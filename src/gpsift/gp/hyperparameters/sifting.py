@@ -24,7 +24,7 @@ from gpsift.gp.hyperparameters.nearness import Surroundings, nearness
 from gpsift.gp.hyperparameters.optimise import LogPrior, SiftReport, SwitchedOn, curvature_at, searched_from
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.hyperparameters.screening import entering_scores, hermite_features, promising_pairs, unit_scores
-from gpsift.gp.inference import DenseEngine, Slope
+from gpsift.gp.inference import DenseInference, Slope
 from gpsift.reference.base import N_CLOSE
 
 # Length-scales, in standard deviations, at which a feature may enter.
@@ -93,7 +93,7 @@ class Entry:
 
     active: tuple[int, ...]
     entering_units: tuple[int, ...]
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     log_params: np.ndarray
     entering: np.ndarray  # which parameters are length-scales of the units that enter
 
@@ -137,7 +137,7 @@ class Path:
 class Sifting:
     """A sift of one problem. Its units are features, and groups of them that come and go together."""
 
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     units: tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]  # their names, and the columns of each
     toll: float | None  # nats that each of them owes; None: the price of as many among all
     max_active: int
@@ -165,9 +165,9 @@ class Sifting:
         return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
 
     @cached_property
-    def rough(self) -> Problem[DenseEngine]:
+    def rough(self) -> Problem[DenseInference]:
         """The problem for searches on the way."""
-        return self.problem.with_engine(self.problem.engine.rough())
+        return self.problem.with_engine(self.problem.engine.low_precision())
 
     @cached_property
     def features(self) -> np.ndarray:

@@ -49,7 +49,7 @@ LogParamsEvidence = Callable[[np.ndarray], Evidence]
 
 
 @dataclass(frozen=True, eq=False)
-class Inferred:
+class InferenceResult:
     """A posterior, and what leaving each observation out makes of it."""
 
     posterior: LatentPosterior
@@ -69,7 +69,7 @@ class Inferred:
         return bool(self.n_inducing or self.n_blocks)
 
 
-class Engine(ABC):
+class InferenceMethod(ABC):
     """A way of inference, bound to data."""
 
     name: str
@@ -84,7 +84,7 @@ class Engine(ABC):
         """Log evidence and its gradient for the log parameters of the kernel, then of the likelihood."""
 
     @abstractmethod
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         """The posterior."""
 
     def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
@@ -98,7 +98,7 @@ class Engine(ABC):
 
         return evidence
 
-    def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         """The posterior, to be looked at its own rows once: where that is quicker, without what other rows need."""
         return self.infer(kernel, likelihood)
 
@@ -107,7 +107,7 @@ class Engine(ABC):
         return self.evidence(kernel, likelihood).value
 
     @abstractmethod
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         """An engine on the same data whose answers do not depend on what it was asked before."""
 
 
@@ -121,7 +121,7 @@ class Slope(NamedTuple):
     weights: np.ndarray
 
 
-class DenseEngine(Engine):
+class DenseInference(InferenceMethod):
     """A way of inference that has the covariance matrix of all rows."""
 
     X: Array
@@ -142,19 +142,19 @@ class DenseEngine(Engine):
     def on_rows(self, rows: np.ndarray) -> Self:
         """An engine on some of the rows."""
 
-    def rough(self) -> Self:
+    def low_precision(self) -> Self:
         """An engine on the same data whose answers may have fewer digits, for searches that other ones follow."""
         return self
 
 
-class Memory:
+class WarmStart:
     """Where the last answer ended, from which the next one starts; engines on other columns of the rows share it."""
 
     def __init__(self, last: Any = None):
         self.last = last
 
 
-class IteratedEngine(DenseEngine):
+class IteratedInference(DenseInference):
     """Inference of one latent function by iteration; each answer starts from where the last one ended if `warm`."""
 
     TOLERANCE: ClassVar[float]  # of answers, and of those that may have fewer digits
@@ -167,12 +167,12 @@ class IteratedEngine(DenseEngine):
         size: np.ndarray,
         *,
         warm: bool = True,
-        memory: Memory | None = None,
+        memory: WarmStart | None = None,
         tolerance: float | None = None,
     ):
         self.X, self.y, self.size, self.warm = X, y, size, warm
         self.tolerance = self.TOLERANCE if tolerance is None else tolerance
-        self._memory = memory or Memory()
+        self._memory = memory or WarmStart()
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = columns_of(self.X, columns)
@@ -181,8 +181,8 @@ class IteratedEngine(DenseEngine):
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
 
-    def rough(self) -> Self:
-        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=self.ROUGH)
+    def low_precision(self) -> Self:
+        return type(self)(self.X, self.y, self.size, memory=WarmStart(self._memory.last), tolerance=self.ROUGH)
 
 
 def site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:

@@ -33,7 +33,15 @@ from gpsift._utils.linalg import (
     triangle_gram,
 )
 from gpsift._utils.newton import anderson_shares, symv
-from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Memory, Slope, marginal_variances, site_var
+from gpsift.gp.inference.base import (
+    Evidence,
+    InferenceResult,
+    IteratedInference,
+    Slope,
+    WarmStart,
+    marginal_variances,
+    site_var,
+)
 from gpsift.gp.inference.laplace import SingleLatentDensity, latent_mode
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -348,7 +356,7 @@ def settled_cavities(
     return found if mode.converged and np.all(np.isfinite(found[0])) and np.all(found[1].var > 0) else None
 
 
-class EPEngine(IteratedEngine):
+class EPInference(IteratedInference):
     """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
 
     name = "ep"
@@ -366,12 +374,12 @@ class EPEngine(IteratedEngine):
         result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance)
         return Slope(_ep_gradient(result), result.weights)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
         result = self._run(K, likelihood, EP_TOLERANCE)
         tau = result.sites.tau
         factor = TriangularFactor(result.L, np.sqrt(tau))
-        return Inferred(
+        return InferenceResult(
             posterior=Posterior(kernel, self.X, result.weights, (factor,), site_var(K, tau)),
             log_evidence=result.log_evidence,
             cavity_mean=result.cavity_mean,
@@ -380,10 +388,10 @@ class EPEngine(IteratedEngine):
             n_iterations=result.n_sweeps,
         )
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         # Always from the sites of the last answer here, which is near, and to fewer digits: half the sweeps. A sampler
         # that accepts by the evidence stands slopes that are right to 0.013: its steps stay reversible.
-        memory = Memory(self._memory.last)
+        memory = WarmStart(self._memory.last)
         return type(self)(self.X, self.y, self.size, warm=False, memory=memory, tolerance=ROUGH_TOLERANCE)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> EPResult:

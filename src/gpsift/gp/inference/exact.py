@@ -34,8 +34,8 @@ from gpsift._utils.linalg import (
     jittered_cholesky,
     log_det_from_cholesky,
 )
-from gpsift.gp.inference.base import LOG_2PI, DenseEngine, Evidence, Inferred, LogParamsEvidence, Slope
-from gpsift.gp.inference.exact_rbf import InPlaceEvidence, Solution
+from gpsift.gp.inference.base import LOG_2PI, DenseInference, Evidence, InferenceResult, LogParamsEvidence, Slope
+from gpsift.gp.inference.exact_rbf import RBFEvidence, Solution
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import exact_posterior
@@ -61,7 +61,7 @@ def log_evidence_of(y: Array, alpha: Array, L: Array) -> float:
     return -0.5 * float(y @ alpha + log_det_from_cholesky(L)) - 0.5 * y.shape[0] * LOG_2PI
 
 
-def level_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.ndarray | float) -> Evidence:
+def null_model_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.ndarray | float) -> Evidence:
     """`exact_evidence` for an X without columns, (n, 0), in O(n)."""
     pairs = kernel.between(X[:1], X[:1])
     c, D = float(pairs.K[0, 0]), np.zeros_like(y) + noise_var
@@ -75,7 +75,7 @@ def level_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.n
     return Evidence(value, np.append(pairs.log_gradient(np.array([[by_level]])), by_noise), 0.0)
 
 
-class ExactEngine(DenseEngine):
+class ExactInference(DenseInference):
     """Closed form, for Gaussian noise."""
 
     name = "exact"
@@ -83,7 +83,7 @@ class ExactEngine(DenseEngine):
     def __init__(self, X: Array, y: Array, *, rough: bool = False):
         self.X, self.y = X, y
         self._rough = rough
-        self._twin: InPlaceEvidence | None = None
+        self._twin: RBFEvidence | None = None
 
     @property
     def has_exact_slopes(self) -> bool:
@@ -98,7 +98,7 @@ class ExactEngine(DenseEngine):
     def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
         """By the quickest form that there is for the kernel and the inputs; the noise comes last in the gradient."""
         if self._sees_nothing:
-            return level_evidence(kernel, self.X, self.y, noise_var)
+            return null_model_evidence(kernel, self.X, self.y, noise_var)
         twin = self._twin_for(kernel)
         evidence = None if twin is None else twin(kernel, noise_var)
         return exact_evidence(kernel, self.X, self.y, noise_var) if evidence is None else evidence
@@ -117,22 +117,22 @@ class ExactEngine(DenseEngine):
 
         return evidence
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         xp = namespace(self.y)
         noise_var = xp.zeros_like(self.y) + self._noise_var(likelihood)
         posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
         log_evidence = log_evidence_of(self.y, posterior.weights, posterior.L)
         return self._inferred(Solution(posterior, log_evidence, xp.linalg.diagonal(posterior.M)), jitter)
 
-    def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         twin = None if self._sees_nothing else self._twin_for(kernel)
         solution = None if twin is None else twin.solution(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
         return self.infer(kernel, likelihood) if solution is None else self._inferred(solution)
 
-    def _inferred(self, solution: Solution, jitter: float = 0.0) -> Inferred:
+    def _inferred(self, solution: Solution, jitter: float = 0.0) -> InferenceResult:
         # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
         posterior, Q = solution.posterior, solution.Q
-        return Inferred(
+        return InferenceResult(
             posterior=posterior,
             log_evidence=solution.log_evidence,
             cavity_mean=to_numpy(self.y - posterior.weights / Q),
@@ -142,7 +142,7 @@ class ExactEngine(DenseEngine):
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         if self._sees_nothing:
-            return level_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
+            return null_model_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
         twin = self._twin_for(kernel)
         value = None if twin is None else twin.value(kernel, self._noise_var(likelihood))
         if value is not None:
@@ -160,7 +160,7 @@ class ExactEngine(DenseEngine):
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(rows_of(self.X, rows), rows_of(self.y, rows))
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.
         return type(self)(self.X, self.y, rough=True)
 
@@ -168,9 +168,9 @@ class ExactEngine(DenseEngine):
     def _sees_nothing(self) -> bool:
         return self.X.shape[1] == 0 and is_numpy(self.X)
 
-    def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
-        if InPlaceEvidence.serves(kernel, self.X):
-            self._twin = self._twin or InPlaceEvidence(self.X, self.y, rough=self._rough)
+    def _twin_for(self, kernel: Kernel) -> RBFEvidence | None:
+        if RBFEvidence.serves(kernel, self.X):
+            self._twin = self._twin or RBFEvidence(self.X, self.y, rough=self._rough)
             return self._twin
         return None
 

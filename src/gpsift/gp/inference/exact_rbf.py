@@ -43,7 +43,7 @@ class Slopes(NamedTuple):
     noise: float
 
 
-class InPlaceEvidence:
+class RBFEvidence:
     """exact_evidence(kernel, X, y, noise_var) for fixed X and y, with workspaces that are reused.
 
     Kernels are sums of one `SquaredExponential` and any number of `Constant` terms: see `serves`. If `rough`, gradients

@@ -38,7 +38,7 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Slope, marginal_variances, site_var
+from gpsift.gp.inference.base import Evidence, InferenceResult, IteratedInference, Slope, marginal_variances, site_var
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives
@@ -274,7 +274,7 @@ class LastMode(NamedTuple):
     latent: np.ndarray
 
 
-class LaplaceEngine(IteratedEngine):
+class LaplaceInference(IteratedInference):
     """Laplace's method; each answer starts from the mode of the last one if `warm`."""
 
     name = "laplace"
@@ -293,7 +293,7 @@ class LaplaceEngine(IteratedEngine):
         result = self._run(kernel.between(self.X, self.X).K, likelihood)
         return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
         result = self._run(K, likelihood)
         W, var = result.curvature.W, result.curvature.var
@@ -302,7 +302,7 @@ class LaplaceEngine(IteratedEngine):
         # without its observation a point is at most as uncertain as under the prior.
         cavity_var = 1.0 / np.maximum(1.0 / var - W, 1.0 / np.diagonal(K))
         cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
-        return Inferred(
+        return InferenceResult(
             posterior=Posterior(kernel, self.X, result.weights, result.curvature.factors, site_var(K, W)),
             log_evidence=result.log_evidence,
             cavity_mean=cavity_mean,
@@ -311,7 +311,7 @@ class LaplaceEngine(IteratedEngine):
             n_iterations=result.n_iterations,
         )
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.X, self.y, self.size, warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float | None = None) -> LaplaceResult:

@@ -21,7 +21,7 @@ def bytes_needed(inference: str, n: int) -> int:
 
 
 def available_bytes() -> int | None:
-    """Memory that a new computation can have, as far as the system tells; None where it does not."""
+    """WarmStart that a new computation can have, as far as the system tells; None where it does not."""
     free = _meminfo()
     if free is None:
         try:
@@ -44,7 +44,7 @@ def refuse_too_large(inference: str, n: int, remedy: str, beside: Array | None =
 
 
 def device_bytes(beside: Array) -> int | None:
-    """Memory that is free on the device of an array; the host's for torch on the CPU."""
+    """WarmStart that is free on the device of an array; the host's for torch on the CPU."""
     if beside.device.type != "cuda":
         return available_bytes()
     import torch

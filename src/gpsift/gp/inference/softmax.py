@@ -59,9 +59,9 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import DenseEngine, Evidence, Inferred, Memory, Slope
+from gpsift.gp.inference.base import DenseInference, Evidence, InferenceResult, Slope, WarmStart
 from gpsift.gp.inference.laplace import MAX_ITERATIONS, ROUGH_LEFT, TOLERANCE, VALUE_ALONE
-from gpsift.gp.inference.softmax_posterior import CoupledPosterior
+from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
@@ -416,7 +416,7 @@ def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
     return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
 
 
-class MulticlassEngine(DenseEngine):
+class SoftmaxInference(DenseInference):
     """Laplace's method for a softmax; each answer starts from the mode of the last one if `warm`."""
 
     name = "laplace"
@@ -428,12 +428,12 @@ class MulticlassEngine(DenseEngine):
         likelihood: Likelihood,
         *,
         warm: bool = True,
-        memory: Memory | None = None,
+        memory: WarmStart | None = None,
         tolerance: float = TOLERANCE,
     ):
         self.X, self.y, self.likelihood, self.warm, self.tolerance = X, y, likelihood, warm, tolerance
         self._indicators = likelihood.indicators(y)
-        self._memory = memory or Memory()  # of latent values at the mode
+        self._memory = memory or WarmStart()  # of latent values at the mode
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -455,15 +455,15 @@ class MulticlassEngine(DenseEngine):
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm, tolerance=self.tolerance)
 
-    def rough(self) -> Self:
-        return type(self)(self.X, self.y, self.likelihood, memory=Memory(self._memory.last), tolerance=ROUGH_LEFT)
+    def low_precision(self) -> Self:
+        return type(self)(self.X, self.y, self.likelihood, memory=WarmStart(self._memory.last), tolerance=ROUGH_LEFT)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         result = self._run(kernel.between(self.X, self.X).K, self.tolerance)
         curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
-        return Inferred(
-            posterior=CoupledPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
+        return InferenceResult(
+            posterior=SoftmaxPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
             log_evidence=result.log_evidence,
             cavity_mean=cavity_mean,
             cavity_var=cavity_cov,
@@ -471,7 +471,7 @@ class MulticlassEngine(DenseEngine):
             n_iterations=result.n_iterations,
         )
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.X, self.y, self.likelihood, warm=False)
 
     def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> SoftmaxResult:

@@ -35,7 +35,7 @@ from gpsift.reference.posterior import DenseFactor, PickledByFields, Posterior
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledPosterior(PickledByFields, Coupled):
+class SoftmaxPosterior(PickledByFields, Coupled):
     """Support points, weights and what M consists of."""
 
     kernel: Kernel
@@ -49,13 +49,13 @@ class CoupledPosterior(PickledByFields, Coupled):
     def n_classes(self) -> int:
         return self.weights.shape[1]
 
-    def at(self, X: np.ndarray) -> CoupledAt:
+    def at(self, X: np.ndarray) -> SoftmaxPosteriorAt:
         """The posterior at the rows of X."""
-        return CoupledAt(self, X, self.kernel.between(X, self.Z))
+        return SoftmaxPosteriorAt(self, X, self.kernel.between(X, self.Z))
 
-    def at_support(self, rows: np.ndarray | None = None) -> CoupledAt:
+    def at_support(self, rows: np.ndarray | None = None) -> SoftmaxPosteriorAt:
         """The posterior at its own support points, or at those with the given indices."""
-        return CoupledAt(self, self.Z, self.support_pairs) if rows is None else self.at(self.Z[rows])
+        return SoftmaxPosteriorAt(self, self.Z, self.support_pairs) if rows is None else self.at(self.Z[rows])
 
     @cached_property
     def support_pairs(self) -> Pairs:
@@ -88,10 +88,10 @@ class CoupledPosterior(PickledByFields, Coupled):
         return np.sum([a.T @ b for a, b in zip(q, P_q, strict=True)], axis=0) - shared.T @ shared
 
 
-class CoupledAt:
+class SoftmaxPosteriorAt:
     """Means, covariances between the classes and their derivatives at the rows of X, computed when first asked for."""
 
-    def __init__(self, posterior: CoupledPosterior, X: np.ndarray, pairs: Pairs):
+    def __init__(self, posterior: SoftmaxPosterior, X: np.ndarray, pairs: Pairs):
         self.posterior, self.X, self.pairs = posterior, X, pairs
 
     @cached_property

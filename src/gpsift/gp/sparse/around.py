@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Self
 
-from gpsift.gp.inference import Engine, Evidence, Inferred
+from gpsift.gp.inference import Evidence, InferenceMethod, InferenceResult
 from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.gp.sparse.search import SAMPLE_ROWS
 from gpsift.gp.sparse.vecchia.vecchia import VECCHIA_ROWS, VecchiaEngine
@@ -16,12 +16,12 @@ from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 
-class AroundEngine(Engine):
+class AroundEngine(InferenceMethod):
     """Evidence of one engine, posteriors of another, of which no rows are left out."""
 
     name = "sparse"
 
-    def __init__(self, by: Engine, fitted: BoundEngine):
+    def __init__(self, by: InferenceMethod, fitted: BoundEngine):
         self.by, self.fitted = by, fitted
 
     @classmethod
@@ -43,7 +43,7 @@ class AroundEngine(Engine):
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         if not self.fitted.near_rows:
             inferred = self.fitted.solved(kernel, likelihood).inferred
             if self.by is self.fitted:
@@ -52,5 +52,5 @@ class AroundEngine(Engine):
         log_evidence = self.by.log_evidence(kernel, likelihood)
         return self.fitted.by_neighbours(kernel, likelihood).inferred(log_evidence)
 
-    def fresh(self) -> Self:
-        return type(self)(self.by.fresh(), self.fitted.fresh())
+    def stateless(self) -> Self:
+        return type(self)(self.by.stateless(), self.fitted.stateless())

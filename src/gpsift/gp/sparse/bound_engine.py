@@ -10,7 +10,7 @@ import numpy as np
 from gpsift._utils.arrays import Array
 from gpsift._utils.chunks import CHUNK_BYTES, DOUBLE
 from gpsift._utils.rows import Rows, RowSource
-from gpsift.gp.inference import Evidence, Inferred
+from gpsift.gp.inference import Evidence, InferenceResult
 from gpsift.gp.sparse.bound import BoundModel, Passes, bound_evidence, bound_model, left_out
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
@@ -63,7 +63,7 @@ class BoundEngine(SparseEngine):
         passes = Passes(model, self.source)
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
         none = np.empty(0)
-        inferred = Inferred(passes.posterior(), passes.value, none, none, **points)
+        inferred = InferenceResult(passes.posterior(), passes.value, none, none, **points)
         return Solved(inferred, partial(left_out, model, passes.q))
 
     def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> ByNeighbours:
@@ -116,7 +116,7 @@ class BoundEngine(SparseEngine):
     def _near_blocks(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> NearBlocks:
         return NearBlocks.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows)
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:

@@ -24,7 +24,7 @@ from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.hyperparameters.left_behind import idle_back, shorter_where_better
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.gp.sparse.other_way import OtherWay
 from gpsift.gp.sparse.search import (
@@ -61,12 +61,12 @@ class BoundSearch(SparseSearch[BoundEngine]):
 
     engine = BoundEngine
 
-    def dense_problem(self, n_rows: int | None = None) -> Problem[ExactEngine]:
+    def dense_problem(self, n_rows: int | None = None) -> Problem[ExactInference]:
         engine, likelihood = self.problem.engine, self.problem.likelihood
         rows = engine.source.sample(n_rows or FIRST_ROWS, engine.choice.seed).on_host()
         if rows.noise_var is not None:
             likelihood = likelihood.with_noise_var(rows.noise_var)
-        dense = ExactEngine(rows.X, rows.y)
+        dense = ExactInference(rows.X, rows.y)
         return self.problem.with_engine(dense, X=rows.X, y=rows.y, likelihood=likelihood, ceiling=np.inf)
 
     def answers(self, first: Estimate) -> list[Answer[BoundEngine]]:

@@ -22,7 +22,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift._utils.threads import outer_blas_threads_for
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.left_behind import idle_back
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.other_way import OtherWay
 from gpsift.gp.sparse.sifted import Tried
@@ -178,11 +178,11 @@ class VariationalSearch(SparseSearch[VariationalEngine]):
 
     engine = VariationalEngine
 
-    def dense_problem(self) -> Problem[LaplaceEngine]:
+    def dense_problem(self) -> Problem[LaplaceInference]:
         engine = self.problem.engine
         rows = engine.source.sample(LAPLACE_ROWS, engine.choice.seed)
         X, (y, size) = to_numpy(rows.X), rows.observed()
-        return self.problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
+        return self.problem.with_engine(LaplaceInference(X, y, size), X=X, y=y, ceiling=np.inf)
 
     def decided(self, answers: Sequence[Answer[VariationalEngine]]) -> Decision[VariationalEngine]:
         (answer,) = answers
