@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.user_arrays import read_features
 from gpsift.adapters.known_inputs import known_inputs
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import Several
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs
@@ -24,7 +24,7 @@ ROUNDING = 1e-6
 class Kind:
     """A family that a function can predict."""
 
-    family: Callable[..., Family]  # from the arrays that vary, and the fixed parameters by name
+    family: Callable[..., Distribution]  # from the arrays that vary, and the fixed parameters by name
     returns: str  # what the function returns, in words
     positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be
     fixed: tuple[str, ...] = ()  # parameters that do not vary with X and are given as options
@@ -148,7 +148,7 @@ class FunctionReference(Numeric, Several):
         self._check(found, len(X))
         return found
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         return KINDS[self.family_name].family(*parameters, **self.fixed)
 
     def _as_given(self, X: np.ndarray) -> Any:
@@ -199,7 +199,7 @@ class ProbabilityOfClass(Numeric):
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return (self.whole.parameters(X)[0][:, self.number],)
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         return families.Bernoulli(*parameters)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.response import Predictive
 
@@ -21,7 +21,7 @@ class NormalNoise:
 
     var: float
 
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
+    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Distribution:
         return families.Gaussian(latent_mean, latent_var + self.var)
 
 
@@ -32,7 +32,7 @@ class Observed:
     likelihood: Likelihood
     white_var: float = 0.0
 
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
+    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Distribution:
         return self.likelihood.predictive(latent_mean, latent_var + self.white_var, np.ones_like(latent_mean))
 
 

@@ -16,7 +16,7 @@ import torch
 
 from gpsift._utils.user_arrays import column_sd
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.finite_differences import STEP, NumericResponse, fourth_order
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.wrappers.graded import Graded
@@ -39,10 +39,10 @@ class Differentiated(Graded):
     # on row i of the inputs only. The first one is what VAR looks at.
     function: Function
     # From these, as NumPy arrays, to the distribution of a new observation, and to that of the noise-free function.
-    predictive: Callable[..., Family]
+    predictive: Callable[..., Distribution]
     what: str  # is differentiated, in words
     inputs: Inputs
-    latent: Callable[..., Family] = families.Gaussian
+    latent: Callable[..., Distribution] = families.Gaussian
     mean: Callable[[torch.Tensor], torch.Tensor] | None = None  # the first alone, where that is cheaper
     covariance: Callable[[torch.Tensor], torch.Tensor] | None = None  # of the noise-free function, jointly, (n, n)
     device: torch.device = torch.device("cpu")
@@ -68,7 +68,7 @@ class Differentiated(Graded):
         """The inputs where the model lives."""
         return torch.as_tensor(np.ascontiguousarray(X), dtype=self.dtype, device=self.device).clone()
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         return (self.latent if latent else self.predictive)(*parameters)
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:

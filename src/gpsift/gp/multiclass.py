@@ -15,7 +15,7 @@ from gpsift.gp.fitted import FittedGP
 from gpsift.gp.record_prediction import Prediction
 from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Softmax, read_size
-from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal
+from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.reference.base import PlacedPosterior, Reference, Response, Several, Switched
 from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
@@ -182,7 +182,7 @@ class MulticlassResponse(Response):
         """Of all latent functions."""
         return self._latent.posterior
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return LatentClasses(self._latent.mean, self._latent.cov) if latent else self._probabilities
 
     def probability_slopes(self, number: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpsift._utils.notebook import words_and_table
 from gpsift._utils.user_arrays import read_target
-from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.likelihoods.distributions import Distribution, Gaussian
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +32,10 @@ class Prediction:
         That of the noise-free function value, where it is not normal with the moments above.
     """
 
-    family: Family
+    family: Distribution
     latent_mean: np.ndarray
     latent_var: np.ndarray
-    latent_family: Family | None = None
+    latent_family: Distribution | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -45,7 +45,7 @@ class Prediction:
     def var(self) -> np.ndarray:
         return self.family.var
 
-    def distribution(self, *, latent: bool = False) -> Family:
+    def distribution(self, *, latent: bool = False) -> Distribution:
         """The distribution of an observation, or of the noise-free function value."""
         if not latent:
             return self.family

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 import numpy as np
 
 from gpsift._utils.quadrature import normal_blocks, peaked_nodes
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.likelihoods.mixture import LatentMixture
 
 # exp() of a latent value, and its square, stay finite; from there Newton's method comes back about one unit a step.
@@ -40,7 +40,7 @@ class Expected(NamedTuple):
 
     log_density: np.ndarray
     first: np.ndarray
-    bend: np.ndarray
+    curvature: np.ndarray
 
 
 class Moments(NamedTuple):
@@ -195,11 +195,11 @@ class Likelihood(ABC):
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values of y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
 
-    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
         """The distribution of an observation with latent value N(mean, var)."""
         return LatentMixture(self, mean, var, size)
 
-    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
+    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
         """The same for the observations that the model was fitted to."""
         return self.predictive(mean, var, size)
 
@@ -236,7 +236,7 @@ class Likelihood(ABC):
     def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
         """Averages of log p(y | f) and of its derivatives over f ~ N(mean, var), by quadrature."""
         sd = np.sqrt(var)
-        log_density, first, bend = np.empty((3, *mean.shape))
+        log_density, first, curvature = np.empty((3, *mean.shape))
         for rows, t, weights in normal_blocks(sd):
             f, wide = mean[rows, None] + sd[rows, None] * t, sd[rows] > SMALL_SD
             slope, second, _ = self.derivatives(y[rows, None], f, size[rows, None])
@@ -245,8 +245,8 @@ class Likelihood(ABC):
             # E second = E (t slope) / sd. With the same nodes, this is exactly twice the derivative of the average of
             # log p by the variance, and it sees bends between nodes.
             by_slope = slope @ (weights * t) / np.where(wide, sd[rows], 1.0)
-            bend[rows] = np.maximum(-np.where(wide, by_slope, second @ weights), 0.0)
-        return Expected(log_density, first, bend)
+            curvature[rows] = np.maximum(-np.where(wide, by_slope, second @ weights), 0.0)
+        return Expected(log_density, first, curvature)
 
     def expected_param_slopes(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray

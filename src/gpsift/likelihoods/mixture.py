@@ -29,7 +29,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
 
 from gpsift._utils.quadrature import N_PEAKED, normal_weights, peaked_nodes
-from gpsift.likelihoods.distributions import Family, log1p_excess
+from gpsift.likelihoods.distributions import Distribution, log1p_excess
 from gpsift.likelihoods.distributions.base import quantiles
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations, which converges exponentially.
@@ -97,7 +97,7 @@ class Expansion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentMixture(Family):
+class LatentMixture(Distribution):
     """`likelihood` averaged over latent values N(latent_mean, latent_var), at n points."""
 
     VARYING: ClassVar = ("latent_mean", "latent_var")

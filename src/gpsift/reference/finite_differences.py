@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Points
 from gpsift.reference.response import Predictive
@@ -40,7 +40,7 @@ class NumericResponse(Response):
         """What the predictive distribution varies with, at the points."""
         return self._model.parameters(self._X)
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self._model.family(self._X, self.parameters, latent=latent)
 
     @property
@@ -104,7 +104,7 @@ class Numeric(Reference):
         """The first parameter alone, where that is cheaper."""
         return self.parameters(X)[0]
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         """The predictive distribution at the rows of X, where `parameters` were found."""
         mean, var = parameters
         return families.Gaussian(mean, var) if latent else self.predictive(mean, var)
@@ -141,7 +141,7 @@ class NumericReference(Numeric):
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.moments(X)[:2]
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         mean, var = parameters
         return families.Gaussian(mean, var if latent else var + self.moments(X)[2])
 

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from gpsift._utils.arrays import Array, namespace
 
 
-class Family(ABC):
+class Distribution(ABC):
     """A predictive distribution at n points, one set of parameters a point."""
 
     mean: Array
@@ -96,12 +96,12 @@ BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Pool(Family):
+class Pool(Distribution):
     """The average of several distributions at the same n points."""
 
     VARYING: ClassVar = ()
 
-    members: Sequence[Family]
+    members: Sequence[Distribution]
 
     @cached_property
     def mean(self) -> np.ndarray:

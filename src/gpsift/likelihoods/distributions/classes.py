@@ -15,14 +15,14 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from gpsift._utils.arrays import Array
-from gpsift.likelihoods.distributions.base import Family, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
 from gpsift.likelihoods.distributions.counts import share_excess, share_metric
 
 ROOT_2PI = np.sqrt(2.0 * np.pi)
 TINY = 1e-300
 
 
-class TwoClasses(Family):
+class TwoClasses(Distribution):
     """What follows from the probabilities of both classes; each is given on its own, for its digits near 0."""
 
     @property
@@ -151,7 +151,7 @@ def normal_cdf_change(z: np.ndarray, step: np.ndarray) -> np.ndarray:
     return np.where(small, density * series, ndtr(z + step) - ndtr(z))
 
 
-class SeveralClasses(Family):
+class SeveralClasses(Distribution):
     """What follows from the probabilities of the classes 0, ..., C - 1, (n, C), which add up to 1 in each row.
 
     `mean` and `var` are those of the indicator of each class, (n, C).

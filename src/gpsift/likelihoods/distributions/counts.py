@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
 
-from gpsift.likelihoods.distributions.base import Family, count_quantile, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, count_quantile, log1p_excess, quantiles
 
 # A share that was rounded to zero is taken to be this, so that a saturated prediction that does not move scores 0.
 SMALLEST_SHARE = 1e-300
@@ -34,7 +34,7 @@ def share_metric(share: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Binomial(Family):
+class Binomial(Distribution):
     """Successes out of `trials`, each with the given probability.
 
     Parameters
@@ -109,7 +109,7 @@ def binomial_kl_of_change(trials: np.ndarray, p: np.ndarray, q: np.ndarray, chan
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(Family):
+class Poisson(Distribution):
     """Counts with the given means, (n,)."""
 
     VARYING: ClassVar = ("mean",)
@@ -146,7 +146,7 @@ class Poisson(Family):
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial(Family):
+class NegativeBinomial(Distribution):
     """Counts with the given means m and variances m + m^2 / concentration.
 
     Parameters

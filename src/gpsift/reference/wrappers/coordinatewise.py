@@ -16,7 +16,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.wrappers.mapped import Wrapped
@@ -94,7 +94,7 @@ class CoordinatewiseResponse(Response):
     def __init__(self, model: Coordinatewise, points: Points, inner: Response):
         self._model, self._points, self._X, self._inner = model, points, points.X, inner
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self._inner.distribution(latent=latent)
 
     def gradients(self) -> tuple[np.ndarray, ...]:
@@ -127,7 +127,7 @@ class CoordinatewiseResponse(Response):
             column[lost] = self._model.transform(X)[:, k]
         return column
 
-    def _latent(self, X: np.ndarray) -> Family:
+    def _latent(self, X: np.ndarray) -> Distribution:
         moved = self._points.moved(X).seen_through(self._model.transform, self._model.inner.inputs)
         return self._model.inner.at(moved).distribution(latent=True)
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import PlacedPosterior, Reference, Response, Several
 from gpsift.reference.ensemble import MadeWhenAsked
 from gpsift.reference.finite_differences import Numeric
@@ -172,7 +172,7 @@ class ColumnMappedResponse(Response):
     def __init__(self, inner: Response, column_map: ColumnMap):
         self._inner, self._map = inner, column_map
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self._inner.distribution(latent=latent)
 
     def gradients(self) -> tuple[np.ndarray, ...]:
@@ -249,7 +249,7 @@ class Transformed(Wrapped, Numeric):
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return self._inner_at(X).distribution(latent=True).parameters
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         return self._inner_at(X).distribution(latent=latent)
 
     at = Numeric.at

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from gpsift.likelihoods.distributions import Family, MultivariateNormal, log1p_excess
+from gpsift.likelihoods.distributions import Distribution, MultivariateNormal, log1p_excess
 from gpsift.likelihoods.distributions.classes import SeveralClasses
 from gpsift.reference.base import Reference, Response, Several
 from gpsift.reference.inputs import Inputs, Points
@@ -168,7 +168,7 @@ class StackedResponse(Response):
     def __init__(self, members: Sequence[Response]):
         self._members = members
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self.normal(latent=latent)
 
     def normal(self, *, latent: bool) -> MultivariateNormal:
@@ -199,7 +199,7 @@ class OneVsRestResponse(StackedResponse):
         super().__init__(members)
         self._white_var = white_var
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         normal = self.normal(latent=True)
         return normal if latent else OneVsRestLogit(normal.mean, normal.cov + np.diag(self._white_var))
 
