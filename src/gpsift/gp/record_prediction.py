@@ -26,9 +26,9 @@ class Prediction:
         Moments of a new observation, noise included: of a class 1, a count, ...
     latent_mean, latent_var : array (n,)
         Moments of the noise-free function value, before any link; (n, C) with a function for each of several classes.
-    family : Family
+    family : Distribution
         The distribution of a new observation.
-    latent_family : Family or None
+    latent_family : Distribution or None
         That of the noise-free function value, where it is not normal with the moments above.
     """
 

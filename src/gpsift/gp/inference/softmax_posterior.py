@@ -36,7 +36,7 @@ from gpsift.reference.posterior import DenseFactor, PickledByFields, Posterior
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxPosterior(PickledByFields, Coupled):
-    """Support points, weights and what M consists of."""
+    """The joint posterior of the latent functions of a softmax: support points, weights, and the parts of M."""
 
     kernel: Kernel
     Z: np.ndarray  # (m, p)
@@ -72,7 +72,7 @@ class SoftmaxPosterior(PickledByFields, Coupled):
         return covariance
 
     def combination(self, shares: np.ndarray) -> Posterior:
-        r"""The posterior of sum_c shares_c f_c, for shares of length 1 none of which is 0, as that of one function.
+        r"""Return the posterior of sum_c shares_c f_c, as of one function; no share is 0 and their squares add up to 1.
 
         .. math:: M = L^{-T} \Big( \sum_c s_c^2 P_c - P_s Q^{-1} P_s \Big) L^{-1} , \qquad P_s = \sum_c s_c P_c
         """
@@ -89,7 +89,7 @@ class SoftmaxPosterior(PickledByFields, Coupled):
 
 
 class SoftmaxPosteriorAt:
-    """Means, covariances between the classes and their derivatives at the rows of X, computed when first asked for."""
+    """Means, covariances between the classes and their derivatives at the rows of X, computed on first use."""
 
     def __init__(self, posterior: SoftmaxPosterior, X: np.ndarray, pairs: Pairs):
         self.posterior, self.X, self.pairs = posterior, X, pairs
