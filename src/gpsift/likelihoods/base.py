@@ -198,7 +198,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return values of y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
+        """Return y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
 
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
         """Return the distribution of an observation with latent value N(mean, var)."""
@@ -209,7 +209,7 @@ class Likelihood(ABC):
         return self.predictive(mean, var, size)
 
     def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
-        """Return a latent value from which the search for the null model, one value for all observations, can start."""
+        """Return where to start the search for the null model, one latent value for all observations."""
         return 0.0
 
     def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float | np.ndarray] | None:

@@ -1,4 +1,4 @@
-"""Normal noise, here as one likelihood among others; `inference.exact` treats it in closed form."""
+"""Normal noise with one variance, or a known one for each training row. `gpsift.gp.inference.exact` has its closed form."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class ExactInference(DenseInference):
 
     def __init__(self, X: Array, y: Array, *, low_precision: bool = False):
         self.X, self.y = X, y
-        self._low_precision = rough
+        self._low_precision = low_precision
         self._rbf: RBFEvidence | None = None
 
     @property
@@ -96,7 +96,7 @@ class ExactInference(DenseInference):
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
 
     def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
-        """Evaluate the evidence by the quickest form for the kernel and the inputs; the gradient ends with the noise."""
+        """Evaluate the evidence by the quickest form for kernel and inputs; its gradient ends with the noise."""
         if self._has_no_inputs:
             return null_model_evidence(kernel, self.X, self.y, noise_var)
         fast = self._fast_path_for(kernel)

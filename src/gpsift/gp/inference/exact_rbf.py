@@ -49,8 +49,8 @@ class Slopes(NamedTuple):
 class RBFEvidence:
     """`exact_evidence` as a function of kernel and noise, for fixed X and y, with workspaces that are reused.
 
-    Kernels are sums of one `SquaredExponential` and any number of `Constant` terms: see `serves`. If `low_precision`, gradients
-    may have fewer digits than values.
+    Kernels are sums of one `SquaredExponential` and any number of `Constant` terms: see `serves`. With `low_precision`
+    gradients may have fewer digits than values.
     """
 
     def __init__(self, X: np.ndarray, y: np.ndarray, *, low_precision: bool = False):
