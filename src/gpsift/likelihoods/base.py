@@ -194,7 +194,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Return the largest step in f at which the trapezoidal rule still resolves p(y | f) around f to rounding error."""
+        """Return the largest step in f at which the trapezoidal rule resolves p(y | f) around f to rounding error."""
 
     @abstractmethod
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Normal noise with one variance, or a known one for each training row. `gpsift.gp.inference.exact` has its closed form."""
+"""Normal noise of one variance, or of a known one for each row; `gpsift.gp.inference.exact` has its closed form."""
 
 from __future__ import annotations
 

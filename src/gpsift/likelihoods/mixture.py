@@ -292,6 +292,6 @@ class LatentMixture(Distribution):
 
 
 def hermite(powers: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Evaluate the Hermite polynomial He_k, k being the largest key, with `powers[j]` for the j-th power of its argument."""
+    """Evaluate the Hermite polynomial He_k, k the largest key, with `powers[j]` for the j-th power of its argument."""
     coefficients = herme2poly([0.0] * max(powers) + [1.0])
     return np.sum([coefficients[j] * power for j, power in powers.items()], axis=0)

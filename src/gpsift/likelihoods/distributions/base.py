@@ -52,7 +52,10 @@ class Distribution(ABC):
 
     @abstractmethod
     def kl_terms(self, *changes: Array) -> Mapping[str, Array]:
-        """Return the parts of KL(p || q) by name, for q with its parameters changed by `changes`, (n,) each or broadcasting to it."""
+        """Return the parts of KL(p || q) by name.
+
+        The parameters of q are those of p changed by `changes`, (n,) each or broadcasting to it.
+        """
 
 
 def log1p_excess(u: Array) -> Array:
