@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from scipy.special import expit, ndtr
 
 from gpsift._utils import quadrature
-from gpsift.gp.hyperparameters.optimise import LIMITS
+from gpsift.gp.hyperparameters.optimize import LIMITS
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT, read_size
 
 F = np.array([-2.3, -0.7, 0.0, 0.4, 1.9])

@@ -8,34 +8,34 @@ from typing import Any
 import numpy as np
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import InferenceResult
 from gpsift.likelihoods import Likelihood
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T
+from gpsift.reference.base import DrawRequest, DrawResult, T
 
 
 def values_around(
     problem: Problem[Any],
     value_of: Callable[[Likelihood, InferenceResult], T],
-    asked: AskedDraws[T],
+    asked: DrawRequest[T],
     n_starts: int | None,
-) -> OverDraws[T]:
+) -> DrawResult[T]:
     """The value of a likelihood and a posterior at each draw around the hyperparameters of a problem.
 
     Draws without a posterior, where no covariance matrix can be factorised, are passed over.
     """
     # Intervals are asked for by few.
     from gpsift._utils.pareto import pareto_shape
-    from gpsift.gp.hyperparameters.around import Around
+    from gpsift.gp.hyperparameters.laplace_approximation import Around
 
     around = Around.found(problem, problem.log_params, n_starts=n_starts)
-    drawn = around.places(asked.n + asked.n_others, asked.seed)
+    drawn = around.places(asked.n + asked.n_unscored, asked.seed)
     values: list[T] = []
     log_ratios: list[float] = []
     used: list[int] = []
     are_enough = False
-    for number, draw in enumerate(counted(around.at(drawn[: asked.n]), asked.n)):
+    for number, draw in enumerate(track(around.at(drawn[: asked.n]), asked.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
             inferred = problem.engine.infer_at_training_points(kernel, likelihood)
@@ -47,4 +47,4 @@ def values_around(
         if are_enough := asked.is_enough(drawn[used], values):
             break
     k_hat = pareto_shape(np.array(log_ratios))
-    return OverDraws(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)
+    return DrawResult(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import read_target
+from gpsift._utils.validation import read_target
 from gpsift.likelihoods.base import Likelihood
 from gpsift.likelihoods.bernoulli import Binomial, Logit, Probit
 from gpsift.likelihoods.gaussian import Gaussian

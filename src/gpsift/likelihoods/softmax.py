@@ -16,7 +16,7 @@ from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
 from gpsift._utils.quadrature import softmax_nodes
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.distributions import log1p_excess
 from gpsift.likelihoods.distributions.classes import SeveralClasses
@@ -71,7 +71,7 @@ class Softmax(Likelihood):
         elif codes[-1] >= codes.size:
             missing = np.setdiff1d(np.arange(codes[-1] + 1), codes)
             raise ValueError(
-                f"`y` has classes up to {codes[-1]}, but none of code {listed(missing)}. Count them from 0 without "
+                f"`y` has classes up to {codes[-1]}, but none of code {join_names(missing)}. Count them from 0 without "
                 f"gaps, or give their number: Softmax(n_classes={codes[-1] + 1})."
             )
 

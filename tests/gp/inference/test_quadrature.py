@@ -21,7 +21,7 @@ from gpsift.gp.inference.ep import EPInference
 from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse.engine import local_rows
-from gpsift.gp.sparse.variational_engine import VariationalEngine
+from gpsift.gp.sparse.variational import VariationalEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Likelihood, Logit, NegativeBinomial, Poisson, Probit, StudentT
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, columns_of
+from gpsift._utils.arrays import Array, take_columns
 from gpsift._utils.linalg import invert_lower, solve_lower
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -175,7 +175,7 @@ class IteratedInference(DenseInference):
         self._warm_start = warm_start or WarmStart()
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        X = columns_of(self.X, columns)
+        X = take_columns(self.X, columns)
         return type(self)(X, self.y, self.size, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:

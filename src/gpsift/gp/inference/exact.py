@@ -25,7 +25,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, columns_of, like, namespace, rows_of, to_numpy
+from gpsift._utils.arrays import Array, like, namespace, take_columns, take_rows, to_numpy
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
@@ -155,10 +155,10 @@ class ExactInference(DenseInference):
         return Slope(to_numpy(0.5 * (alpha[:, None] * alpha - inverse_from_cholesky(L))), to_numpy(alpha))
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        return type(self)(columns_of(self.X, columns), self.y)
+        return type(self)(take_columns(self.X, columns), self.y)
 
     def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(rows_of(self.X, rows), rows_of(self.y, rows))
+        return type(self)(take_rows(self.X, rows), take_rows(self.y, rows))
 
     def stateless(self) -> Self:
         # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.

@@ -37,7 +37,7 @@ import numpy as np
 from scipy.linalg import blas, helmert
 from scipy.special import log_softmax, softmax
 
-from gpsift._utils.arrays import columns_of
+from gpsift._utils.arrays import take_columns
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky,
@@ -449,7 +449,7 @@ class SoftmaxInference(DenseInference):
         return Slope(softmax_gradient(result), result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        X = columns_of(self.X, columns)
+        X = take_columns(self.X, columns)
         return type(self)(
             X, self.y, self.likelihood, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance
         )
