@@ -12,9 +12,9 @@ from torch import Tensor
 
 from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
+from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters import MAP
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.relevance.nodes import gauss_hermite
 from gpsift.selection.conditional_test.axes import N_NODES, Axis, Continuous, Levels, axis_of, quantiles
 from gpsift.selection.conditional_test.conditionals import TOLL, ScoreRegression, left_out_by_few, quick_hyper
 from gpsift.selection.conditional_test.discover import q_values

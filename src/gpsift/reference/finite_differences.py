@@ -24,6 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpsift._utils.quadrature import gauss_legendre
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import Reference, Response
@@ -169,7 +170,7 @@ def latent_var_of(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
 # Steps up to this many standard deviations are integrals of gradients. With three nodes and a length-scale of l
 # standard deviations the error of Gauss's rule is about (SHORT / l)^6 / 2e6 of the step: 3e-11 at l = 0.1.
 SHORT = 0.02
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
+NODES, WEIGHTS = gauss_legendre(3)
 
 
 class GradedResponse(NumericResponse):

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
+from gpsift._utils.quadrature import normal_trapezoid
 from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal, log1p_excess
 from gpsift.likelihoods.distributions.classes import SeveralClasses
 from gpsift.reference.base import Reference, Response
@@ -57,9 +58,7 @@ class OneVsRestLogit(SeveralClasses):
     def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Standard normal nodes and weights, (h,) each."""
         step = min(COARSEST_STEP, LOGIT_STEP / float(self._sd.max()))
-        t = np.linspace(-REACH, REACH, int(np.ceil(2.0 * REACH / step)) + 1)
-        weights = np.exp(-0.5 * t**2)
-        return t, weights / weights.sum()
+        return normal_trapezoid(int(np.ceil(2.0 * REACH / step)) + 1, REACH)
 
     @cached_property
     def _latent(self) -> np.ndarray:
