@@ -12,6 +12,7 @@ from torch import Tensor
 
 from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
+from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters import MAP
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.relevance.nodes import gauss_hermite

@@ -36,7 +36,7 @@ from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 
 from gpsift.adapters import botorch
-from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.likelihoods.distributions import Distribution, Gaussian
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.inputs import Inputs, Points
@@ -281,7 +281,7 @@ class ScaledResponse(Response):
     def __init__(self, model: Scaled, inner: Response):
         self._model, self._inner = model, inner
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         own = self._inner.distribution(latent=latent)
         return Gaussian(self._model.center + self._model.scale * own.mean, self._model.scale**2 * own.var)
 

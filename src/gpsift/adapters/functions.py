@@ -23,7 +23,7 @@ ROUNDING = 1e-6
 class Kind:
     """A family that a function can predict."""
 
-    family: Callable[..., Family]  # from the arrays that vary, and the fixed parameters by name
+    family: Callable[..., Distribution]  # from the arrays that vary, and the fixed parameters by name
     returns: str  # what the function returns, in words
     positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be
     fixed: tuple[str, ...] = ()  # parameters that do not vary with X and are given as options

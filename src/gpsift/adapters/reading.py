@@ -13,7 +13,7 @@ from gpsift._utils.validation import default_names, read_features
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.inputs import Inputs, same_rows
 from gpsift.reference.response import Predictive
 
@@ -170,7 +170,7 @@ class NormalNoise:
 
     var: float
 
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
+    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Distribution:
         return families.Gaussian(latent_mean, latent_var + self.var)
 
 
@@ -181,7 +181,7 @@ class Observed:
     likelihood: Likelihood
     white_var: float = 0.0
 
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
+    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Distribution:
         return self.likelihood.predictive(latent_mean, latent_var + self.white_var, np.ones_like(latent_mean))
 
 

@@ -18,7 +18,7 @@ from gpsift._utils.parallel import Runner, Task, Work, fingerprint
 from gpsift._utils.text import TextRepr, join_names, percent
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.inference.exact import log_evidence_of
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference
@@ -124,7 +124,7 @@ def to_fitted_gp(reference: FittedGP, projector: Projector, submodel: Submodel, 
         reference,
         posterior=posterior,
         likelihood=likelihood,
-        inferred=Inferred(
+        inferred=InferenceResult(
             posterior=posterior,
             log_evidence=log_evidence_of(t, posterior.weights, posterior.L) if has_evidence else np.nan,
             cavity_mean=t - posterior.weights / q,

@@ -19,7 +19,7 @@ from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift.gp import FittedGP
 from gpsift.gp.hyperparameters.optimize import limits
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.kernels import Constant, Kernel, Linear, Sum
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import MissingCapability
@@ -123,7 +123,7 @@ class Projector:
         self.n_points, n_features = self.X.shape
         self.kernel = with_switches(reference.kernel, n_features)
         y, names = reference.scaling.target(reference.y_train), reference.inputs.names
-        self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactEngine(self.X, y), names))
+        self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactInference(self.X, y), names))
         noise_var = self.space.noise_var(self.space.reference)
         own = Predictive(self.kernel.between(self.X, self.X).K, self.sites, noise_var, left_out=left_out)
         self.divergence = divergence_from(own.mean, own.var, reference.likelihood, reference.size_train)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.gp.hyperparameters import Problem
 from gpsift.gp.hyperparameters.restarts import BACK, IDLE, SHORTER, idle_back, related_start, shorter_where_better
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
 from gpsift.selection.submodels import parent_start
@@ -114,7 +114,7 @@ UNIT = 2.0  # where searches begin with four features
 @pytest.fixture
 def problem():
     kernel = (SquaredExponential() + Constant()).for_features(4)
-    return Problem(kernel, Gaussian(), X, Y, ExactEngine(X, Y), ("a", "b", "c", "d"))
+    return Problem(kernel, Gaussian(), X, Y, ExactInference(X, Y), ("a", "b", "c", "d"))
 
 
 def at(*lengths, signal_var=1.0, noise_var=0.05):
@@ -141,7 +141,7 @@ def test_a_feature_that_bends_is_tried_at_shorter_length_scales(problem):
 def test_a_line_stays_a_line(problem):
     """Its large signal variance goes with its length-scale, and would be ruinous with a short one."""
     y = X @ [1.0, 0.5, 0.3, 0.2] + 0.1 * RNG.normal(size=120)
-    linear = replace(problem, y=y, engine=ExactEngine(X, y))
+    linear = replace(problem, y=y, engine=ExactInference(X, y))
     start = at(30.0, 60.0, 100.0, 150.0, signal_var=900.0, noise_var=0.01)
     assert_array_equal(shorter_where_better(linear, start), start)
     bent = at(2.0, 60.0, 100.0, 150.0, signal_var=900.0, noise_var=0.01)

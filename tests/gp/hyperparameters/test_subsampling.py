@@ -13,7 +13,7 @@ from gpsift.gp.hyperparameters.optimize import Start, maximise
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
 from gpsift.gp.hyperparameters.subsampling import CoarseToFine, growing_samples, growing_sizes, sorted_out
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 
 OPTIONS = {"n_starts": 3, "seed": 0, "max_iterations": 200}
 PRIOR = gs.MAP().log_prior
@@ -29,13 +29,13 @@ def posed(effect, n=650, p=4, seed=0, noise=0.5):
 
 def counted_rows(monkeypatch):
     """How many evaluations there are on as many rows, from now on."""
-    calls, evidence = Counter(), ExactEngine.evidence
+    calls, evidence = Counter(), ExactInference.evidence
 
     def counting(self, *arguments):
         calls[len(self.y)] += 1
         return evidence(self, *arguments)
 
-    monkeypatch.setattr(ExactEngine, "evidence", counting)
+    monkeypatch.setattr(ExactInference, "evidence", counting)
     return calls
 
 

@@ -171,7 +171,7 @@ class NUTS(Hyper):
         """What makes the density for a chain: one of its own, or one that other processes share, if that saves time."""
 
         def here() -> Density:
-            return log_posterior(problem.fresh(), self.prior)
+            return log_posterior(problem.stateless(), self.prior)
 
         if cores == 1 or self._expected_seconds(here(), at) < WORTH_PROCESSES or not _travels(problem, self.prior):
             yield here
@@ -200,7 +200,7 @@ def has_several_modes(below: np.ndarray) -> bool:
 def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None) -> Coordinates:
     """Coordinates in which the posterior is round around a mode, or around all of those that `several` lead to."""
     by_prior = ByPrior.of(prior_of_logarithms(prior), problem.kinds, problem.log_units)
-    density = log_posterior(problem.fresh(), prior)
+    density = log_posterior(problem.stateless(), prior)
     if several is not None and is_nearly_round(problem):
         joined = joined_modes(by_prior, by_prior.density(density), several, problem.kinds)
         if len(joined.modes) > 1:
@@ -290,7 +290,7 @@ def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Den
     idle: SimpleQueue[Any] = SimpleQueue()
     for _ in range(n_processes):
         ours, theirs = Pipe()
-        workers.append(context.Process(target=_serve, args=(theirs, problem.fresh(), prior), daemon=True))
+        workers.append(context.Process(target=_serve, args=(theirs, problem.stateless(), prior), daemon=True))
         workers[-1].start()
         theirs.close()
         connections.append(ours)

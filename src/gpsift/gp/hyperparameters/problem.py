@@ -11,12 +11,12 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift.gp.inference import DenseEngine, Engine, Evidence, ExactEngine
+from gpsift.gp.inference import DenseInference, Evidence, ExactInference, InferenceMethod
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
 
-E = TypeVar("E", bound=Engine, covariant=True)
-F = TypeVar("F", bound=Engine)
+E = TypeVar("E", bound=InferenceMethod, covariant=True)
+F = TypeVar("F", bound=InferenceMethod)
 Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
 
 # By which power of the target's scale a kind of hyperparameter grows; variances by the second.
@@ -69,18 +69,18 @@ class Problem(Generic[E]):
     @staticmethod
     def exact(
         kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
-    ) -> Problem[ExactEngine]:
+    ) -> Problem[ExactInference]:
         """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
-        return Problem(kernel, likelihood, X, y, ExactEngine(X, y), names)
+        return Problem(kernel, likelihood, X, y, ExactInference(X, y), names)
 
     def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
         """The same problem by other inference, with these fields changed, too."""
         return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
 
-    def on_columns(self, columns: Sequence[int]) -> Problem[DenseEngine]:
+    def on_columns(self, columns: Sequence[int]) -> Problem[DenseInference]:
         """The same problem for some of the features, by dense inference."""
-        assert isinstance(self.engine, DenseEngine)
+        assert isinstance(self.engine, DenseInference)
         return self.with_engine(
             self.engine.on_columns(columns),
             kernel=self.kernel.for_columns(columns),
@@ -90,9 +90,9 @@ class Problem(Generic[E]):
             curvature=None,
         )
 
-    def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
+    def on_rows(self, rows: np.ndarray) -> Problem[DenseInference]:
         """The same problem for some of the rows, by dense inference."""
-        assert isinstance(self.engine, DenseEngine)
+        assert isinstance(self.engine, DenseInference)
         likelihood = self.likelihood
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
@@ -148,9 +148,9 @@ class Problem(Generic[E]):
         """How many parameters are the kernel's."""
         return int(self.kernel.log_params.size)
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         """The same problem with an engine of its own that remembers nothing between evaluations."""
-        return replace(self, engine=self.engine.fresh())
+        return replace(self, engine=self.engine.stateless())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
         """Log evidence with its gradient."""

@@ -15,7 +15,7 @@ import numpy as np
 from gpsift.gp.hyperparameters.optimize import AGREEMENT
 from gpsift.gp.hyperparameters.problem import E, Problem, parameter_names
 from gpsift.gp.hyperparameters.score_tests import Surroundings, bend_scores, hermite_features, inverse_square_slopes
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 
 # In units of the length-scale at which all searches begin: a feature with a longer one than the first is idle, and it
 # is brought back at the second, where it hardly acts, yet the gradient sees it.
@@ -65,7 +65,7 @@ TRIED_LENGTHSCALES = (0.5, 1.0, 2.0)
 STEEP = 4.0
 
 
-def with_trends(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.ndarray:
+def with_trends(problem: Problem[DenseInference], log_params: np.ndarray) -> np.ndarray:
     """Log parameters with length-scales brought back of features that are off and have a trend in these rows."""
     longest = np.log(LONGEST_START) + problem.log_units
     far = beyond(problem, log_params, LONGEST_START)
@@ -76,7 +76,7 @@ def with_trends(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.nda
     return np.where(far & trends[feature_columns(problem)], longest, log_params)
 
 
-def with_bends(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.ndarray | None:
+def with_bends(problem: Problem[DenseInference], log_params: np.ndarray) -> np.ndarray | None:
     """Log parameters with the best short length-scale of the feature that would bend most; None where none would."""
     far = np.flatnonzero(beyond(problem, log_params, NO_BENDS))
     if far.size == 0:
@@ -102,7 +102,7 @@ def feature_columns(problem: Problem) -> np.ndarray:
     return np.array([0 if feature is None else column[feature] for _, feature in problem.labels])
 
 
-def surroundings(problem: Problem[DenseEngine], log_params: np.ndarray) -> Surroundings:
+def surroundings(problem: Problem[DenseInference], log_params: np.ndarray) -> Surroundings:
     """What the model with these parameters leaves."""
     kernel, likelihood = problem.split(log_params)
     radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]

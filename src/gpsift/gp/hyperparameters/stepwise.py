@@ -44,7 +44,7 @@ from gpsift.gp.hyperparameters.score_tests import (
     unit_scores,
 )
 from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sampled_rows
-from gpsift.gp.inference import DenseEngine, Slope
+from gpsift.gp.inference import DenseInference, Slope
 from gpsift.reference.base import N_CLOSE
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
@@ -135,7 +135,7 @@ class Sift(Hyper):
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Sift:
         return replace(self, groups=groups) if self.groups is None else self
 
-    def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
+    def estimate(self, problem: Problem[DenseInference]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
         if not features or None in features:
             raise ValueError(
@@ -155,7 +155,7 @@ class Sift(Hyper):
             estimate = self._estimate(problem, sifting, place)
         return replace(estimate, sift=sifting.report(place, steps))
 
-    def _sifted(self, problem: Problem[DenseEngine]) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
+    def _sifted(self, problem: Problem[DenseInference]) -> tuple[Sifting, Place, tuple[SwitchedOn, ...]]:
         """A sift on all rows, or on a sample if they are very many, the place that it ends at, and its steps."""
         few, *more = rows_to_sift(problem, self.seed)
         sifting = self._sifting(problem.on_rows(few))
@@ -187,12 +187,12 @@ class Sift(Hyper):
         path = sifting.walked(left, (*steps, brought) if new else steps)
         return path.best, path.steps
 
-    def _sifting(self, problem: Problem[DenseEngine]) -> Sifting:
+    def _sifting(self, problem: Problem[DenseInference]) -> Sifting:
 
         units = read_groups(self.groups, problem.names)
         return Sifting(problem, units, self.toll, self.max_active, self.patience, self.pairs, self.prior.log_prior)
 
-    def _estimate(self, problem: Problem[DenseEngine], sifting: Sifting, place: Place) -> Estimate:
+    def _estimate(self, problem: Problem[DenseInference], sifting: Sifting, place: Place) -> Estimate:
         """The hyperparameters of all features, those that are off at an infinite length-scale."""
         active = problem.on_columns(sifting.columns(place.active))
         curvature = sifting.curvature(sifting.entry(place))
@@ -294,7 +294,7 @@ class Entry:
 
     active: tuple[int, ...]
     entering_units: tuple[int, ...]
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     log_params: np.ndarray
     entering: np.ndarray  # which parameters are length-scales of the units that enter
 
@@ -338,7 +338,7 @@ class Path:
 class Sifting:
     """A sift of one problem. Its units are features, and groups of them that come and go together."""
 
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     units: tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]  # their names, and the columns of each
     toll: float | None  # nats that each of them owes; None: the price of as many among all
     max_active: int
@@ -366,9 +366,9 @@ class Sifting:
         return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     @cached_property
-    def rough(self) -> Problem[DenseEngine]:
+    def rough(self) -> Problem[DenseInference]:
         """The problem for searches on the way."""
-        return self.problem.with_engine(self.problem.engine.rough())
+        return self.problem.with_engine(self.problem.engine.low_precision())
 
     @cached_property
     def features(self) -> np.ndarray:

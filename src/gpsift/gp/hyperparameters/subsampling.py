@@ -32,7 +32,7 @@ from gpsift.gp.hyperparameters.optimize import (
 )
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
 MANY_ROWS = 600
@@ -42,7 +42,7 @@ MOST_GROWTH = 3.5
 
 def begins_on_few(problem: Problem) -> bool:
     """Whether a search is quicker by way of fewer rows: its gradients must have all digits, and rows must be many."""
-    is_dense = isinstance(problem.engine, DenseEngine) and problem.likelihood.has_closed_form
+    is_dense = isinstance(problem.engine, DenseInference) and problem.likelihood.has_closed_form
     return is_dense and len(problem.y) >= MANY_ROWS
 
 
@@ -98,14 +98,14 @@ MOST_BENT = 4
 class CoarseToFine:
     """A search on samples of the rows that grow."""
 
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     log_prior: LogPrior
     n_starts: int
     seed: int
     max_iterations: int
 
     @cached_property
-    def samples(self) -> list[Problem[DenseEngine]]:
+    def samples(self) -> list[Problem[DenseInference]]:
         """From few rows to all."""
         return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
 
@@ -160,7 +160,7 @@ class CoarseToFine:
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
 
     def searched(
-        self, sample: Problem[DenseEngine], start: np.ndarray, part: int, curvature: np.ndarray | None = None
+        self, sample: Problem[DenseInference], start: np.ndarray, part: int, curvature: np.ndarray | None = None
     ) -> Start:
         """Where a search leads, which is this part of the whole."""
         tell = partial(self.progress.update, part)

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.relevance.nodes import gauss_hermite
 
 # A column with at most this many values is discrete. Curves of the others have this many points, and conditionals this
 # many nodes.
