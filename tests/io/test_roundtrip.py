@@ -13,9 +13,9 @@ from optional import need
 from storage_cases import assert_same, cases, data, drawn, fitted, fitted_classes
 
 import gpsift as gs
+from gpsift._utils.priors import Prior
 from gpsift.gp import FittedMulticlass
 from gpsift.gp.hyperparameters.choices import Hyper
-from gpsift.gp.hyperparameters.priors import Prior
 from gpsift.io.registry import CLASSES, name_of
 from gpsift.io.trace import Trace
 from gpsift.kernels import Kernel

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from gpsift._utils.parameter import Parameter, Parameterized
 from gpsift.likelihoods.distributions import Family
 from gpsift.likelihoods.expectations import SMALL_SD, Expected, latent_nodes
 from gpsift.likelihoods.mixture import LatentMixture, adapted_nodes
@@ -43,7 +44,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Likelihood(ABC):
+class Likelihood(Parameterized, ABC):
     """p(y | f), how an observation depends on the latent value at its point.
 
     `size` is what each observation brings along besides y: the number of trials of a binomial, the exposure of a
@@ -52,7 +53,6 @@ class Likelihood(ABC):
     What a likelihood can is said by its members. Nobody outside of this room asks for its class.
     """
 
-    PARAMS: ClassVar[tuple[str, ...]] = ()  # the fields that are parameters; see `params`
     kind: ClassVar[str]  # what messages call the distribution,
     target_rule: ClassVar[str]  # what its observations have to be, where they cannot be any number,
     size_rule: ClassVar[str] = "positive"  # and its sizes
@@ -66,9 +66,14 @@ class Likelihood(ABC):
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # of as many rows as fit into memory
 
     @property
-    def params(self) -> tuple[str, ...]:
-        """Names of the parameters that a search for hyperparameters moves."""
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The hyperparameters that a search moves: all that the class declares, unless they are known."""
         return self.PARAMS
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """Names of the hyperparameters that a search moves."""
+        return tuple(parameter.name for parameter in self.parameters)
 
     @property
     def n_latent(self) -> int:
@@ -112,7 +117,7 @@ class Likelihood(ABC):
         return replace(self, **{name: float(value) for name, value in values})
 
     def __post_init__(self) -> None:
-        for name in self.PARAMS:
+        for name in (parameter.name for parameter in self.PARAMS):
             value = getattr(self, name)
             if not np.all(np.isfinite(value) & (np.asarray(value) > 0)):
                 raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")

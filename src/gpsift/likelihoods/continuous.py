@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammainc, gammainccinv, gammaincinv, gammaln, stdtr, stdtrit
 
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import GammaPrior, HalfT, InverseGamma, OnLogScale
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre
 from gpsift.likelihoods.expectations import Expected
 from gpsift.likelihoods.scalemixture import StudentTMixture
@@ -23,6 +26,19 @@ SPACING = 0.1
 NEARLY_NORMAL = 1e7
 
 
+# Weak priors, away from the limits where the likelihood says nothing.
+GAMMA_SHAPE = Parameter("gamma_shape", limits=(1e-4, 1e6), prior=InverseGamma(0.4, 0.3), prior_argument="gamma_shape")
+DF = Parameter("df", limits=(0.5, 1e30), prior=GammaPrior(2.0, 0.1), prior_argument="df", absent=math.inf)
+NOISE_SCALE = Parameter(
+    "noise_scale",
+    unit="target",
+    limits=(1e-4, 1e2),
+    prior=OnLogScale(HalfT(4.0, 1.0)),
+    prior_argument="noise",
+    short_start=0.3,
+)
+
+
 @dataclass(frozen=True)
 class Gamma(Likelihood):
     """Positive observations with mean exp(f) and variance mean^2 / gamma_shape.
@@ -35,7 +51,7 @@ class Gamma(Likelihood):
 
     gamma_shape: float = 1.0
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (GAMMA_SHAPE,)
     kind: ClassVar[str] = "gamma"
     target_rule: ClassVar[str] = "positive observations"
     takes_negative: ClassVar[bool] = False
@@ -127,7 +143,7 @@ class StudentT(Likelihood):
     df: float = 4.0
     noise_scale: float = 0.3
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("df", "noise_scale")
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (DF, NOISE_SCALE)
     standardises_target: ClassVar[bool] = True
     is_log_concave: ClassVar[bool] = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,6 +10,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, digamma, expit, gammaincc, gammainccinv, gammaincinv, gammaln
 
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import InverseGamma
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives, gauss_legendre, no_count
 from gpsift.likelihoods.expectations import Expected
 
@@ -100,6 +103,16 @@ class Poisson(Counts):
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
 
 
+# The prior is weak, and away from the limits where the likelihood says nothing.
+CONCENTRATION = Parameter(
+    "concentration",
+    limits=(1e-4, 1e30),
+    prior=InverseGamma(0.4, 0.3),
+    prior_argument="concentration",
+    absent=math.inf,
+)
+
+
 @dataclass(frozen=True)
 class NegativeBinomial(Counts):
     """Counts with mean m = `exposure` times exp(f) and variance m + m^2 / concentration.
@@ -112,7 +125,7 @@ class NegativeBinomial(Counts):
 
     concentration: float = 1.0
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("concentration",)
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (CONCENTRATION,)
     kind: ClassVar[str] = "negative binomial"
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -9,9 +9,23 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import HalfT, OnLogScale
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, ParamDerivatives
 from gpsift.likelihoods.expectations import Expected
+
+# By the density of the logarithm, which vanishes with the noise: a model without noise has to be earned.
+NOISE_VAR = Parameter(
+    "noise_var",
+    unit="target**2",
+    limits=(1e-8, 1e4),
+    prior=OnLogScale(HalfT(4.0, 1.0)),
+    prior_argument="noise",
+    short_start=0.1,
+    posterior_sd=0.15,
+    projection_step=0.25,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +41,7 @@ class Gaussian(Likelihood):
 
     noise_var: float | np.ndarray = 0.1
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("noise_var",)
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (NOISE_VAR,)
     standardises_target: ClassVar[bool] = True
     has_closed_form: ClassVar[bool] = True
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "exact"
@@ -43,7 +57,7 @@ class Gaussian(Likelihood):
         return np.ndim(self.noise_var) > 0
 
     @property
-    def params(self) -> tuple[str, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         return () if self.knows_noise else self.PARAMS
 
     def with_noise_var(self, noise_var: float | np.ndarray) -> Gaussian:

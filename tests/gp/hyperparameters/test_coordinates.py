@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from declared import declared
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import minimize
@@ -41,14 +42,14 @@ def log_quantiles(distribution):
 def test_coordinates_are_the_priors_normal_scores(kind, prior, expected):
     if kind == "signal_var":  # SciPy has no half-t; by a half-normal, which one of very many degrees of freedom is
         prior = gs.MAP(signal=gs.HalfT(1e6, 1.0))
-    by_prior = ByPrior.of(prior_of_logarithms(prior), np.array([kind]), np.array([0.7]))
+    by_prior = ByPrior.of(prior_of_logarithms(prior), declared([kind]), np.array([0.7]))
     found = [by_prior(np.array([z]))[0][0] for z in Z]
     assert_allclose(found, expected + 0.7, atol=0.03)
 
 
 def some_coordinates():
-    kinds = np.array(["lengthscale", "lengthscale", "noise_var", "constant_var"])
-    return ByPrior.of(prior_of_logarithms(gs.MAP()), kinds, np.array([0.0, 1.0, 0.5, -0.3]))
+    parameters = declared(["lengthscale", "lengthscale", "noise_var", "constant_var"])
+    return ByPrior.of(prior_of_logarithms(gs.MAP()), parameters, np.array([0.0, 1.0, 0.5, -0.3]))
 
 
 @pytest.mark.parametrize("z", [[0.3, -1.2, 2.2, -2.9], [0.0, -0.25, 0.5, 3.99], [4.5, -6.0, 0.1, -4.0]])
@@ -64,9 +65,9 @@ def test_slopes_match_central_differences(z):
 
 def test_the_density_of_coordinates_is_that_of_the_logarithms():
     """Under the prior alone they are standard normal, and mass stays where it was for any other density."""
-    log_prior, kinds = prior_of_logarithms(gs.MAP()), np.array(["lengthscale"])
-    by_prior = ByPrior.of(log_prior, kinds, np.zeros(1))
-    density = by_prior.density(lambda s: log_prior(kinds, s))
+    log_prior, parameters = prior_of_logarithms(gs.MAP()), declared(["lengthscale"])
+    by_prior = ByPrior.of(log_prior, parameters, np.zeros(1))
+    density = by_prior.density(lambda s: log_prior(parameters, s))
     heights = np.array([density(np.array([z]))[0] for z in Z])
     assert_allclose(np.exp(heights), stats.norm.pdf(Z), rtol=0.05)
 

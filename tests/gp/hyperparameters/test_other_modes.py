@@ -72,7 +72,7 @@ def test_one_mode_keeps_its_own_coordinates(problem):
 def test_chains_change_between_modes_that_no_start_has_found(problem, monkeypatch):
     """The density is a known one, of hills in coordinates of which the prior is normal."""
     need("nutpie")
-    by_prior = ByPrior.of(prior_of_logarithms(gs.MAP()), problem.kinds, problem.log_units)
+    by_prior = ByPrior.of(prior_of_logarithms(gs.MAP()), problem.parameters, problem.log_units)
     centres = by_prior(np.array([0.3, -2.0, 0.0, 0.0]))[0], by_prior(np.array([-3.6, 0.8, 0.0, 0.0]))[0]
     density = hills(centres, np.log([0.6, 0.4]), sd=0.1)
     monkeypatch.setattr(nuts, "log_posterior", lambda *_: density)

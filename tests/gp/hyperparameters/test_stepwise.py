@@ -430,10 +430,10 @@ def test_counts_of_many_rows_are_tried_on_a_sample_first(monkeypatch):
 def objective(gp):
     """Log evidence and log prior of what is on."""
     params = gp.posterior.kernel.log_params
-    kinds = np.array([kind for kind, _ in gp.posterior.kernel.param_labels(gp.inputs.names)] + ["noise_var"])
+    parameters = np.array([*gp.posterior.kernel.parameters, *gp.likelihood.parameters], dtype=object)
     every = np.append(params, np.log(gp.likelihood.noise_var))
     on = np.isfinite(every)
-    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(kinds[on], every[on])[0]
+    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(parameters[on], every[on])[0]
 
 
 def test_an_effect_that_pays_on_many_rows_only_is_found_there():

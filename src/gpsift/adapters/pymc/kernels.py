@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pymc.gp import cov as pc
@@ -117,8 +117,6 @@ class CenteredLinear(Linear):
     """
 
     center: Any = 0.0
-
-    PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
 
     def between(self, X: Array, Z: Array) -> Pairs:
         return CenteredLinearPairs(self, X - self.center, Z - self.center)

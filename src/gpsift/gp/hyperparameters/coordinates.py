@@ -12,7 +12,8 @@ prior is standard normal both tails are short. With s(z) the logarithm of a para
 
 for any increasing s: the quantile function of the prior, from a table, is a choice and no approximation. The posterior
 is far from isotropic in z, as data determine some parameters better than others. With the curvature
-:math:`H = V \mathrm{diag}(h) V^T` at its mode it is nearly isotropic in w, :math:`z = z_0 + V \mathrm{diag}(h)^{-1/2} w`.
+:math:`H = V \mathrm{diag}(h) V^T` at its mode it is nearly isotropic in w,
+:math:`z = z_0 + V \mathrm{diag}(h)^{-1/2} w`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 from scipy.special import ndtri
+
+from gpsift._utils.parameter import Parameter, positions
 
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log density and its gradient
 Drawn = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
@@ -67,15 +70,17 @@ class ByPrior:
     at_knots: np.ndarray  # (knot, parameter)
 
     @classmethod
-    def of(cls, log_prior: LogPrior, kinds: np.ndarray, log_units: np.ndarray) -> Self:
-        """For a prior of the logarithms of each kind of parameter, in its units."""
+    def of(cls, log_prior: LogPrior, parameters: np.ndarray, log_units: np.ndarray) -> Self:
+        """For a prior of the logarithms of parameters, in their units."""
 
-        def alone(kind: str, s: float) -> float:
+        def alone(parameter: Parameter, s: float) -> float:
             with np.errstate(all="ignore"):
-                return log_prior(np.array([kind]), np.array([s]))[0]
+                return log_prior(np.array([parameter], dtype=object), np.array([s]))[0]
 
-        known = {kind: quantiles(partial(alone, kind)) for kind in dict.fromkeys(kinds.tolist())}
-        return cls(np.column_stack([known[kind] for kind in kinds]) + log_units)
+        at_knots = np.empty((KNOTS.size, parameters.size))
+        for parameter, where in positions(parameters):
+            at_knots[:, where] = quantiles(partial(alone, parameter))[:, None]
+        return cls(at_knots + log_units)
 
     @cached_property
     def _pieces(self) -> np.ndarray:

@@ -25,15 +25,15 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import chdtri, logsumexp, ndtri
 
+from gpsift._utils.priors import GammaPrior, InverseGamma
 from gpsift.gp.hyperparameters.choices import MAP
 from gpsift.gp.hyperparameters.coordinates import Density
 from gpsift.gp.hyperparameters.nuts import log_posterior
 from gpsift.gp.hyperparameters.optimize import limits
-from gpsift.gp.hyperparameters.priors import GammaPrior, InverseGamma
 from gpsift.gp.hyperparameters.problem import Problem
 
-# Coordinates are these powers of the parameters, logarithms of all others.
-POWERS = {"lengthscale": -1.0 / 3.0}
+# The power of a length-scale that is its coordinate; those of all other parameters are their logarithms.
+ROOT = -1.0 / 3.0
 # Where the search starts for a feature that the fit has switched off.
 START_ROOT = 0.4
 # Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 2 and little.
@@ -42,8 +42,6 @@ OTHER_STARTS = ((0.6, 0.5), (0.8, 0.05))
 # length away: a search that comes closer to one that is known ends there.
 MODE_DEPTH = 2.0
 SAME_MODE = 1.0
-# In units of about what some hundred rows leave open searches take two thirds of the evaluations.
-TYPICAL_WIDTHS = {"lengthscale": 0.1, "signal_var": 0.5, "noise_var": 0.15}
 # A root that is closer to 0 counts as this.
 SMALLEST_ROOT = 1e-4
 # Steps of differences to both sides: relative to a root, which counts as at least this, and in logarithms. To one side
@@ -76,7 +74,8 @@ class Roots:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Roots:
-        return cls(np.array([POWERS.get(kind, 0.0) for kind in problem.kinds]), problem.log_units)
+        is_root = [parameter.per_feature and parameter.absent == np.inf for parameter in problem.parameters]
+        return cls(np.where(is_root, ROOT, 0.0), problem.log_units)
 
     @cached_property
     def is_root(self) -> np.ndarray:
@@ -141,7 +140,8 @@ class Around:
         prior = default_prior() if prior is None else prior
         coordinates, log_prior = Roots.of_problem(problem), log_prior_of(problem, prior)
         density = coordinates.density(log_posterior(problem, prior))
-        widths = np.array([TYPICAL_WIDTHS.get(kind, 1.0) for kind in problem.kinds])
+        # With steps of typical widths searches take two thirds of the evaluations.
+        widths = np.array([parameter.posterior_sd for parameter in problem.parameters])
 
         def value(u: np.ndarray) -> float:
             log_params = within_limits(problem, coordinates.log_params(u))
@@ -256,7 +256,7 @@ def newton_step(curved: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 def log_prior_of(problem: Problem, prior: MAP) -> Callable[[np.ndarray], float]:
     """Log prior density of the logarithms of the parameters of a problem, to be asked many times."""
-    density, jacobian = prior.log_prior_of(problem.kinds), prior.log_jacobian(problem.kinds)
+    density, jacobian = prior.log_prior_of(problem.parameters), prior.log_jacobian(problem.parameters)
     return lambda log_params: density(log_params)[0] + float(jacobian @ log_params)
 
 

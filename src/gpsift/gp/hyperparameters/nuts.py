@@ -199,7 +199,7 @@ def has_several_modes(below: np.ndarray) -> bool:
 
 def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None) -> Coordinates:
     """Coordinates in which the posterior is round around a mode, or around all of those that `several` lead to."""
-    by_prior = ByPrior.of(prior_of_logarithms(prior), problem.kinds, problem.log_units)
+    by_prior = ByPrior.of(prior_of_logarithms(prior), problem.parameters, problem.log_units)
     density = log_posterior(problem.fresh(), prior)
     if several is not None and is_nearly_round(problem):
         joined = joined_modes(by_prior, by_prior.density(density), several, problem.kinds)
@@ -245,9 +245,9 @@ def _compiled_model(
 def prior_of_logarithms(prior: MAP) -> LogPrior:
     """Log prior density of the logarithms of the parameters, and its gradient: `prior.log_prior` with the Jacobian."""
 
-    def log_prior(kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = prior.log_prior(kinds, log_params)
-        jacobian = prior.log_jacobian(kinds)
+    def log_prior(parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = prior.log_prior(parameters, log_params)
+        jacobian = prior.log_jacobian(parameters)
         return value + float(jacobian @ log_params), gradient + jacobian
 
     return log_prior
@@ -256,7 +256,7 @@ def prior_of_logarithms(prior: MAP) -> LogPrior:
 def log_posterior(problem: Problem, prior: MAP) -> Density:
     """Log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
-    log_prior = prior.of_logarithms(problem.kinds)
+    log_prior = prior.of_logarithms(problem.parameters)
     log_units = problem.log_units
     evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
 

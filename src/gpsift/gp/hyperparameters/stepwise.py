@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from gpsift._utils.grouping import read_groups
+from gpsift._utils.priors import HalfT, InverseGamma, OnLogScale
 from gpsift._utils.progress import SearchProgress, part_of_search, say
 from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper
 from gpsift.gp.hyperparameters.optimize import (
@@ -33,7 +34,6 @@ from gpsift.gp.hyperparameters.optimize import (
     curvature_at,
     searched_from,
 )
-from gpsift.gp.hyperparameters.priors import HalfT, InverseGamma, OnLogScale
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.hyperparameters.score_tests import (
     Surroundings,
@@ -222,8 +222,7 @@ def rows_to_sift(problem: Problem, seed: int) -> list[np.ndarray]:
 def among_all(problem: Problem, active: Problem, log_params: np.ndarray) -> np.ndarray:
     """Log parameters (..., parameter) of the active features' problem among those of all features."""
     place = {name: i for i, name in enumerate(parameter_names(problem.labels))}
-    off = np.where(problem.kinds == "lengthscale", np.inf, -np.inf)
-    every = np.tile(off, (*log_params.shape[:-1], 1))
+    every = np.tile(problem.log_absent, (*log_params.shape[:-1], 1))
     every[..., [place[name] for name in parameter_names(active.labels)]] = log_params
     return every
 
@@ -561,7 +560,7 @@ class Sifting:
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         tell = partial(self.tell, self.most_active if leaving else len(entry.active))
         end = searched_from(problem, self.log_prior, entry.log_params, iterations, tell, curvature)
-        prior, _ = self.log_prior(problem.kinds, end.log_params - problem.log_units)
+        prior, _ = self.log_prior(problem.parameters, end.log_params - problem.log_units)
         values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
         return Place(entry.active, values, end.objective - prior, entry.entering_units)
 
