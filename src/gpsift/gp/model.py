@@ -15,7 +15,7 @@ from gpsift.gp.data import LocalData, StandardRows, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, informed
+from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, with_warm_start
 from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.sparse import Sparse
 from gpsift.kernels import Constant, Kernel, SquaredExponential
@@ -149,7 +149,7 @@ class GP:
         rows = data.standardised(scaling, likelihood, inference)
         with data.threads(inference):
             problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
-            problem = informed(problem, known, ceiling)
+            problem = with_warm_start(problem, known, ceiling)
             if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
                 estimate, problem, other = sparse.search_for(likelihood)(self.hyper, problem).run()
             else:

@@ -11,7 +11,7 @@ import gpsift as gs
 from gpsift.gp.hyperparameters import subsampling
 from gpsift.gp.hyperparameters.optimize import Start, maximise
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
+from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
 from gpsift.gp.hyperparameters.subsampling import CoarseToFine, growing_samples, growing_sizes, sorted_out
 from gpsift.gp.inference import ExactEngine
 
@@ -107,7 +107,7 @@ def test_a_feature_with_a_trend_is_brought_back_and_no_other():
     problem = posed(lambda X: np.sin(X[:, 0]) + 0.5 * X[:, 1], n=200, p=8)
     place = problem.log_params + problem.log_units
     place[1:8] = np.log(1e6)
-    back = with_trends(problem, place)
+    back = restart_trends(problem, place)
     for j, feature in enumerate(problem.names[1:], start=1):
         nearer = place.copy()
         nearer[j] = np.log(300.0)
@@ -116,14 +116,14 @@ def test_a_feature_with_a_trend_is_brought_back_and_no_other():
     assert back[1] < place[1]
     assert np.any(back[2:8] == place[2:8])
     near = problem.log_params + problem.log_units
-    assert with_trends(problem, near) is near
+    assert restart_trends(problem, near) is near
 
 
 def test_a_feature_that_bends_without_a_trend_is_tried_with_bends():
     problem = posed(lambda X: np.sin(X[:, 0]) + np.cos(2 * X[:, 1]), n=200)
     at = problem.labels.index(("lengthscale", "x2"))
     place = far_away(problem, "x2")
-    tried = with_bends(problem, place)
+    tried = restart_nonlinear(problem, place)
     assert tried[at] < np.log(2.5)
     assert problem.evidence(tried).value > problem.evidence(place).value
-    assert with_bends(problem, far_away(problem, "x4")) is None
+    assert restart_nonlinear(problem, far_away(problem, "x4")) is None

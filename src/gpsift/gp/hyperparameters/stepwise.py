@@ -35,13 +35,14 @@ from gpsift.gp.hyperparameters.optimize import (
     searched_from,
 )
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
+from gpsift.gp.hyperparameters.restarts import SIGNIFICANT
 from gpsift.gp.hyperparameters.score_tests import (
-    Surroundings,
-    entering_scores,
+    ScoreInputs,
+    best_pairs,
+    entry_scores,
+    feature_scores,
+    group_scores,
     hermite_features,
-    nearness,
-    promising_pairs,
-    unit_scores,
 )
 from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sampled_rows
 from gpsift.gp.inference import DenseEngine, Slope
@@ -170,10 +171,8 @@ class Sift(Hyper):
         self, sifting: Sifting, place: Place, steps: tuple[SwitchedOn, ...]
     ) -> tuple[Place, tuple[SwitchedOn, ...]]:
         """The place and the steps of a path, or what is left of all units, and a path on from there, if worth more."""
-        from gpsift.gp.hyperparameters.restarts import STEEP
-
         slopes = sifting.steepest_slopes(place)
-        if place.active and slopes.max(initial=-np.inf) < STEEP:
+        if place.active and slopes.max(initial=-np.inf) < SIGNIFICANT:
             return place, steps
         units = (*place.active, *sifting.steepest(slopes, sifting.most_active - len(place.active)))
         search = self.prior if place.active else replace(self.prior, starts=max(N_STARTS_OF_ALL, self.prior.starts))
@@ -463,7 +462,7 @@ class Sifting:
 
     def slopes(self, here: Place, K0: np.ndarray, slope: Slope) -> np.ndarray:
         """Of the units that are off, in standard deviations under noise; of those that are on minus infinity."""
-        scores = unit_scores(entering_scores(slope.G, K0, self.features), self.units[1])
+        scores = group_scores(entry_scores(slope.G, K0, self.features), self.units[1])
         scores[list(here.active)] = -np.inf
         return scores
 
@@ -471,8 +470,8 @@ class Sifting:
         """The same over all ways in which a unit may enter, for those that stay off."""
         K0, slope = self.slope(here)
         on = self.columns(here.active)
-        around = Surroundings(slope, K0, self.problem.X, self.features, on, self.pairs_are_tried)
-        scores = unit_scores(nearness(around), self.units[1])
+        around = ScoreInputs(slope, K0, self.problem.X, self.features, on, self.pairs_are_tried)
+        scores = group_scores(feature_scores(around), self.units[1])
         scores[list(here.active)] = -np.inf
         return scores
 
@@ -488,7 +487,7 @@ class Sifting:
     def pairs(self, here: Place, slope: Slope) -> list[tuple[int, ...]]:
         """The units of the most promising pairs of features, of which one may be on."""
         owner = {j: unit for unit, columns in enumerate(self.units[1]) for j in columns}
-        found = promising_pairs(slope.weights, self.features[0], self.columns(here.active), N_TRIED)
+        found = best_pairs(slope.weights, self.features[0], self.columns(here.active), N_TRIED)
         return [tuple({owner[j]: None for j in pair}) for pair in found]
 
     def without_idlers(self, place: Place) -> Place:

@@ -31,7 +31,7 @@ from gpsift.gp.hyperparameters.optimize import (
     starting_points,
 )
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
+from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
 from gpsift.gp.inference import DenseEngine
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
@@ -142,7 +142,7 @@ class CoarseToFine:
     def bent(self, start: Start, stage: int) -> Start:
         """Where a start leads on the rows of a stage once features that it has let go are tried with bends."""
         for _ in range(MOST_BENT):
-            place = with_bends(self.samples[stage], start.log_params)
+            place = restart_nonlinear(self.samples[stage], start.log_params)
             if place is None:
                 break
             found = self.searched(self.samples[stage], place, self.n_starts + stage)
@@ -154,7 +154,7 @@ class CoarseToFine:
     def continued(self, start: Start, stage: int) -> Start:
         """Where a start leads that ended on fewer rows."""
         fewer, sample = self.samples[stage - 1], self.samples[stage]
-        place = with_trends(sample, start.log_params)
+        place = restart_trends(sample, start.log_params)
         curvature = curvature_at(fewer, self.log_prior, place) * (len(sample.y) / len(fewer.y))
         end = self.searched(sample, place, self.n_starts + stage, curvature)
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)

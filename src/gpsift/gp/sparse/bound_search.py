@@ -23,7 +23,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift.gp.hyperparameters import Estimate, Problem
-from gpsift.gp.hyperparameters.restarts import idle_back, shorter_where_better
+from gpsift.gp.hyperparameters.restarts import reactivate, shorten_lengthscales
 from gpsift.gp.inference import ExactEngine
 from gpsift.gp.sparse.bound_engine import BoundEngine
 from gpsift.gp.sparse.other_way import OtherWay
@@ -87,10 +87,10 @@ class BoundSearch(SparseSearch[BoundEngine]):
         rows = engine.source.sample(VECCHIA_ROWS, engine.choice.seed).on_host()
         ends = [each.log_params for each in [*found, by_bound]]
         log_params, tried = max(ends, key=lambda end: self.near(rows, end).log_evidence(end)), self.tried(first)
-        start = idle_back(self.problem, log_params) if tried is None else tried.brought_back(log_params)
+        start = reactivate(self.problem, log_params) if tried is None else tried.brought_back(log_params)
         found.append(self.once.estimate(self.near(rows, start)))
         log_params = found[-1].log_params
-        start = shorter_where_better(self.near(rows, log_params), log_params)
+        start = shorten_lengthscales(self.near(rows, log_params), log_params)
         found.append(self.once.estimate(self.near(rows, start)))  # neighbours are found anew as length-scales move
         log_params = found[-1].log_params
         n_evaluations = sum(each.n_evaluations for each in found)

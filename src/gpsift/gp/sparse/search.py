@@ -21,7 +21,7 @@ import numpy as np
 from gpsift._utils.arrays import to_numpy
 from gpsift._utils.threads import outer_blas_threads_for
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
-from gpsift.gp.hyperparameters.restarts import idle_back
+from gpsift.gp.hyperparameters.restarts import reactivate
 from gpsift.gp.inference.iterated_engine import LaplaceEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.other_way import OtherWay
@@ -144,7 +144,7 @@ class SparseSearch(ABC, Generic[S]):
             found = self.repeated(problem, tried.brought_back(first.log_params))
             return replace(found, estimate=tried.let_go(found.problem, found.estimate))
         found = self.repeated(problem, first.log_params)
-        back = idle_back(problem, found.estimate.log_params)
+        back = reactivate(problem, found.estimate.log_params)
         if problem.engine.source.n <= MANY_ROWS or np.array_equal(back, found.estimate.log_params):
             return found
         return best_of([found, self.repeated(problem, back)])

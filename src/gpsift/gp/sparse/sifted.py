@@ -15,7 +15,7 @@ import numpy as np
 from gpsift._utils.grouping import read_groups
 from gpsift.gp.hyperparameters import Estimate, Problem, Sift
 from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
-from gpsift.gp.hyperparameters.restarts import brought_back, idle_back
+from gpsift.gp.hyperparameters.restarts import reactivate, weak_start
 from gpsift.gp.hyperparameters.stepwise import owed_by
 
 # How many units in a row have to pay for shorter length-scales to be taken as paying, too.
@@ -43,8 +43,8 @@ class Tried:
     def brought_back(self, log_params: np.ndarray) -> np.ndarray:
         """Log parameters with all of these units on, and none of those that are on idle."""
         owned = np.any([self.params[unit] for unit in self.units], axis=0)
-        on = np.where(owned & ~np.isfinite(log_params), brought_back(self.problem), log_params)
-        return idle_back(self.problem, on)
+        on = np.where(owned & ~np.isfinite(log_params), weak_start(self.problem), log_params)
+        return reactivate(self.problem, on)
 
     def let_go(self, problem: Problem, estimate: Estimate) -> Estimate:
         """The estimate without units that owe more than they bring, beginning with the longest length-scale."""
