@@ -286,7 +286,7 @@ def of_noise(rng, n, p):
 
 @pytest.mark.parametrize(("n_features", "expected"), [(18, True), (19, False)])
 def test_a_posterior_is_nearly_round_with_five_rows_for_each_hyperparameter(n_features, expected, rng):
-    assert nuts.is_nearly_round(of_noise(rng, 100, n_features)) == expected
+    assert nuts.is_nearly_normal(of_noise(rng, 100, n_features)) == expected
 
 
 @pytest.mark.parametrize(("second", "expected"), [(0.0, False), (0.01, False), (3.5, True), (9.9, True), (11.0, False)])
@@ -297,7 +297,7 @@ def test_starts_find_several_modes_where_they_end_at_heights_that_matter(second,
 def test_a_posterior_is_not_taken_for_round_where_the_evidence_is_approximate(rng):
     problem = of_noise(rng, 100, 2)
     problem.engine.name = "ep"
-    assert not nuts.is_nearly_round(problem)
+    assert not nuts.is_nearly_normal(problem)
 
 
 def test_the_draws_do_not_depend_on_where_they_are_computed(problem, monkeypatch):

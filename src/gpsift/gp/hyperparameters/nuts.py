@@ -1,4 +1,10 @@
-"""Drawing hyperparameters from their posterior by the No-U-Turn sampler (nutpie), instead of maximising it."""
+"""Draws of the hyperparameters from their posterior by the No-U-Turn sampler of nutpie.
+
+The sampler moves in whitened prior quantiles (`gpsift.gp.hyperparameters.coordinates`), in which the posterior is
+nearly isotropic around its highest mode; chains start at the modes that a search finds. Chains are threads. Where
+sampling takes long, each computes the density in a process of its own (`in_processes`). `diagnose` and `advice` say how
+good the draws are.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +24,8 @@ from threadpoolctl import threadpool_limits
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.notices import notice
 from gpsift.gp.hyperparameters.choices import MAP, Hyper
-from gpsift.gp.hyperparameters.coordinates import ByPrior, Coordinates, Density, Round
-from gpsift.gp.hyperparameters.joined import Joined
+from gpsift.gp.hyperparameters.coordinates import Density, PriorQuantiles, Whitened, density_in
 from gpsift.gp.hyperparameters.optimize import Draws, Estimate, LogPrior, limits
-from gpsift.gp.hyperparameters.other_modes import joined_modes
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 
 # Advice is given beyond these. As many draws as become models should be worth as many independent ones.
@@ -32,13 +36,13 @@ SMALLEST_ESS = 100.0
 MODE_DEPTH = 10.0
 START_SD = 0.5
 # The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
-# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
+# nearly normal three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
 # hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
-# nats of one another, or far below, have found one mode; where they find several, these are laid over one another.
+# nats of one another, or far below, have found one mode; with several the criterion ends draws.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
-ROUND_ROWS = 100
-ROUND_ROWS_EACH = 5
+NORMAL_ROWS = 100
+NORMAL_ROWS_EACH = 5
 SAME_MODE = 0.1
 # Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
 # many evaluations of the density make a draw.
@@ -72,8 +76,8 @@ class NUTS(Hyper):
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
     max_depth : int, optional
         A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
-        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
-        `target_accept` given.
+        2 where the posterior is nearly normal and has one mode: with Gaussian noise, 100 rows, five rows for each
+        hyperparameter, starts that agree, and no `target_accept` given.
     """
 
     draws: int = 1000
@@ -119,10 +123,8 @@ class NUTS(Hyper):
         below = max(start.objective for start in modes.starts) - np.array([start.objective for start in modes.starts])
         starts = np.array([start.log_params for start in modes.starts])[below < MODE_DEPTH]
         cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
-        several = starts if has_several_modes(below) else None
-        coordinates = coordinates_for(problem, self.prior, modes.log_params, several)
-        is_one_hill = several is None or isinstance(coordinates, Joined)
-        max_depth, target_accept = self._steps(is_one_hill and is_nearly_round(problem))
+        coordinates = whitened(problem, self.prior, modes.log_params)
+        max_depth, target_accept = self._steps(is_nearly_normal(problem) and not has_several_modes(below))
         with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
             sampler = nutpie.sample(
@@ -156,9 +158,9 @@ class NUTS(Hyper):
         )
         return trace
 
-    def _steps(self, is_round: bool) -> tuple[int, float]:
+    def _steps(self, is_normal: bool) -> tuple[int, float]:
         """The largest depth and the share of accepted steps, as given or as suits the density."""
-        if self.max_depth is None and self.target_accept is None and is_round:
+        if self.max_depth is None and self.target_accept is None and is_normal:
             return THREE_STEPS
         depth, accept = UNTIL_IT_TURNS
         return (
@@ -186,9 +188,9 @@ class NUTS(Hyper):
         return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
 
 
-def is_nearly_round(problem: Problem) -> bool:
-    """Whether the posterior may be taken for normal around a mode, in its coordinates: by its rows."""
-    enough = max(ROUND_ROWS, ROUND_ROWS_EACH * len(problem.kinds))
+def is_nearly_normal(problem: Problem) -> bool:
+    """Whether the data have enough rows for a posterior that is nearly normal around a mode, in its coordinates."""
+    enough = max(NORMAL_ROWS, NORMAL_ROWS_EACH * len(problem.kinds))
     return problem.engine.name == "exact" and len(problem.y) >= enough
 
 
@@ -197,42 +199,32 @@ def has_several_modes(below: np.ndarray) -> bool:
     return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
 
 
-def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None) -> Coordinates:
-    """Coordinates in which the posterior is round around a mode, or around all of those that `several` lead to."""
-    by_prior = ByPrior.of(prior_of_logarithms(prior), problem.parameters, problem.log_units)
-    density = log_posterior(problem.fresh(), prior)
-    if several is not None and is_nearly_round(problem):
-        joined = joined_modes(by_prior, by_prior.density(density), several, problem.kinds)
-        if len(joined.modes) > 1:
-            return joined
-    return Round.around(by_prior, density, mode)
+def whitened(problem: Problem, prior: MAP, mode: np.ndarray) -> Whitened:
+    """Coordinates in which the posterior is nearly isotropic around the mode that is found from log parameters."""
+    quantiles = PriorQuantiles.of_prior(prior_of_logarithms(prior), problem.parameters, problem.log_units)
+    return Whitened.around_mode(quantiles, log_posterior(problem.fresh(), prior), mode)
 
 
 def _compiled_model(
-    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Coordinates
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Whitened
 ) -> Any:
-    """The density in the form that nutpie takes; chains start near a random one of `starts`."""
+    """Return the density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
     labels = list(parameter_names(problem.labels))
     names = ["log_params", "hyperparameters"]
 
     def initial_point(seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
-        return coordinates.start(starts, rng) + START_SD * rng.standard_normal(len(labels))
+        return coordinates.of(rng.choice(starts)) + START_SD * rng.standard_normal(len(labels))
 
-    def make_expand(*seeds: int) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        drawn = coordinates.drawn(make_density(), np.random.default_rng(seeds))
-
-        def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
-            log_params = drawn(w)
-            return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
-
-        return expanded
+    def expand(w: np.ndarray) -> dict[str, np.ndarray]:
+        log_params = coordinates.at(w).params
+        return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
 
     return nutpie.compiled_pyfunc.from_pyfunc(
         ndim=len(labels),
-        make_logp_fn=lambda: coordinates.density(make_density()),
-        make_expand_fn=make_expand,
+        make_logp_fn=lambda: density_in(coordinates, make_density()),
+        make_expand_fn=lambda *_seeds: expand,
         expanded_dtypes=[np.dtype("float64") for _ in names],
         expanded_shapes=[(len(labels),) for _ in names],
         expanded_names=names,

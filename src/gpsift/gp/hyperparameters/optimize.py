@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import SearchProgress
-from gpsift.gp.hyperparameters.coordinates import Newton, Steps, curvature_by_differences
+from gpsift.gp.hyperparameters.coordinates import Affine, Scaling, curvature_by_differences
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import DenseEngine
 from gpsift.kernels import Kernel
@@ -269,15 +269,16 @@ def searched_from(
     """
     objective = Objective(problem, log_prior, start, tell)
     first = start[objective.moves]
-    coordinates: Steps | Newton
+    coordinates: Scaling | Affine
     if curvature is None:
-        coordinates = Steps(np.array([parameter.search_step for parameter in objective.parameters]))
+        coordinates = Scaling(np.array([parameter.search_step for parameter in objective.parameters]))
     else:
-        coordinates = Newton.around(first, curvature, objective.gradient(first))
+        coordinates = Affine.newton(first, curvature, objective.gradient(first))
 
     def negative_objective(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = objective(coordinates.params(u))
-        return value, coordinates.gradient(gradient)
+        at = coordinates.at(u)
+        value, gradient = objective(at.params)
+        return value, at.pull_back(gradient)
 
     options = {
         "ftol": problem.tolerance,
@@ -286,11 +287,11 @@ def searched_from(
         "maxiter": max_iterations,
         "maxfun": 5 * max_iterations,
     }
-    result = minimize(negative_objective, coordinates.start(first), jac=True, method="L-BFGS-B", options=options)
+    result = minimize(negative_objective, coordinates.of(first), jac=True, method="L-BFGS-B", options=options)
     # "Abnormal termination" of a line search at a flat top is an end of the search, not a failure of it.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))
     converged = bool(np.isfinite(result.fun) and (result.success or flat))
-    log_params = objective.log_params(coordinates.params(result.x))
+    log_params = objective.log_params(coordinates.at(result.x).params)
     seen = coordinates.curvature(result.hess_inv.todense())
     began, n_evaluations = -objective.first_value, objective.n_evaluations
     return Start(-float(result.fun), log_params, converged, str(result.message), n_evaluations, began, seen)

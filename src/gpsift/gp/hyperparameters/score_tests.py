@@ -239,7 +239,8 @@ def block_sums(block: Block, z: np.ndarray) -> list[tuple[float, float]]:
 def pair_scores(inputs: ScoreInputs) -> np.ndarray:
     """Score of the product of each feature with the best other one, (p,).
 
-    It is reduced by what the best of p products would reach by chance. As for nonlinear effects, the precision is taken for diagonal.
+    It is reduced by what the best of p products would reach by chance. As for nonlinear effects, the precision is taken
+    for diagonal.
     """
     z, w, r = inputs.features[0], inputs.weights, np.diag(inputs.precision)
     n, p = z.shape
