@@ -35,6 +35,7 @@ from gpsift._utils.parameter import Parameter, positions
 
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log density and its gradient
 Gradient = Callable[[np.ndarray], np.ndarray]
+Drawn = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
 # A step of differences of the objective of a search, in logarithms.
@@ -70,6 +71,16 @@ class Coordinates(Protocol):
     """A map from coordinates to log parameters."""
 
     def at(self, u: np.ndarray) -> Mapped: ...
+
+
+class SamplerCoordinates(Protocol):
+    """Coordinates of a sampler: the density in them, where a chain starts, and the log parameters of a draw."""
+
+    def density(self, of_params: Density) -> Density: ...
+
+    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
+
+    def drawn(self, of_params: Density, rng: np.random.Generator) -> Drawn: ...
 
 
 def density_in(coordinates: Coordinates, of_params: Density) -> Density:
@@ -218,7 +229,11 @@ class Whitened:
     def around_mode(cls, prior_quantiles: PriorQuantiles, of_params: Density, start: np.ndarray) -> Self:
         """Return coordinates around the mode that is found from log parameters."""
         density = density_in(prior_quantiles, of_params)
-        mode = maximise(density, prior_quantiles.of(start))
+        return cls.at_mode(prior_quantiles, density, maximise(density, prior_quantiles.of(start)))
+
+    @classmethod
+    def at_mode(cls, prior_quantiles: PriorQuantiles, density: Density, mode: np.ndarray) -> Self:
+        """Return coordinates around a mode of a density of prior quantiles."""
         steps = np.minimum(STEP / prior_quantiles(mode)[1], LARGEST_STEP)
         values, vectors = np.linalg.eigh(-hessian_by_differences(lambda z: density(z)[1], mode, steps))
         return cls(prior_quantiles, Affine(mode, vectors / np.sqrt(np.maximum(values, LEAST_PRIOR_CURVATURE))))
@@ -231,6 +246,15 @@ class Whitened:
     def of(self, log_params: np.ndarray) -> np.ndarray:
         """w of log parameters, about."""
         return self.affine.of(self.prior_quantiles.of(log_params))
+
+    def density(self, of_params: Density) -> Density:
+        return density_in(self, of_params)
+
+    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return self.of(rng.choice(starts))
+
+    def drawn(self, _of_params: Density, _rng: np.random.Generator) -> Drawn:
+        return lambda w: self.at(w).params
 
 
 def maximise(

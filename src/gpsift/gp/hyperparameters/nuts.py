@@ -1,8 +1,8 @@
 """Draws of the hyperparameters from their posterior by the No-U-Turn sampler of nutpie.
 
 The sampler moves in whitened prior quantiles (`gpsift.gp.hyperparameters.coordinates`), in which the posterior is
-nearly isotropic around its highest mode; chains start at the modes that a search finds. Chains are threads. Where
-sampling takes long, each computes the density in a process of its own (`in_processes`). `diagnose` and `advice` say how
+nearly isotropic around its highest mode, or in warp-U coordinates of several modes (`gpsift.gp.hyperparameters.warp_u`).
+Chains start at the modes that a search finds. They are threads. Where sampling takes long, each computes the density in a process of its own (`in_processes`). `diagnose` and `advice` say how
 good the draws are.
 """
 
@@ -24,9 +24,10 @@ from threadpoolctl import threadpool_limits
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.notices import notice
 from gpsift.gp.hyperparameters.choices import MAP, Hyper
-from gpsift.gp.hyperparameters.coordinates import Density, PriorQuantiles, Whitened, density_in
+from gpsift.gp.hyperparameters.coordinates import Density, PriorQuantiles, SamplerCoordinates, Whitened, density_in
 from gpsift.gp.hyperparameters.optimize import Draws, Estimate, LogPrior, limits
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
+from gpsift.gp.hyperparameters.warp_u import WarpU
 
 # Advice is given beyond these. As many draws as become models should be worth as many independent ones.
 LARGEST_R_HAT = 1.02
@@ -38,7 +39,7 @@ START_SD = 0.5
 # The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
 # nearly normal three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
 # hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
-# nats of one another, or far below, have found one mode; with several the criterion ends draws.
+# nats of one another, or far below, have found one mode; several are laid over one another.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
 NORMAL_ROWS = 100
@@ -76,8 +77,8 @@ class NUTS(Hyper):
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
     max_depth : int, optional
         A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
-        2 where the posterior is nearly normal and has one mode: with Gaussian noise, 100 rows, five rows for each
-        hyperparameter, starts that agree, and no `target_accept` given.
+        2 where the posterior is nearly normal: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
+        `target_accept` given.
     """
 
     draws: int = 1000
@@ -123,8 +124,10 @@ class NUTS(Hyper):
         below = max(start.objective for start in modes.starts) - np.array([start.objective for start in modes.starts])
         starts = np.array([start.log_params for start in modes.starts])[below < MODE_DEPTH]
         cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
-        coordinates = whitened(problem, self.prior, modes.log_params)
-        max_depth, target_accept = self._steps(is_nearly_normal(problem) and not has_several_modes(below))
+        several = starts if has_several_modes(below) else None
+        coordinates = coordinates_for(problem, self.prior, modes.log_params, several)
+        has_one_mode = several is None or isinstance(coordinates, WarpU)
+        max_depth, target_accept = self._steps(has_one_mode and is_nearly_normal(problem))
         with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
             sampler = nutpie.sample(
@@ -199,14 +202,21 @@ def has_several_modes(below: np.ndarray) -> bool:
     return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
 
 
-def whitened(problem: Problem, prior: MAP, mode: np.ndarray) -> Whitened:
-    """Coordinates in which the posterior is nearly isotropic around the mode that is found from log parameters."""
+def coordinates_for(
+    problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None
+) -> SamplerCoordinates:
+    """Return coordinates in which the posterior is nearly isotropic around a mode, or around all that are found."""
     quantiles = PriorQuantiles.of_prior(prior_of_logarithms(prior), problem.parameters, problem.log_units)
-    return Whitened.around_mode(quantiles, log_posterior(problem.fresh(), prior), mode)
+    density = log_posterior(problem.fresh(), prior)
+    if several is not None and is_nearly_normal(problem):
+        warp = WarpU.of_modes(quantiles, density_in(quantiles, density), several, problem.kinds)
+        if len(warp.modes) > 1:
+            return warp
+    return Whitened.around_mode(quantiles, density, mode)
 
 
 def _compiled_model(
-    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Whitened
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: SamplerCoordinates
 ) -> Any:
     """Return the density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
@@ -215,16 +225,21 @@ def _compiled_model(
 
     def initial_point(seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
-        return coordinates.of(rng.choice(starts)) + START_SD * rng.standard_normal(len(labels))
+        return coordinates.start(starts, rng) + START_SD * rng.standard_normal(len(labels))
 
-    def expand(w: np.ndarray) -> dict[str, np.ndarray]:
-        log_params = coordinates.at(w).params
-        return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
+    def make_expand(*seeds: int) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        drawn = coordinates.drawn(make_density(), np.random.default_rng(seeds))
+
+        def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
+            log_params = drawn(w)
+            return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
+
+        return expanded
 
     return nutpie.compiled_pyfunc.from_pyfunc(
         ndim=len(labels),
-        make_logp_fn=lambda: density_in(coordinates, make_density()),
-        make_expand_fn=lambda *_seeds: expand,
+        make_logp_fn=lambda: coordinates.density(make_density()),
+        make_expand_fn=make_expand,
         expanded_dtypes=[np.dtype("float64") for _ in names],
         expanded_shapes=[(len(labels),) for _ in names],
         expanded_names=names,
