@@ -1,9 +1,9 @@
 """Draws of the hyperparameters from their posterior by the No-U-Turn sampler of nutpie.
 
 The sampler moves in whitened prior quantiles (`gpsift.gp.hyperparameters.coordinates`), in which the posterior is
-nearly isotropic around its highest mode, or in warp-U coordinates of several modes (`gpsift.gp.hyperparameters.warp_u`).
-Chains start at the modes that a search finds. They are threads. Where sampling takes long, each computes the density in a process of its own (`in_processes`). `diagnose` and `advice` say how
-good the draws are.
+nearly isotropic around its highest mode, or in warp-U coordinates of several modes (`warp_u.py`).
+Chains start at the modes that a search finds. They are threads; where sampling takes long, each computes the density in
+a process of its own (`in_processes`). `diagnose` and `advice` say how good the draws are.
 """
 
 from __future__ import annotations
