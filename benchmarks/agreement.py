@@ -27,7 +27,7 @@ from timing import one_thread, seconds
 
 import gpsift as gs
 from gpsift.gp.hyperparameters import Hyper
-from gpsift.gp.sparse.bound_search import BoundSearch
+from gpsift.gp.sparse.search import SparseSearch
 
 # Data sets on which an exact fit is possible without a GPU, with the number of rows that it takes.
 POINTS = {"airfoil": 1503, "pumadyn32nm": 2000, "protein": 2000}
@@ -194,15 +194,15 @@ def likelihoods() -> None:
 @contextmanager
 def only(way: str) -> Iterator[None]:
     """Let fits have one of the two ways to their hyperparameters; "taken" leaves both."""
-    both = BoundSearch.answers
+    both = SparseSearch.candidates
     if way == "by_bound":
-        BoundSearch.answers = lambda self, first: [self.by_bound(first)]
+        SparseSearch.candidates = lambda self: [self.maximise_bound()]
     elif way == "by_neighbours":
-        BoundSearch.answers = lambda self, first: [self.by_neighbours(first, self.by_bound(first).estimate)]
+        SparseSearch.candidates = lambda self: [self.maximise_vecchia(self.maximise_bound().estimate)]
     try:
         yield
     finally:
-        BoundSearch.answers = both
+        SparseSearch.candidates = both
 
 
 def timed(fit: Callable[[], gs.FittedGP]) -> tuple[gs.FittedGP, float]:

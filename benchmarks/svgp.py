@@ -24,9 +24,8 @@ import torch
 from scale import data_set
 
 import gpsift as gs
-from gpsift.gp.inference.exact import Evidence
-from gpsift.gp.sparse.bound import Passes, bound_model
-from gpsift.gp.sparse.bound_engine import BoundEngine
+from gpsift.gp.inference.base import Evidence
+from gpsift.gp.sparse.bound import BoundEngine, Passes, bound_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian
 from gpsift.likelihoods.distributions.gaussian import gaussian_log_density

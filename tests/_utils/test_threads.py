@@ -19,7 +19,7 @@ from gpsift._utils.threads import (
 )
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.gp.inference import ExactEngine
-from gpsift.gp.sparse.bound_engine import BoundEngine
+from gpsift.gp.sparse.bound import BoundEngine
 
 
 def blas_threads(but_not=None):

@@ -152,7 +152,7 @@ def test_what_a_device_cannot_do_is_said():
 
 
 def test_many_classes_on_a_device_are_sparse_by_default(monkeypatch):
-    monkeypatch.setattr("gpsift.gp.choosing.LARGEST_DENSE", 100)
+    monkeypatch.setattr("gpsift.gp.choose_inference.LARGEST_DENSE", 100)
     with pytest.warns(gs.GPSiftWarning, match="With 120 rows, more than 100, inference is sparse"):
         gp = gs.GP(device="cpu", likelihood="bernoulli", hyper=gs.Fixed()).fit(X, np.median(Y) < Y)
     assert isinstance(gp.posterior.weights, torch.Tensor)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.gp import choosing, speed
+from gpsift.gp import choose_inference
 from gpsift.likelihoods import Gaussian
 
 HOST = np.empty(0)
@@ -13,11 +13,11 @@ HOST = np.empty(0)
 @pytest.fixture
 def timed(monkeypatch):
     """Says what a factorisation takes, in the place of the clock."""
-    monkeypatch.delenv(speed.ROWS_VARIABLE, raising=False)
-    monkeypatch.setattr(speed, "available_bytes", lambda: None)
+    monkeypatch.delenv(choose_inference.ROWS_VARIABLE, raising=False)
+    monkeypatch.setattr(choose_inference, "available_bytes", lambda: None)
 
     def set_seconds(seconds):
-        monkeypatch.setattr(speed, "factor_seconds", lambda beside: seconds)
+        monkeypatch.setattr(choose_inference, "factor_seconds", lambda beside: seconds)
 
     return set_seconds
 
@@ -27,30 +27,32 @@ def timed(monkeypatch):
 )
 def test_a_faster_machine_is_exact_up_to_more_rows(timed, seconds, largest):
     timed(seconds)
-    assert speed.largest_exact(10_000, HOST) == largest
-    assert largest == 2000 or speed.fit_seconds(largest, HOST) <= speed.BEARABLE_SECONDS
+    assert choose_inference.largest_exact(10_000, HOST) == largest
+    assert largest == 2000 or choose_inference.fit_seconds(largest, HOST) <= choose_inference.BEARABLE_SECONDS
 
 
 def test_steps_are_so_coarse_that_a_noisy_clock_seldom_decides():
-    ratios = np.concatenate([np.divide(steps[1:], steps[:-1]) for steps in (speed.STEPS, speed.STEPS_ON_DEVICE)])
+    ratios = np.concatenate(
+        [np.divide(steps[1:], steps[:-1]) for steps in (choose_inference.STEPS, choose_inference.STEPS_ON_DEVICE)]
+    )
     assert (ratios**3 > 2.6).all()  # in seconds
 
 
 def test_the_time_of_a_fit_grows_with_the_third_power_of_the_rows(timed):
     timed(0.03)
-    assert speed.fit_seconds(1000, HOST) == pytest.approx(1.5)
-    assert speed.fit_seconds(4000, HOST) == pytest.approx(1.5 * 64)
+    assert choose_inference.fit_seconds(1000, HOST) == pytest.approx(1.5)
+    assert choose_inference.fit_seconds(4000, HOST) == pytest.approx(1.5 * 64)
 
 
 def test_few_rows_need_no_clock(monkeypatch):
     def never(_):
         raise AssertionError("the clock was asked")
 
-    monkeypatch.delenv(speed.ROWS_VARIABLE, raising=False)
-    monkeypatch.setattr(speed, "factor_seconds", never)
-    assert speed.largest_exact(2000, HOST) == 2000
+    monkeypatch.delenv(choose_inference.ROWS_VARIABLE, raising=False)
+    monkeypatch.setattr(choose_inference, "factor_seconds", never)
+    assert choose_inference.largest_exact(2000, HOST) == 2000
     with pytest.raises(AssertionError, match="the clock"):
-        speed.largest_exact(2001, HOST)
+        choose_inference.largest_exact(2001, HOST)
 
 
 @pytest.mark.parametrize(
@@ -58,46 +60,54 @@ def test_few_rows_need_no_clock(monkeypatch):
 )
 def test_memory_is_a_bound_too(monkeypatch, timed, free, largest):
     timed(0.03)
-    monkeypatch.setattr(speed, "available_bytes", lambda: free)
-    assert speed.largest_exact(30_000, HOST) == min(4000, largest)
-    monkeypatch.setattr(speed, "_is_on_host", lambda _: False)
-    assert speed.largest_exact(30_000, HOST) == largest
+    monkeypatch.setattr(choose_inference, "available_bytes", lambda: free)
+    assert choose_inference.largest_exact(30_000, HOST) == min(4000, largest)
+    monkeypatch.setattr(choose_inference, "_is_on_host", lambda _: False)
+    assert choose_inference.largest_exact(30_000, HOST) == largest
     timed(10.0)
-    assert speed.largest_exact(30_000, HOST) == min(5000, largest)
+    assert choose_inference.largest_exact(30_000, HOST) == min(5000, largest)
 
 
 def test_a_factorisation_is_timed_once_and_in_seconds(monkeypatch):
-    monkeypatch.setattr(speed, "_timed", {})
+    monkeypatch.setattr(choose_inference, "_timed", {})
     asked = []
-    monkeypatch.setattr(speed, "jittered_cholesky", lambda A, old=speed.jittered_cholesky: asked.append(1) or old(A))
-    first = speed.factor_seconds(HOST)
+    monkeypatch.setattr(
+        choose_inference,
+        "jittered_cholesky",
+        lambda A, old=choose_inference.jittered_cholesky: asked.append(1) or old(A),
+    )
+    first = choose_inference.factor_seconds(HOST)
     assert first > 0.0
-    assert len(asked) == speed.REPEATS
-    assert speed.factor_seconds(HOST) == first
-    assert len(asked) == speed.REPEATS
+    assert len(asked) == choose_inference.REPEATS
+    assert choose_inference.factor_seconds(HOST) == first
+    assert len(asked) == choose_inference.REPEATS
 
 
 def test_a_device_is_timed_with_its_own_matrix(monkeypatch):
-    monkeypatch.setattr(speed, "TIMED_ROWS_ON_DEVICE", 200)
+    monkeypatch.setattr(choose_inference, "TIMED_ROWS_ON_DEVICE", 200)
     asked = []
-    monkeypatch.setattr(speed, "jittered_cholesky", lambda A, old=speed.jittered_cholesky: asked.append(A) or old(A))
-    assert speed._device_seconds(HOST) > 0.0
-    assert [A.shape for A in asked] == [(200, 200)] * speed.REPEATS
+    monkeypatch.setattr(
+        choose_inference,
+        "jittered_cholesky",
+        lambda A, old=choose_inference.jittered_cholesky: asked.append(A) or old(A),
+    )
+    assert choose_inference._device_seconds(HOST) > 0.0
+    assert [A.shape for A in asked] == [(200, 200)] * choose_inference.REPEATS
 
 
 def test_the_environment_fixes_the_rows(monkeypatch):
-    monkeypatch.setenv(speed.ROWS_VARIABLE, "123")
-    assert speed.largest_exact(10_000, HOST) == 123
-    monkeypatch.setenv(speed.ROWS_VARIABLE, "many")
+    monkeypatch.setenv(choose_inference.ROWS_VARIABLE, "123")
+    assert choose_inference.largest_exact(10_000, HOST) == 123
+    monkeypatch.setenv(choose_inference.ROWS_VARIABLE, "many")
     with pytest.raises(ValueError, match=r"GPSIFT_EXACT_ROWS must be a number of rows, got 'many'"):
-        speed.largest_exact(10_000, HOST)
+        choose_inference.largest_exact(10_000, HOST)
 
 
 def test_the_notice_tells_how_long_an_exact_fit_would_take(timed):
     timed(0.026)
 
     def chosen(n):
-        return choosing.choose_inference("auto", Gaussian(), n, samples=False, beside=HOST)
+        return choose_inference.choose_inference("auto", Gaussian(), n, samples=False, beside=HOST)
 
     with pytest.warns(
         gs.GPSiftWarning, match=r'With 6000 rows, more than 4000, .*"exact"\)` takes all rows, in about 5 m'
@@ -110,9 +120,9 @@ def test_the_record_says_what_was_taken(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
     model = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.5))
-    monkeypatch.setenv(speed.ROWS_VARIABLE, "60")
+    monkeypatch.setenv(choose_inference.ROWS_VARIABLE, "60")
     assert model.fit(X, y).inference == "exact"
-    monkeypatch.setenv(speed.ROWS_VARIABLE, "59")
+    monkeypatch.setenv(choose_inference.ROWS_VARIABLE, "59")
     with pytest.warns(gs.GPSiftWarning, match="With 60 rows, more than 59, inference is sparse"):
         assert model.fit(X, y).inference == "sparse"
 
@@ -129,4 +139,4 @@ def test_the_record_says_what_was_taken(monkeypatch):
     ],
 )
 def test_durations_are_told_in_one_unit(seconds, words):
-    assert speed.in_words(seconds) == words
+    assert choose_inference.in_words(seconds) == words

@@ -12,20 +12,18 @@ import numpy as np
 import gpsift as gs
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp import last_pass
-from gpsift.gp.choosing import choose_inference, dense_engine
-from gpsift.gp.cluster_data import standardised
-from gpsift.gp.sparse import Sparse, bound_search
-from gpsift.gp.sparse import search as sparse_search
-from gpsift.gp.sparse.bound_search import search_for
+from gpsift.gp import quality
+from gpsift.gp.choose_inference import choose_inference, dense_engine
+from gpsift.gp.dask_data import standardised
+from gpsift.gp.sparse import Sparse, search
 from gpsift.gp.sparse.engine import local_rows
-from gpsift.reference.dask.collections import read_collections
+from gpsift.gp.sparse.search import engine_for
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance import points
 
 SMALL = (
-    (bound_search, {"FIRST_ROWS": 60, "EXACT_ROWS": 90}),
-    (sparse_search, {"LAPLACE_ROWS": 50, "SAMPLE_ROWS": 120, "MANY_ROWS": 100}),
-    (last_pass, {"KEPT_ROWS": 25}),
+    (search, {"FIRST_ROWS": 60, "EXACT_ROWS": 90, "LAPLACE_ROWS": 50, "SAMPLE_ROWS": 120, "MANY_ROWS": 100}),
+    (quality, {"KEPT_ROWS": 25}),
     (points, {"KEPT_ROWS": 20}),
 )
 
@@ -51,7 +49,7 @@ def evidence(model, fitted, X, y, size):
     rows = Rows(inputs, target, known, None if likelihood.has_closed_form else size)
     with blas_threads_for(len(target)):
         if isinstance(inference, Sparse):
-            engine = search_for(likelihood).engine.picking(local_rows(rows, inference), fitted.kernel, inference)
+            engine = engine_for(likelihood).picking(local_rows(rows, inference), fitted.kernel, inference)
         else:
             engine = dense_engine(inference, likelihood, rows)
             engine.infer(fitted.kernel, likelihood)  # to all digits, from which the evidence starts
@@ -66,7 +64,7 @@ def distributed_evidence(model, fitted, X, y, noise_var=None, size=None):
         chunk_bytes=2**20,
         transform=partial(standardised, fitted.scaling),
     )
-    engine = search_for(fitted.likelihood).engine.picking(rows, fitted.kernel, model.inference)
+    engine = engine_for(fitted.likelihood).picking(rows, fitted.kernel, model.inference)
     found = engine.evidence(fitted.kernel, fitted.likelihood)
     return found.value, found.gradient
 

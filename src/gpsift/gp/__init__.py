@@ -1,10 +1,10 @@
 """Our models: data in, a fitted Gaussian process out.
 
-`model.py` is the front (`GP`) and the recipe of a fit, `fitted.py` what it returns, `multiclass.py` the same for
-several classes, `drawn.py` for drawn hyperparameters. The recipe asks the rows through `data.py`, or `cluster_data.py`
-if they are in dask collections (with `last_pass.py`); `checks.py` refuses what cannot be fitted, `choosing.py` chooses
-the inference (by `speed.py`), `scaling.py` the units. `quality.py` is the leave-one-out sheet, `fitreport.py` how a fit
-went. How hyperparameters are found is in the room `hyper`, the mathematics of posteriors in `inference` and `sparse`.
+`model.py` has `GP`, the description of a model and the steps of a fit. `fitted.py` has the result, `multiclass.py` the
+result for several classes and `drawn.py` the one with drawn hyperparameters. `data.py` holds the rows of a fit (in dask
+collections `dask_data.py`), `choose_inference.py` chooses the method of inference, `quality.py` is leave-one-out
+cross-validation and `fitreport.py` the report of a fit. The folders are `hyperparameters`, how they are found,
+`inference`, posteriors with a matrix of all rows, and `sparse`, those without. Read `model.py` first.
 """
 
 import lazy_loader

@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import Inferred
 from gpsift.likelihoods import Likelihood
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T
+from gpsift.reference.base import DrawRequest, DrawResult, T
 
 
 def values_around(
-    problem: Problem[Any], value_of: Callable[[Likelihood, Inferred], T], asked: AskedDraws[T], n_starts: int | None
-) -> OverDraws[T]:
+    problem: Problem[Any],
+    value_of: Callable[[Likelihood, Inferred], T],
+    asked: DrawRequest[T],
+    n_starts: int | None,
+) -> DrawResult[T]:
     """The value of a likelihood and a posterior at each draw around the hyperparameters of a problem.
 
     Draws without a posterior, where no covariance matrix can be factorised, are passed over.
@@ -27,12 +30,12 @@ def values_around(
     from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
 
     approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=n_starts)
-    drawn = approximation.sample(asked.n + asked.n_others, asked.seed)
+    drawn = approximation.sample(asked.n + asked.n_unscored, asked.seed)
     values: list[T] = []
     log_ratios: list[float] = []
     used: list[int] = []
     are_enough = False
-    for number, draw in enumerate(counted(approximation.at(drawn[: asked.n]), asked.n)):
+    for number, draw in enumerate(track(approximation.at(drawn[: asked.n]), asked.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
             inferred = problem.engine.infer_at_rows(kernel, likelihood)
@@ -44,4 +47,4 @@ def values_around(
         if are_enough := asked.is_enough(drawn[used], values):
             break
     k_hat = pareto_shape(np.array(log_ratios))
-    return OverDraws(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)
+    return DrawResult(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)

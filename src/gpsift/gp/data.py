@@ -1,4 +1,8 @@
-"""The rows of a fit: what the recipe asks of them, and the answers of rows in this process or on a device."""
+"""The rows of a fit: `TrainingData` is what `GP` asks of them, `LocalData` holds rows in this process or on a device.
+
+`gpsift.gp.dask_data` holds rows in dask collections. Both refuse data that no model can be fitted to (`check_data`) and
+choose the units of the model (`Scaling`).
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, like, lives_on_device, on_device
+from gpsift._utils.arrays import Array, array_on, is_on_device, like
 from gpsift._utils.rows import LocalRows, Rows, RowSource
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import constant_columns, default_names, read_features, read_target
+from gpsift._utils.validation import constant_columns, default_names, read_features, read_target, refuse_extreme
+from gpsift._utils.warnings import warn
 from gpsift.gp import sparse
-from gpsift.gp.checks import check_data, check_noise
-from gpsift.gp.choosing import Dense, Inference, choose_inference
+from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference import Inferred
-from gpsift.gp.record_quality import SampledQuality
+from gpsift.gp.quality import SampledQuality
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, read_size
@@ -120,8 +125,8 @@ class LocalData(TrainingData):
         values, names = read_features(X)
         target = read_target(y, len(values))
         size = read_size(likelihood, len(values), **sizes)
-        beside = X if lives_on_device(X) else np.empty(0)
-        return cls(values, target, size, noise_var, names, beside if device is None else on_device(device))
+        beside = X if is_on_device(X) else np.empty(0)
+        return cls(values, target, size, noise_var, names, beside if device is None else array_on(device))
 
     @cached_property
     def constant(self) -> np.ndarray:
@@ -165,3 +170,33 @@ class LocalData(TrainingData):
     ) -> tuple[Inferred, Kept]:
         inferred = problem.engine.infer(*problem.split(estimate.log_params))
         return inferred, Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
+
+
+def check_data(
+    y: np.ndarray, likelihood: Likelihood, n_rows: int, constant: np.ndarray, names: tuple[str, ...]
+) -> None:
+    """Refuse too few rows, and targets or inputs that do not vary; say which columns are constant.
+
+    y may be two rows with the range of all.
+    """
+    if n_rows < 2:
+        raise ValueError(f"At least 2 rows are needed to fit a model, got {n_rows}.")
+    if likelihood.size_name is None and np.ptp(y) <= 4.0 * np.finfo(float).eps * np.max(np.abs(y)):
+        raise ValueError(f"`y` is constant ({y[0]:g} in all {n_rows} rows), so there is nothing for inputs to explain.")
+    refuse_extreme(y, "y")
+    if constant.all():
+        raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
+    if constant.any():
+        warn(
+            f"Constant column(s) have no effect and get relevance 0: {join_names(np.array(names)[constant])}. (An "
+            "intercept is the kernel Constant().)"
+        )
+
+
+def check_noise(least: float, row: int) -> None:
+    """Refuse known noise whose smallest variance, in this row, is not positive."""
+    if least <= 0:
+        raise ValueError(
+            f"`noise_var` must be positive, got {least:g} in row {row}. It is a variance; for noise-free data give a "
+            "small number, such as 1e-8 times the variance of y."
+        )

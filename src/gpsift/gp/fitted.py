@@ -7,34 +7,103 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.notebook import AsText
 from gpsift._utils.rows import Rows
+from gpsift._utils.text import TextRepr, summary_html
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import read_features
+from gpsift._utils.validation import read_features, read_target
 from gpsift.gp import sparse
 from gpsift.gp.around import values_around
-from gpsift.gp.choosing import dense_engine
+from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.inference import Inferred
-from gpsift.gp.quality import Missed, missed_without_noise, quality_sheet
-from gpsift.gp.record_prediction import Prediction
-from gpsift.gp.record_quality import Quality, SampledQuality
+from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
 from gpsift.gp.scaling import Scaling
+from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse import vecchia as neighbours
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched, TwoWays
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The predictive distribution at a set of points.
+
+    Attributes
+    ----------
+    mean, var : array (n,)
+        Moments of a new observation, noise included: of a class 1, a count, ...
+    latent_mean, latent_var : array (n,)
+        Moments of the noise-free function value, before any link; (n, C) with a function for each of several classes.
+    family : Family
+        The distribution of a new observation.
+    latent_family : Family or None
+        That of the noise-free function value, where it is not normal with the moments above.
+    """
+
+    family: Family
+    latent_mean: np.ndarray
+    latent_var: np.ndarray
+    latent_family: Family | None = None
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.family.mean
+
+    @property
+    def var(self) -> np.ndarray:
+        return self.family.var
+
+    def distribution(self, *, latent: bool = False) -> Family:
+        """The distribution of an observation, or of the noise-free function value."""
+        if not latent:
+            return self.family
+        return Gaussian(self.latent_mean, self.latent_var) if self.latent_family is None else self.latent_family
+
+    def log_density(self, y: Any) -> np.ndarray:
+        """log p(y_i) of new observations at these points."""
+        return self.family.log_density(read_target(y, len(self.latent_mean)))
+
+    def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
+        """Quantiles: (n,) for one probability, (n, k) for k of them."""
+        return self.distribution(latent=latent).quantile(np.asarray(probability, dtype=float))
+
+    def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
+        """Central intervals, (n, 2)."""
+        if not 0 < level < 1:
+            raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
+        return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each point: mean and standard deviation; of several classes probabilities."""
+        import pandas as pd
+
+        if self.mean.ndim == 2:
+            return pd.DataFrame(self.mean, columns=[f"class {k}" for k in range(self.mean.shape[1])])
+        return pd.DataFrame({"mean": self.mean, "sd": np.sqrt(self.var)})
+
+    def _repr_html_(self) -> str:
+        n = len(self.latent_mean)
+        return summary_html(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
+
+    def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
+        """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""
+        return self.distribution(latent=latent).sample(n_draws, np.random.default_rng(seed))
+
 
 # Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
 MOST_OPEN = 20
@@ -43,7 +112,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
+class FittedGP(TextRepr, Serializable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -64,9 +133,6 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         With the hyperparameters in the units of the model (standardised by default).
     posterior : Posterior or BlockPosterior
         The latent posterior in the units of the model.
-    other_way : FittedGP or None
-        Of a sparse model with Gaussian noise the one by the way that was not taken, inducing points or neighbours, made
-        when it is asked for. Its `report` tells the search that both came from.
     """
 
     posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
@@ -79,7 +145,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
     size_train: np.ndarray
     report: FitReport
     sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
-    other: sparse.OtherWay | None = None  # what `other_way` is made of
+    sparse_choice: Sparse | None = None  # of a sparse model
 
     @property
     def n_rows(self) -> int:
@@ -127,7 +193,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
         inferred = replace(self.inferred, posterior=posterior)
         inputs, scaling = self.inputs.on_columns(chosen), self.scaling.on_columns(chosen)
-        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs, other=None)
+        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs)
 
     @property
     def open_columns(self) -> tuple[int, ...]:
@@ -135,11 +201,11 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
+    def map_draws(self, of: Callable[[Reference], T], asked: DrawRequest[T]) -> DrawResult[T]:
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
         if is_sparse:
-            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_others=0)
+            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_unscored=0)
 
         def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
             posterior = inferred.posterior
@@ -159,7 +225,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
             smaller = self.on_columns(columns)
             if smaller is not None:
                 return smaller, smaller.problem
-        if self.other is None or self.inputs.X is None:
+        if self.inputs.X is None or not self.likelihood.has_closed_form:
             raise MissingCapability(
                 "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
                 "fewer rows, or see `stability`."
@@ -167,16 +233,16 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         rows, posterior = self._placed_rows, self.posterior
         near_rows = posterior.near_rows if isinstance(posterior, neighbours.BlockPosterior) else 0
         kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
-        taken = replace(
-            self.other,
-            # Those of the bound, by which the hyperparameters of either may have been found.
-            points=to_numpy(self.other.points if near_rows else posterior.Z)[:, columns],
+        engine = sparse.AroundEngine.of(
+            replace(rows, X=X),
+            kernel,
+            self.sparse_choice or Sparse(),  # older files lack it
+            Z=None if near_rows else posterior.Z[:, columns],
             near_rows=near_rows,
+            by_neighbours=self.report.by_neighbours,
         )
-        fitted = taken.engine(replace(rows, X=X))
-        engine = sparse.AroundEngine.of(fitted, kernel, by_neighbours=self.report.by_neighbours)
         inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
-        smaller = replace(self, inputs=inputs, scaling=scaling, other=None)
+        smaller = replace(self, inputs=inputs, scaling=scaling)
         y, names = to_numpy(rows.y), inputs.names
         return smaller, Problem(kernel, self.likelihood, to_numpy(X), y, engine, names)
 
@@ -213,36 +279,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
             y_train=y,
             size_train=size,
             sheet=None,
-            other=None,
-        )
-
-    @property
-    def way(self) -> str:
-        return "neighbours" if self.inferred.n_blocks else "inducing points"
-
-    @property
-    def lead(self) -> float:
-        other = self.other_way
-        return np.inf if other is None else (self.quality.elpd - other.quality.elpd) / self.n_rows
-
-    @cached_property
-    def other_way(self) -> FittedGP | None:
-        if self.other is None or self.inputs.X is None:
-            return None
-        n_kernel = self.kernel.log_params.size
-        kernel = self.kernel.with_log_params(self.other.log_params[:n_kernel])
-        likelihood = self.likelihood.with_log_params(self.other.log_params[n_kernel:])
-        with one_blas_thread():  # visits of rows have threads of their own
-            inferred = self.other.engine(self._placed_rows).infer(kernel, likelihood)
-        numbers = {name: getattr(inferred, name) for name in ("jitter", "n_inducing", "n_blocks")}
-        report = replace(self.report, n_rows_searched=self.other.n_rows, by_neighbours=self.other.by_neighbours)
-        return replace(
-            self,
-            posterior=inferred.posterior,  # type: ignore[arg-type]  # or by neighbours
-            likelihood=likelihood,
-            inferred=inferred,
-            report=replace(report, **numbers),
-            other=None,
+            sparse_choice=None,
         )
 
     @property
@@ -295,7 +332,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
         """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
         points.
         """
-        Savable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
+        Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points.
@@ -342,7 +379,7 @@ class FittedGP(AsText, Savable, Switched, TwoWays, Uncertain, Reference):
             scaling.x_scale,
             scaling.y_center,
             scaling.y_scale,
-            stays=self.likelihood.has_closed_form,
+            on_model_device=self.likelihood.has_closed_form,
         )
 
     def blocks(self, n: int) -> list[slice]:

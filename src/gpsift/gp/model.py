@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
-from gpsift._utils.user_arrays import is_dask
+from gpsift._utils.validation import is_dask
 from gpsift.gp import sparse
-from gpsift.gp.choosing import INFERENCES, Inference, dense_engine
-from gpsift.gp.cluster_data import ClusterData
+from gpsift.gp.choose_inference import INFERENCES, Inference, dense_engine
+from gpsift.gp.dask_data import ClusterData
 from gpsift.gp.data import LocalData, StandardRows, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, with_warm_start
+from gpsift.gp.inference import Engine
 from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.sparse import Sparse
 from gpsift.kernels import Constant, Kernel, SquaredExponential
@@ -151,9 +152,9 @@ class GP:
             problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             problem = with_warm_start(problem, known, ceiling)
             if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
-                estimate, problem, other = sparse.search_for(likelihood)(self.hyper, problem).run()
+                estimate, problem = sparse.search_hyperparameters(self.hyper, problem)
             else:
-                estimate, other = self.hyper.estimate(problem), None
+                estimate = self.hyper.estimate(problem)
             inferred, kept = data.answer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
         kernel, likelihood = problem.split(estimate.log_params)
@@ -168,7 +169,7 @@ class GP:
             inference=problem.engine.name,
             scaling=scaling,
             report=report,
-            other=None if kept.inputs.X is None else other,
+            sparse_choice=inference if isinstance(inference, Sparse) else None,
             **kept._asdict(),
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
@@ -180,7 +181,7 @@ def posed(
 ) -> Problem[Any]:
     """What is maximised."""
     if isinstance(inference, Sparse):
-        engine = sparse.search_for(likelihood).engine.picking(rows.source, kernel, inference)
+        engine: Engine = sparse.engine_for(likelihood).picking(rows.source, kernel, inference)
     else:
         engine = dense_engine(inference, likelihood, rows.source.sample(rows.source.n, seed=0))
     return Problem(kernel, likelihood, rows.X, rows.y, engine, names)

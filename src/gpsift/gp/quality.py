@@ -1,23 +1,31 @@
-r"""Leave-one-out from the cavities, and what it says about a fit.
+r"""Leave-one-out cross-validation of a fit, from the cavity distributions.
 
 Without observation i the latent value at its point is normal with the cavity's moments; the likelihood averaged over
 that is the predictive distribution of y_i given all others, hyperparameters and standardisation kept. For exact
 inference with Q = (K + D)^-1 and alpha = Q y it is normal with mean y_i - alpha_i / Q_ii and variance 1 / Q_ii
 (Rasmussen & Williams 2006, equation 5.12).
+
+`Quality` is the record, `quality_sheet` makes it. `StreamingLeaveOneOut` makes it for rows in dask collections: sums
+over all rows, with arrays for a sample of them only, because arrays of all rows would be as large as the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import gammaln
 
-from gpsift._utils.rows import Totals
-from gpsift.gp.record_quality import Quality
+from gpsift._utils.rows import Rows, Totals
+from gpsift._utils.text import TextRepr
+from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Likelihood
+from gpsift.reference import dask as cluster
+from gpsift.reference.inputs import InputMoments
 
 # The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
 WithoutInputs = tuple[Likelihood, float | np.ndarray]
@@ -25,6 +33,131 @@ WithoutInputs = tuple[Likelihood, float | np.ndarray]
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
 # A noise of hardly any: below this share of the squared error of rows left out.
 HARDLY_ANY = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Quality(TextRepr):
+    """How well a fitted model predicts points left out one at a time, hyperparameters kept.
+
+    Attributes
+    ----------
+    loo_mean, loo_var : array (n,)
+        Predictive moments of each observation given all others; of the indicators of several classes, (n, C).
+    loo_r2 : float
+        1 - squared error / squared error of the model without inputs; for several classes the Brier skill score.
+    elpd, elpd_empty : float
+        Sum of log predictive densities of the left-out points: the model's, and that of a model without inputs (for
+        Gaussian noise a normal distribution with the mean and variance of y).
+    elpd_diff, diff_se : float
+        `elpd` - `elpd_empty` and its standard error.
+    evidence_gain : float
+        Log evidence of the model, or the highest bound of it that was seen for a sparse one, less the log likelihood
+        of the one without inputs.
+    n_searched : int
+        How many hyperparameters of the kernel were estimated and have to be paid for: with a prior, those that the data
+        have pulled away from it, at the price of having been chosen among all.
+    pit : array (n,)
+        P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
+        calibrated.
+    """
+
+    loo_mean: np.ndarray
+    loo_var: np.ndarray
+    loo_r2: float
+    lpd: np.ndarray
+    lpd_empty: np.ndarray
+    pit: np.ndarray
+    evidence_gain: float = np.inf
+    n_searched: int = 0
+
+    @classmethod
+    def pooled(cls, sheets: Sequence[Quality]) -> Quality:
+        """The sheet of several models that act as one: moments and densities averaged over them."""
+        mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
+        var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
+        lpd = np.logaddexp.reduce([sheet.lpd for sheet in sheets], axis=0) - np.log(len(sheets))
+        return cls(
+            loo_mean=mean,
+            loo_var=var,
+            loo_r2=float(np.mean([sheet.loo_r2 for sheet in sheets])),
+            lpd=lpd,
+            lpd_empty=sheets[0].lpd_empty,
+            pit=np.mean([sheet.pit for sheet in sheets], axis=0),
+        )
+
+    @property
+    def elpd(self) -> float:
+        return float(self.lpd.sum())
+
+    @property
+    def elpd_empty(self) -> float:
+        return float(self.lpd_empty.sum())
+
+    @property
+    def elpd_diff(self) -> float:
+        return self.elpd - self.elpd_empty
+
+    @property
+    def diff_se(self) -> float:
+        return float(np.std(self.lpd - self.lpd_empty, ddof=1) * np.sqrt(self.lpd.size))
+
+    @property
+    def mean_probability(self) -> tuple[float, float]:
+        """Geometric mean of the probability, or density, of what was left out: the model's and that without inputs."""
+        return float(np.exp(self.lpd.mean())), float(np.exp(self.lpd_empty.mean()))
+
+    def coverage(self, level: float) -> float:
+        """Share of the rows inside the central predictive interval of a level; that level if calibrated."""
+        return float(np.mean(np.abs(self.pit - 0.5) <= level / 2))
+
+    @property
+    def explains(self) -> bool:
+        """Whether the inputs help: `elpd_diff` above 0, and `evidence_gain` above `n_searched`.
+
+        Leave-one-out keeps the hyperparameters, which may have been fitted to noise; one nat of evidence for each of
+        them is what Akaike's criterion asks. On pure noise (80 data sets, n = 40 to 200, p = 3 to 12, maximum
+        likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all; with the priors of
+        `MAP()` all but one of 60 (n = 50 and 100, p = 3 to 200).
+        """
+        return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
+
+    def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
+        """Whether the inputs help if they were chosen by looking at the target: the choice is paid for, too.
+
+        There are `n_all` over `n_features` ways to choose; the logarithm of their number is what the best of as many
+        fits to noise may gain.
+        """
+        ways = float(gammaln(n_all + 1) - gammaln(n_features + 1) - gammaln(n_all - n_features + 1))
+        return self.explains and (self.n_searched == 0 or self.evidence_gain > self.n_searched + ways)
+
+    def __repr__(self) -> str:
+        return (
+            f"Quality(loo_r2={self.loo_r2:z.3f}, elpd={self.elpd:z.1f}, elpd_empty={self.elpd_empty:z.1f}, "
+            f"elpd_diff={self.elpd_diff:z.1f} +- {self.diff_se:z.1f})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SampledQuality(Quality):
+    """The sheet of more rows than are kept: numbers are those of all rows, arrays those of a sample of them."""
+
+    rows: np.ndarray  # those that the arrays belong to
+    n_rows: int  # in all
+    total_elpd: float
+    total_elpd_empty: float
+    total_diff_se: float
+
+    @property
+    def elpd(self) -> float:
+        return self.total_elpd
+
+    @property
+    def elpd_empty(self) -> float:
+        return self.total_elpd_empty
+
+    @property
+    def diff_se(self) -> float:
+        return self.total_diff_se
 
 
 def quality_sheet(
@@ -121,3 +254,108 @@ def level_sums(y: np.ndarray, size: np.ndarray, likelihood: Likelihood, level: f
     slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
     gradient = np.array([slope.sum() for slope in slopes])
     return LevelSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)
+
+
+# Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
+KEPT_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingLeaveOneOut:
+    """The last pass of a fit: what leaving each row out makes of its prediction, and the moments of the inputs."""
+
+    # Latent mean and variance at rows, each given all others; it and the likelihood are in the units of the model.
+    latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
+    likelihood: Likelihood
+    scaling: Scaling
+    mean: np.ndarray  # of each feature, in the user's units, as all that follows
+    sd: np.ndarray  # 0 for a constant feature
+    without_inputs: WithoutInputs
+
+    def sheet(
+        self, source: cluster.ClusterRows, seed: int, log_evidence: float, n_searched: int
+    ) -> tuple[SampledQuality, InputMoments]:
+        """The leave-one-out sheet in the user's units, and the moments."""
+        n = source.n
+        found = source.map_reduce(partial(leave_one_out_sums, self))
+        kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
+        arrays = self.left_out(source.take(kept))
+        evidence = log_evidence - n * np.log(self.scaling.y_scale)
+        sheet = SampledQuality(
+            loo_mean=arrays.loo_mean,
+            loo_var=arrays.loo_var,
+            loo_r2=1.0 - found.squared_error / found.squared_error_empty,
+            lpd=arrays.lpd,
+            lpd_empty=arrays.lpd_empty,
+            pit=arrays.pit,
+            evidence_gain=float(evidence - found.lpd_empty),
+            n_searched=n_searched,
+            rows=kept,
+            n_rows=n,
+            total_elpd=found.lpd,
+            total_elpd_empty=found.lpd_empty,
+            total_diff_se=float(np.sqrt(found.difference.squares / (n - 1) * n)),
+        )
+        return sheet, found.cloud.moments(self.mean, self.sd)
+
+    def left_out(self, rows: Rows) -> Quality:
+        """The sheet of some rows."""
+        scaling, noise = self.scaling, rows.noise_var
+        mean, var = self.latent(rows)
+        likelihood = self.likelihood if noise is None else self.likelihood.with_noise_var(noise)
+        return quality_sheet(
+            *self.observed(rows),
+            likelihood.in_units(scaling.y_scale),
+            scaling.y_center + scaling.y_scale * mean,
+            scaling.y_scale**2 * var,
+            without_inputs=self.without_inputs,
+        )
+
+    def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Targets in the user's units, and sizes."""
+        y, size = rows.observed()
+        return self.scaling.y_center + self.scaling.y_scale * y, size
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOutSums(Totals):
+    """What the last pass finds."""
+
+    squared_error: float
+    squared_error_empty: float
+    lpd: float
+    lpd_empty: float
+    difference: cluster.Spread
+    cloud: cluster.Cloud
+
+
+def leave_one_out_sums(last: StreamingLeaveOneOut, rows: Rows) -> LeaveOneOutSums:
+    """The visit of a chunk in the last pass."""
+    found, scaling = last.left_out(rows), last.scaling
+    (y, size), (likelihood, level) = last.observed(rows), last.without_inputs
+    level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
+    # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
+    center = scaling.inputs(last.mean[None])[0]
+    return LeaveOneOutSums(
+        squared_error=float(np.sum((y - found.loo_mean) ** 2)),
+        squared_error_empty=float(np.sum((y - level_mean) ** 2)),
+        lpd=found.elpd,
+        lpd_empty=found.elpd_empty,
+        difference=cluster.Spread.of(found.lpd - found.lpd_empty),
+        cloud=cluster.cloud(center, last.sd / scaling.x_scale, rows.X),
+    )
+
+
+def without_inputs(
+    source: cluster.ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int
+) -> WithoutInputs:
+    """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
+    if likelihood.has_closed_form:
+        return likelihood.with_noise_var(sd**2), mean
+    level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
+    return best_level(likelihood, level, lambda *model: source.map_reduce(partial(level_visit, *model)))
+
+
+def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
+    """What a chunk of rows says about one latent value for all."""
+    return level_sums(*rows.observed(), likelihood, level)

@@ -1,4 +1,4 @@
-"""Standardising inputs and target, and taking results back to the user's units."""
+"""Standardisation of inputs and target, and its inverse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.user_arrays import constant_columns
+from gpsift._utils.validation import constant_columns
 
 
 @dataclass(frozen=True, eq=False)

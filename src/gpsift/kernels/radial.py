@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, columns_of, eye_like, like, namespace, to_numpy
+from gpsift._utils.arrays import Array, eye_like, like, namespace, take_columns, to_numpy
 from gpsift._utils.linalg import total_product, zero_diagonal
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma, OnLogScale
@@ -125,8 +125,8 @@ class Radial(Stationary, ABC):
         active = np.flatnonzero(np.isfinite(np.broadcast_to(self.lengthscale, (X.shape[1],)))).tolist()
         if len(active) == X.shape[1]:
             return RadialPairs(self, X, Z)
-        near = columns_of(X, active)
-        pairs = RadialPairs(self.for_columns(active), near, near if X is Z else columns_of(Z, active))
+        near = take_columns(X, active)
+        pairs = RadialPairs(self.for_columns(active), near, near if X is Z else take_columns(Z, active))
         return SwitchedOffPairs(pairs, active, X.shape[1])
 
     @property

@@ -12,8 +12,7 @@ from scipy.special import ndtr
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import HalfT, OnLogScale
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, ParamDerivatives
-from gpsift.likelihoods.expectations import Expected
+from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 
 # By the density of the logarithm, which vanishes with the noise: a model without noise has to be earned.
 NOISE_VAR = Parameter(

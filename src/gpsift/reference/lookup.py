@@ -1,14 +1,19 @@
-"""The door: any fitted model in, a reference out."""
+"""Find the adapter of a fitted model: any model of a known library in, a reference out."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from gpsift._utils.notices import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
@@ -24,27 +29,30 @@ LIBRARIES = {
     "pymc": "gpsift.adapters.pymc",
 }
 FUNCTIONS = "gpsift.adapters.functions"
+# Other packages declare readers in this entry point group: the name of the library = "its.module:function".
+ENTRY_POINTS = "gpsift.adapters"
 
 
-def as_reference(model: Any, **options: Any) -> Reference:
-    """A fitted model of any library that is known here, or a function that predicts, as a model that can be ranked.
+def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
+    """Read a fitted model of any library that is known here, or a function that predicts, as one that can be ranked.
 
     `rank` does this by itself; it is for options, and for looking at what came out.
 
     Parameters
     ----------
     model : fitted model or callable
-        A `Reference` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of scikit-learn
-        (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions by
-        `gpsift.adapters.functions.reference_of`.
+        A `Reference` or an `Ensemble` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of
+        scikit-learn (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions
+        by `gpsift.adapters.functions.reference_of`.
     **options
         What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
         function; see there.
 
     Returns
     -------
-    Reference
-        Its ``how`` says in a few words how derivatives are made: in closed form, or by finite differences.
+    Reference or Ensemble
+        An ensemble where the model holds draws of its hyperparameters. Its ``how`` says in a few words how derivatives
+        are made: in closed form, or by finite differences.
 
     Examples
     --------
@@ -62,8 +70,8 @@ def as_reference(model: Any, **options: Any) -> Reference:
     >>> ranking.names[ranking.order[0]]
     'x1'
     """
-    own = model if isinstance(model, Reference) else getattr(model, "gp_", None)
-    if isinstance(own, Reference):
+    own = model if isinstance(model, Reference | Ensemble) else getattr(model, "gp_", None)
+    if isinstance(own, Reference | Ensemble):
         if options:
             raise TypeError(
                 f"A {type(model).__name__} is read as it is and takes no options, got {', '.join(options)}."
@@ -80,19 +88,22 @@ def as_reference(model: Any, **options: Any) -> Reference:
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
-        notice(message)
+        warn(message)
     return reference
 
 
-def _reader(model: Any) -> Callable[..., Reference]:
-    """The function that reads models of this kind, by the library that their class, or what it inherits, comes from."""
+def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
+    """The function that reads models of this kind, found by the library of their class or of one that it inherits."""
     own = type(model).__module__
     if own.startswith("gpsift.") and not own.startswith("gpsift.adapters."):
         raise TypeError(
             f"This {type(model).__name__} holds no fitted Gaussian process: call its `fit(X, y)` and pass what that "
             "returns."
         )
-    libraries = {cls.__module__.split(".")[0] for cls in type(model).__mro__}
+    libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
+    declared = _declared_reader(model, [name for name in libraries if name not in (*LIBRARIES, "builtins")])
+    if declared is not None:
+        return declared
     for library, reader in LIBRARIES.items():
         if library in libraries:
             return importlib.import_module(reader).reference_of
@@ -105,7 +116,59 @@ def _reader(model: Any) -> Callable[..., Reference]:
     )
 
 
-def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -> list[str]:
+def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
+    """The function that an installed package declares for models of one of these libraries, the first that has one."""
+    if not libraries:  # the entry points of all packages take 30 ms to read
+        return None
+    from importlib.metadata import entry_points
+
+    found = sorted(
+        (entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries),
+        key=lambda entry: libraries.index(entry.name),
+    )
+    if not found:
+        return None
+    entry = found[0]
+    packages = sorted({_package(other) for other in found if other.name == entry.name})
+    if len(packages) > 1:
+        raise TypeError(
+            f"{' and '.join(packages)} each declare an adapter of {entry.name}, which a {type(model).__name__} is read "
+            "by. Uninstall one."
+        )
+    return _loaded(entry)
+
+
+def _package(entry: EntryPoint) -> str:
+    return "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _loaded(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
+    """The function that an entry point names; what it returns is checked."""
+    package = _package(entry)
+    where = f"The entry point {entry.name} = {entry.value} of {package} in the group {ENTRY_POINTS}"
+    remedy = f"Update or uninstall {package}."
+    try:
+        reader = entry.load()
+    except Exception as error:
+        raise ImportError(
+            f"{package} declares an adapter that cannot be imported. {where} fails with {type(error).__name__}: "
+            f"{error}. {remedy}"
+        ) from error
+    if not callable(reader):
+        raise TypeError(f"{where} must name a function of a model, but names a {type(reader).__name__}. {remedy}")
+
+    @wraps(reader)
+    def checked(model: Any, **options: Any) -> Reference | Ensemble:
+        reference = reader(model, **options)
+        if not isinstance(reference, Reference | Ensemble):
+            kind = type(reference).__name__
+            raise TypeError(f"{where} must return a `gpsift.Reference`, but returned {kind}. {remedy}")
+        return reference
+
+    return checked
+
+
+def _unknown_options(reader: Callable[..., Reference | Ensemble], options: Iterable[str]) -> list[str]:
     known = inspect.signature(reader).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     return [] if takes_any else [name for name in options if name not in known]

@@ -12,9 +12,10 @@ import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.base import MissingCapability, Reference
-from gpsift.relevance import KL, Measure, rank, read_measure
+from gpsift.reference.ensemble import Ensemble
+from gpsift.relevance import KL, Measure, get_measure, rank
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.units import Units
+from gpsift.selection.data import Units
 
 PROJECTION = "projection"
 # Submodels start from the full model's hyperparameters and from short length-scales. On four data sets, maximum
@@ -84,11 +85,11 @@ class Ranked(Order):
     starts: int = SUBMODEL_STARTS
 
     def __post_init__(self) -> None:
-        read_measure(self.measure)
+        get_measure(self.measure)
 
     @property
     def scoring(self) -> Measure:
-        return read_measure(self.measure)
+        return get_measure(self.measure)
 
     @property
     def label(self) -> str:
@@ -147,7 +148,7 @@ class ForwardProjection(Order):
         # What is switched off can bring no submodel nearer: the model of the others is projected.
         within = units.within(kept)
         model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
-        from gpsift.selection.forward import forward_projection  # for this order alone
+        from gpsift.selection.projection import forward_projection  # for this order alone
 
         path = forward_projection(
             model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
@@ -169,10 +170,12 @@ def read_order(measure: Any) -> Order:
         return measure
     if isinstance(measure, type) and issubclass(measure, Order):
         raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
-    return ForwardProjection() if measure == PROJECTION else Ranked(read_measure(measure, PROJECTION))
+    return ForwardProjection() if measure == PROJECTION else Ranked(get_measure(measure, PROJECTION))
 
 
-def unit_ranking(fitted: Reference, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
+def unit_ranking(
+    fitted: Reference | Ensemble, units: Units, measure: Measure, X: Any = None, **options: Any
+) -> Ranking:
     """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either.
 
     Options are those of `rank`.

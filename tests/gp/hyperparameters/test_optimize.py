@@ -17,7 +17,7 @@ from gpsift.gp.hyperparameters.optimize import (
     with_fewer_digits,
 )
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.kernels import Constant, Linear, SquaredExponential
 from gpsift.likelihoods import read_likelihood
 

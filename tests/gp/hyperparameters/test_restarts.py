@@ -81,7 +81,7 @@ def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     X, y = table
     with_ceiling = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     monkeypatch.setattr(
-        "gpsift.selection.tasks.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
+        "gpsift.selection.submodels.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
     )
     without = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     np.testing.assert_array_equal(with_ceiling.order, without.order)

@@ -19,7 +19,9 @@ from gpsift.gp.hyperparameters.score_tests import (
     normal_scores,
 )
 from gpsift.gp.inference import ExactEngine, Slope
-from gpsift.gp.inference.iterated_engine import EPEngine, LaplaceEngine, MulticlassEngine
+from gpsift.gp.inference.ep import EPEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.softmax import MulticlassEngine
 from gpsift.likelihoods import Gamma, Gaussian, Poisson, Probit, Softmax, StudentT
 
 rng = np.random.default_rng(3)

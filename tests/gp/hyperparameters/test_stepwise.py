@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 
 import gpsift as gs
-from gpsift._utils.progress import hearing
+from gpsift._utils.progress import on_progress
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.stepwise import Place, price_of_choosing
 
@@ -461,7 +461,7 @@ def test_sparse_models_are_sifted(likelihood):
 def test_what_is_tried_is_said():
     X, y = wide(60, 6)
     words = []
-    with hearing(words.append, "words"):
+    with on_progress(words.append, "status"):
         sift = gs.GP(hyper=gs.Sift()).fit(X, y).report.sift
     assert {f"trying {name}" for name in sift.active} <= set(words)
 
@@ -469,7 +469,7 @@ def test_what_is_tried_is_said():
 def test_the_share_that_is_done_only_grows_while_features_are_switched_on():
     X, y = wide(60, 6)
     shares = []
-    with hearing(shares.append, "search"):
+    with on_progress(shares.append, "search"):
         gs.GP(hyper=gs.Sift()).fit(X, y)
     falls = np.flatnonzero(np.diff(shares) < 0)
     assert falls.size <= 1  # where the last search begins

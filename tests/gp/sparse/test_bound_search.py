@@ -11,9 +11,9 @@ from waist import at, joint
 
 import gpsift as gs
 from gpsift._utils.rows import LocalRows, Rows
-from gpsift.gp.sparse import bound_search, search
-from gpsift.gp.sparse.bound_search import BoundSearch
+from gpsift.gp.sparse import search
 from gpsift.gp.sparse.inducing import inducing_rows
+from gpsift.gp.sparse.search import SparseSearch, estimate_densely, pick_points
 
 N = 300
 X, Y = toy("normal", N, seed=3, p=4)
@@ -22,19 +22,19 @@ FIXED = gs.Fixed(lengthscale=np.array([0.8, 1.0, 1.5, 2.0]), signal_var=1.3, noi
 
 def watched(monkeypatch, name):
     """What a step of the search finds, when a fit has been made."""
-    found, old = [], getattr(BoundSearch, name)
+    found, old = [], getattr(SparseSearch, name)
 
     def step(self, *args):
         answer = old(self, *args)
         found.extend(answer if isinstance(answer, list) else [answer])
         return answer
 
-    monkeypatch.setattr(BoundSearch, name, step)
+    monkeypatch.setattr(SparseSearch, name, step)
     return found
 
 
 def score(answer):
-    return answer.problem.engine.scored(*answer.model)
+    return answer.problem.engine.scored(*answer.problem.split(answer.estimate.log_params))
 
 
 @pytest.fixture(scope="module")
@@ -83,36 +83,38 @@ def test_hyperparameters_by_neighbours_that_are_all_rows_are_those_of_exact_infe
     assert max(sparse.report.objectives) == pytest.approx(exact.log_marginal_likelihood, abs=0.2)
 
 
-@pytest.mark.parametrize(("rows", "better"), [(2000, "by_neighbours"), (25, "by_bound")])
+@pytest.mark.parametrize(("rows", "better"), [(2000, "maximise_vecchia"), (25, "maximise_bound")])
 def test_the_way_that_predicts_better_is_taken(monkeypatch, rows, better):
     """A sample of 25 rows says little about hyperparameters; all rows say more than a bound with few points."""
-    found = {name: watched(monkeypatch, name) for name in ("by_neighbours", "by_bound")}
-    monkeypatch.setattr(bound_search, "EXACT_ROWS", rows)
-    monkeypatch.setattr(bound_search, "VECCHIA_ROWS", rows)
+    found = {name: watched(monkeypatch, name) for name in ("maximise_vecchia", "maximise_bound")}
+    monkeypatch.setattr(search, "EXACT_ROWS", rows)
+    monkeypatch.setattr(search, "VECCHIA_ROWS", rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=30)).fit(X, Y)
     found = {name: way for name, (way,) in found.items()}
     elpd = {name: score(way).elpd for name, way in found.items()}
     assert max(elpd, key=elpd.get) == better
-    assert fitted.report.n_rows_searched == (N if better == "by_neighbours" else 0)
-    assert fitted.report.by_neighbours == (better == "by_neighbours")
-    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "by_neighbours")
+    assert fitted.report.n_rows_searched == (N if better == "maximise_vecchia" else 0)
+    assert fitted.report.by_neighbours == (better == "maximise_vecchia")
+    assert ("hyperparameters found on 300 rows" in repr(fitted)) == (better == "maximise_vecchia")
     assert fitted.quality.elpd == pytest.approx(elpd[better] - N * np.log(fitted.scaling.y_scale), abs=1e-6)
-    assert fitted.report.n_evaluations > sum(way.n_evaluations for way in found.values())
+    assert fitted.report.n_evaluations > sum(way.estimate.n_evaluations for way in found.values())
 
 
 def test_neighbours_are_asked_where_the_bound_ended_if_exact_inference_on_some_rows_finds_nothing(monkeypatch):
-    def nothing(hyper, problem, old=bound_search.densely_searched):
-        found = old(hyper, problem)
+    def nothing(hyper, problem):
+        found = estimate_densely(hyper, problem)
+        if hyper.starts > 1:  # the first search of all
+            return found
         lost = np.where(problem.kinds == "lengthscale", 5.0, np.where(problem.kinds == "signal_var", -15.0, 0.0))
-        return replace(found, estimate=replace(found.estimate, log_params=lost))
+        return replace(found, log_params=lost)
 
-    expected = watched(monkeypatch, "by_neighbours")
+    expected = watched(monkeypatch, "maximise_vecchia")
     gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     (expected,) = expected
-    monkeypatch.setattr(bound_search, "densely_searched", nothing)
-    found = watched(monkeypatch, "by_neighbours")
+    monkeypatch.setattr(search, "estimate_densely", nothing)
+    found = watched(monkeypatch, "maximise_vecchia")
     gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=40)).fit(X, Y)
     assert found[0].objective == pytest.approx(expected.objective, abs=0.1)
 
@@ -125,8 +127,8 @@ def test_fixed_hyperparameters_get_the_points_that_suit_them():
 
 def test_points_are_picked_again_as_long_as_it_gains(monkeypatch):
     asked = []
-    monkeypatch.setattr(search, "picked", lambda *a, old=search.picked: asked.append(1) or old(*a))
-    monkeypatch.setattr(BoundSearch, "answers", lambda self, first: [self.by_bound(first)])
+    monkeypatch.setattr(search, "pick_points", lambda *a: asked.append(1) or pick_points(*a))
+    monkeypatch.setattr(SparseSearch, "candidates", lambda self: [self.maximise_bound()])
     gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=25)).fit(X, Y)
     assert 2 <= len(asked) <= search.MAX_PICKS
     asked.clear()
@@ -137,19 +139,19 @@ def test_points_are_picked_again_as_long_as_it_gains(monkeypatch):
 
 def test_search_on_a_sample_of_rows_ends_where_that_on_all_does(monkeypatch):
     whole = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
-    monkeypatch.setattr(bound_search, "FIRST_ROWS", 80)
+    monkeypatch.setattr(search, "FIRST_ROWS", 80)
     sampled = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     assert_allclose(sampled.log_marginal_likelihood, whole.log_marginal_likelihood, atol=2.0)
 
 
 def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
-    monkeypatch.setattr(BoundSearch, "answers", lambda self, first: [self.by_bound(first)])
+    monkeypatch.setattr(SparseSearch, "candidates", lambda self: [self.maximise_bound()])
     whole = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     visited = []
     monkeypatch.setattr(
-        LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
+        LocalRows, "map_reduce", lambda self, *a, old=LocalRows.map_reduce: visited.append(self.n) or old(self, *a)
     )
-    monkeypatch.setattr(bound_search, "FIRST_ROWS", 60)
+    monkeypatch.setattr(search, "FIRST_ROWS", 60)
     monkeypatch.setattr(search, "SAMPLE_ROWS", 140)
     sampled = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     assert set(visited) == {sampled.report.n_rows_searched, N}
@@ -165,8 +167,8 @@ def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
     X = rng.normal(size=(1200, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.2 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=1200)
     for module, name, rows in (
-        (bound_search, "FIRST_ROWS", 60),
-        (bound_search, "EXACT_ROWS", 60),
+        (search, "FIRST_ROWS", 60),
+        (search, "EXACT_ROWS", 60),
         (search, "MANY_ROWS", 1200),
     ):
         monkeypatch.setattr(module, name, rows)
@@ -174,7 +176,7 @@ def test_a_feature_that_few_rows_switched_off_comes_back_with_more(monkeypatch):
     by_neighbours = gs.GP(**options).fit(X, y)
     assert by_neighbours.report.by_neighbours  # they bring back what sixty rows left idle
     assert 0.5 < by_neighbours.hyperparameters["lengthscale[x2]"] < 3.0
-    monkeypatch.setattr(BoundSearch, "answers", lambda self, first: [self.by_bound(first)])
+    monkeypatch.setattr(SparseSearch, "candidates", lambda self: [self.maximise_bound()])
     off = gs.GP(**options).fit(X, y)
     assert off.hyperparameters["lengthscale[x2]"] > 100.0
     monkeypatch.setattr(search, "MANY_ROWS", 1199)
@@ -190,8 +192,8 @@ def test_neighbours_find_a_feature_that_few_rows_switched_off(monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(600, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.3 * np.cos(2.0 * X[:, 1]) + 0.5 * rng.normal(size=600)
-    monkeypatch.setattr(bound_search, "FIRST_ROWS", 60)
-    answers = [watched(monkeypatch, name) for name in ("by_bound", "by_neighbours")]
+    monkeypatch.setattr(search, "FIRST_ROWS", 60)
+    answers = [watched(monkeypatch, name) for name in ("maximise_bound", "maximise_vecchia")]
     fitted = gs.GP(inference=gs.Sparse(m=60), hyper=gs.ML2(starts=1)).fit(X, y)
     (by_bound,), (by_neighbours,) = answers
     of_x2 = list(fitted.hyperparameters).index("lengthscale[x2]")
@@ -220,7 +222,7 @@ def test_targets_of_a_sample_vary_though_most_are_the_same():
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
 def test_rows_that_are_almost_all_alike_can_be_fitted(monkeypatch):
-    monkeypatch.setattr(bound_search, "FIRST_ROWS", 20)
+    monkeypatch.setattr(search, "FIRST_ROWS", 20)
     y = np.zeros(N)
     y[7] = 1.0
     fitted = gs.GP(inference=gs.Sparse(m=10), hyper=gs.ML2(starts=1)).fit(X, y)
@@ -294,7 +296,7 @@ def test_neighbours_are_left_out_where_points_suffice_and_where_nobody_wants_the
 
 def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
     inputs, y = waves(2000)
-    monkeypatch.setattr("gpsift.gp.sparse.bound_engine.LEAST_SAMPLED_ROWS", 400)
+    monkeypatch.setattr("gpsift.gp.sparse.bound.LEAST_SAMPLED_ROWS", 400)
     hyper = gs.Fixed(lengthscale=[0.35, 0.35, 10.0], signal_var=1.0, noise_var=0.02, constant_var=0.1)
     assert gs.GP(inference=gs.Sparse(m=30), hyper=hyper).fit(inputs, y).posterior.X.shape[0] == 2000
     fitted = gs.GP(inference=gs.Sparse(m=30, chunk_bytes=8 * 3 * 500), hyper=hyper).fit(inputs, y)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.gp.hyperparameters.restarts import INACTIVE
 from gpsift.gp.hyperparameters.stepwise import price_of_choosing
-from gpsift.gp.sparse.sifted import Tried
+from gpsift.gp.sparse.search import StepwiseRefinement
 
 SPARSE = gs.Sparse(m=40)
 
@@ -23,10 +23,10 @@ def rows():
 @pytest.fixture
 def few_are_sifted(monkeypatch):
     monkeypatch.setattr("gpsift.gp.sparse.search.MANY_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.sparse.bound_search.FIRST_ROWS", 60)
-    monkeypatch.setattr("gpsift.gp.sparse.bound_search.EXACT_ROWS", 100)
-    monkeypatch.setattr("gpsift.gp.sparse.vecchia.vecchia.NEAR_ROWS", 50)
-    monkeypatch.setattr("gpsift.gp.sparse.vecchia.vecchia.FAR_ROWS", 20)
+    monkeypatch.setattr("gpsift.gp.sparse.search.FIRST_ROWS", 60)
+    monkeypatch.setattr("gpsift.gp.sparse.search.EXACT_ROWS", 100)
+    monkeypatch.setattr("gpsift.gp.sparse.vecchia.evidence.NEAR_ROWS", 50)
+    monkeypatch.setattr("gpsift.gp.sparse.vecchia.evidence.FAR_ROWS", 20)
     return monkeypatch
 
 
@@ -74,22 +74,22 @@ def test_a_group_comes_back_as_one_and_owes_one_toll(rows):
 def test_no_more_than_may_be_active_are_tried(rows, few_are_sifted):
     """What is on, and the steepest of the others."""
     X, y = rows
-    seen, old = [], Tried.brought_back
-    few_are_sifted.setattr(Tried, "brought_back", lambda self, at: seen.append((self, at)) or old(self, at))
+    seen, old = [], StepwiseRefinement.reactivate
+    few_are_sifted.setattr(StepwiseRefinement, "reactivate", lambda self, at: seen.append((self, at)) or old(self, at))
     gs.GP(inference=SPARSE, hyper=gs.Sift(max_active=3)).fit(X, y)
     tried, first = seen[0]
     assert len(tried.units) == 3
     assert tried.names[tried.units[0]] == "x2"
     slopes = np.array(tried.report.slopes)
     assert min(slopes[tried.units[1:]]) >= max(np.delete(slopes, tried.units))
-    assert len(tried.on(old(tried, first))) == 3
+    assert len(tried.active(old(tried, first))) == 3
 
 
 def test_what_is_on_but_idle_comes_back_too(rows, few_are_sifted):
     """Fewer rows may leave a feature at a length-scale at which all is flat: a search would not see it again."""
     X, y = rows
-    seen, old = [], Tried.brought_back
-    few_are_sifted.setattr(Tried, "brought_back", lambda self, at: seen.append(self) or old(self, at))
+    seen, old = [], StepwiseRefinement.reactivate
+    few_are_sifted.setattr(StepwiseRefinement, "reactivate", lambda self, at: seen.append(self) or old(self, at))
     gs.GP(inference=SPARSE, hyper=gs.Sift()).fit(X, y)
     tried, start = seen[0], seen[0].problem.log_params
     lengths = np.exp(start[:6])
@@ -112,7 +112,7 @@ def test_noise_stays_off():
 
 def test_length_scales_are_compared_in_units_of_their_inputs(rows, few_are_sifted):
     """A model that is not standardised has the same answer whatever the units are."""
-    few_are_sifted.setattr("gpsift.gp.sparse.sifted.ENOUGH_PAYING", 2)  # after the two true ones nothing is tried
+    few_are_sifted.setattr("gpsift.gp.sparse.search.ENOUGH_KEPT", 2)  # after the two true ones nothing is tried
     X, y = rows
     model = gs.GP(inference=SPARSE, hyper=gs.Sift(), standardize=False)
     for scale in (np.ones(6), np.array([1e-3, 1.0, 1e3, 1.0, 1e-2, 1e2])):

@@ -13,15 +13,13 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.chunks import CHUNK_BYTES
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.rows import LocalRows, Rows
-from gpsift.gp.sparse import Sparse, natural, variational
-from gpsift.gp.sparse.bound_engine import BoundEngine
+from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
+from gpsift.gp.sparse import Sparse, sites, variational
+from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.inducing import JITTER, Inducing, inducing_rows
-from gpsift.gp.sparse.natural import Normal
-from gpsift.gp.sparse.variational import VariationalModel, bound_gradient
-from gpsift.gp.sparse.variational_engine import VariationalEngine
+from gpsift.gp.sparse.sites import Normal
+from gpsift.gp.sparse.variational import VariationalEngine, VariationalModel, bound_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit
 
@@ -269,7 +267,7 @@ def test_bound_grows_with_nested_points(likelihood, y, size):
 @each_case
 def test_cavities_are_the_posterior_without_the_row_s_site(likelihood, y, size):
     model, source, q = optimum(likelihood, y, size)
-    mean, var = source.joined(partial(variational.left_out, model, q))
+    mean, var = source.map_concat(partial(variational.left_out, model, q))
     for i in (0, 17, 42):
         latent = model.inducing.posterior(q.mean, q.precision).at(X[i : i + 1])
         expected = likelihood.expected(y[i : i + 1], latent.mean, latent.var, size[i : i + 1])
@@ -306,7 +304,9 @@ def visits_of(monkeypatch, ask):
     """How often all rows are visited."""
     seen = []
     with monkeypatch.context() as patch:
-        patch.setattr(LocalRows, "total", lambda self, visit, old=LocalRows.total: seen.append(1) or old(self, visit))
+        patch.setattr(
+            LocalRows, "map_reduce", lambda self, visit, old=LocalRows.map_reduce: seen.append(1) or old(self, visit)
+        )
         ask()
     return len(seen)
 
@@ -358,15 +358,15 @@ def test_mixture_of_linear_steps_is_their_fixed_point():
     fixed, B = np.array([2.0, -1.0]), np.array([[-0.8, 0.1], [0.3, 0.6]])
     places = np.array([[1.0, 0.0], [3.0, 1.0], [1.5, -2.0]])
     targets = fixed + (places - fixed) @ B.T
-    mixture = natural.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
+    mixture = sites.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
     assert_allclose([mixture.precision[0, 0], mixture.shift[0]], fixed, rtol=1e-7)
 
 
 def test_mixture_that_is_no_distribution_is_left_out():
     """Steps from 9 to 10 and from 1.5 to 2 foretell a precision of -6."""
     path = list(zip(normals((9.0, 0.0), (1.5, 0.0)), normals((10.0, 0.0), (2.0, 0.0)), strict=True))
-    assert_allclose(natural.mixed(path).precision, -6.0, rtol=1e-6)
-    first, second, *_ = natural.goals(path)
+    assert_allclose(sites.mixed(path).precision, -6.0, rtol=1e-6)
+    first, second, *_ = sites.goals(path)
     assert_allclose([first.precision[0, 0], second.precision[0, 0]], [2.0, 1.75])
 
 
@@ -385,11 +385,11 @@ def test_steps_that_lead_nowhere_end_without_a_verdict(monkeypatch):
 class FarRows(LocalRows):
     """Rows to which a visit has to travel."""
 
-    def total(self, visit):
-        return super().total(pickle.loads(pickle.dumps(visit)))
+    def map_reduce(self, visit):
+        return super().map_reduce(pickle.loads(pickle.dumps(visit)))
 
-    def joined(self, visit):
-        return super().joined(pickle.loads(pickle.dumps(visit)))
+    def map_concat(self, visit):
+        return super().map_concat(pickle.loads(pickle.dumps(visit)))
 
 
 @each_case

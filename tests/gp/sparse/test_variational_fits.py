@@ -9,11 +9,11 @@ from scipy.special import expit, ndtr
 
 import gpsift as gs
 from gpsift._utils.rows import LocalRows
-from gpsift.gp import choosing
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp import choose_inference
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse import search
-from gpsift.gp.sparse.search import VariationalSearch
-from gpsift.sklearn.estimators import GPClassifier
+from gpsift.gp.sparse.search import sample_problem
+from gpsift.sklearn import GPClassifier
 
 RNG = np.random.default_rng(0)
 N, P = 160, 4
@@ -115,8 +115,7 @@ def test_exposure_belongs_to_its_row():
 def test_the_search_begins_with_laplace_s_method_on_a_sample(monkeypatch):
     asked = []
     monkeypatch.setattr(search, "LAPLACE_ROWS", 70)
-    dense_problem = VariationalSearch.dense_problem
-    monkeypatch.setattr(VariationalSearch, "dense_problem", lambda self: asked.append(dense_problem(self)) or asked[-1])
+    monkeypatch.setattr(search, "sample_problem", lambda problem: asked.append(sample_problem(problem)) or asked[-1])
     sampled = fitted("poisson", gs.ML2(), gs.Sparse(m=50))
     (sample,) = asked
     assert isinstance(sample.engine, LaplaceEngine)
@@ -132,7 +131,7 @@ def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
     whole = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
     visited = []
     monkeypatch.setattr(
-        LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
+        LocalRows, "map_reduce", lambda self, *a, old=LocalRows.map_reduce: visited.append(self.n) or old(self, *a)
     )
     monkeypatch.setattr(search, "SAMPLE_ROWS", 75)
     sampled = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
@@ -144,7 +143,7 @@ def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
 
 @pytest.mark.parametrize(("name", "dense"), [("probit", "ep"), ("poisson", "laplace")])
 def test_many_rows_are_sparse_by_default_and_that_is_said(monkeypatch, name, dense):
-    monkeypatch.setattr(choosing, "LARGEST_DENSE", 100)
+    monkeypatch.setattr(choose_inference, "LARGEST_DENSE", 100)
     words = rf"With 160 rows, more than 100, inference is sparse: 256 inducing .*inference=\"{dense}\"\)` takes all"
     with pytest.warns(gs.GPSiftWarning, match=words) as seen:
         assert fitted(name, inference="auto").inference == "sparse"
@@ -154,7 +153,7 @@ def test_many_rows_are_sparse_by_default_and_that_is_said(monkeypatch, name, den
 
 
 def test_student_t_and_softmax_stay_dense_by_default(monkeypatch):
-    monkeypatch.setattr(choosing, "LARGEST_DENSE", 20)
+    monkeypatch.setattr(choose_inference, "LARGEST_DENSE", 20)
     rows = slice(30)
     hyper = gs.Fixed(**FIXED)
     assert gs.GP(likelihood="softmax", hyper=hyper).fit(X[rows], CLASSES[rows]).inference == "laplace"
@@ -162,7 +161,7 @@ def test_student_t_and_softmax_stay_dense_by_default(monkeypatch):
 
 
 def test_a_classifier_of_many_rows_is_sparse(monkeypatch):
-    monkeypatch.setattr(choosing, "LARGEST_DENSE", 100)
+    monkeypatch.setattr(choose_inference, "LARGEST_DENSE", 100)
     labels = np.where(CLASSES > 0, "yes", "no")
     with pytest.warns(gs.GPSiftWarning, match="inference is sparse"):
         classifier = GPClassifier(hyper=gs.Fixed(**FIXED)).fit(X, labels)

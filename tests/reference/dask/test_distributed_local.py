@@ -146,7 +146,7 @@ def test_whole_model_measures_and_joint_ones(both):
 
 def test_intervals_of_rows_elsewhere_are_refused_before_they_are_scored(both, monkeypatch):
     _, there = both
-    monkeypatch.setattr("gpsift.relevance.switched.relevance_of", None)
+    monkeypatch.setattr("gpsift.relevance.feature_groups.apply_measure", None)
     with pytest.raises(ValueError, match=r"`intervals` looks at rows in memory.*X.head"):
         gs.rank(there, intervals=True)
 
@@ -208,7 +208,7 @@ def test_a_saved_model_comes_back_without_its_rows(both, table, tmp_path):
 
 
 def test_arrays_of_the_sheet_are_those_of_a_sample(table, divided, both, monkeypatch):
-    monkeypatch.setattr("gpsift.gp.last_pass.KEPT_ROWS", 50)
+    monkeypatch.setattr("gpsift.gp.quality.KEPT_ROWS", 50)
     there = gs.GP(hyper=FIXED, inference=gs.Sparse(m=30)).fit(*divided(*table[:2]))
     sheet, all_rows = there.quality, both[0].quality
     assert sheet.lpd.shape == sheet.rows.shape == (50,)
@@ -222,5 +222,5 @@ def test_a_bar_counts_the_partitions_of_each_pass_on_a_terminal(table, divided, 
     gs.GP(hyper=FIXED, inference=gs.Sparse(m=10)).fit(*divided(*table[:2]))
     shown = capsys.readouterr().err
     assert "4/4" in shown
-    for title in ("summarise", "site_sums", "last_pass_sums"):
+    for title in ("summarise", "site_sums", "leave_one_out_sums"):
         assert title in shown

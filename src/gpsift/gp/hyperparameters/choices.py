@@ -20,9 +20,9 @@ from gpsift.kernels.linear import CONSTANT_VAR, LINEAR_VAR
 from gpsift.kernels.profiles import SHAPE
 from gpsift.kernels.radial import LENGTHSCALE, SIGNAL_VAR
 from gpsift.likelihoods import Likelihood
-from gpsift.likelihoods.continuous import DF, GAMMA_SHAPE
-from gpsift.likelihoods.counts import CONCENTRATION
 from gpsift.likelihoods.gaussian import NOISE_VAR
+from gpsift.likelihoods.log_link import CONCENTRATION, GAMMA_SHAPE
+from gpsift.likelihoods.student_t import DF
 
 # Of each start of a search, unless the user says otherwise.
 MAX_ITERATIONS = 1000

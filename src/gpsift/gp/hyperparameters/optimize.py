@@ -148,12 +148,12 @@ def maximise(
     progress = SearchProgress(n_starts + (rough is not None))
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
         curvature = problem.curvature if start is problem.start else None
-        tell = partial(progress.evaluated, number)
+        tell = partial(progress.update, number)
         ended.append(searched_from(rough or problem, log_prior, start, max_iterations, tell, curvature))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
     if rough is not None:
-        ended = with_all_digits(problem, log_prior, ended, max_iterations, partial(progress.evaluated, n_starts + 1))
+        ended = with_all_digits(problem, log_prior, ended, max_iterations, partial(progress.update, n_starts + 1))
     return best_of(problem, ended)
 
 

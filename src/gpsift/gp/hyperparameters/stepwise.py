@@ -21,9 +21,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from gpsift._utils.grouping import read_groups
 from gpsift._utils.priors import HalfT, InverseGamma, OnLogScale
-from gpsift._utils.progress import SearchProgress, part_of_search, say
+from gpsift._utils.progress import SearchProgress, part_of_search, set_status
+from gpsift._utils.validation import read_groups
 from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper
 from gpsift.gp.hyperparameters.optimize import (
     Draws,
@@ -361,7 +361,7 @@ class Sifting:
 
     def tell(self, n_active: int, _evaluation: int) -> float:
         self.evaluations[n_active] += 1
-        return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
+        return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     @cached_property
     def rough(self) -> Problem[DenseEngine]:
@@ -549,7 +549,7 @@ class Sifting:
     def searched(self, entry: Entry, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> Place:
         """The place that a search leads to, a short one if it is to say what `leaving` a unit out costs."""
         if entry.entering_units:
-            say(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
+            set_status(f"trying {' and '.join(self.units[0][unit] for unit in entry.entering_units)}")
         # Without a scout only the final search has it: where units enter, that of a third of the rows led to other
         # optima, and the second input of Ishigami's function stayed off.
         curvature = None if self.scout is None else self.curvature(entry)

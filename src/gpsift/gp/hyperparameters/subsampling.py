@@ -163,7 +163,7 @@ class CoarseToFine:
         self, sample: Problem[DenseEngine], start: np.ndarray, part: int, curvature: np.ndarray | None = None
     ) -> Start:
         """Where a search leads, which is this part of the whole."""
-        tell = partial(self.progress.evaluated, part)
+        tell = partial(self.progress.update, part)
         return searched_from(sample, self.log_prior, start, self.max_iterations, tell, curvature)
 
     def has_moved_far(self, end: Start) -> bool:

@@ -1,10 +1,9 @@
-"""Many rows: inducing points stand for them, or `gpsift.gp.sparse.vecchia` do, and the search says which.
+"""Sparse inference for many rows: inducing points stand for them, or the nearest rows around each block.
 
-`choice.py` is the choice `Sparse`. `inducing.py` picks the points, `sites.py` is what a bound makes of the rows
-(`gpsift._utils.rows`): `bound.py` for Gaussian noise, `variational.py` for other likelihoods (with `natural.py`, the
-steps towards its optimum). `engine.py`, `bound_engine.py` and `variational_engine.py` are the engines, `search.py` and
-`bound_search.py` find the hyperparameters, with `sifted.py` where a sift has left features off; `other_way.py` is what
-they leave of the way that was not taken, `around.py` is for intervals. Read `sites.py` and `bound.py` first.
+`choice.py` is the choice `Sparse`. `inducing.py` picks the inducing points. `sites.py` has the mathematics that all
+likelihoods share, `bound.py` the bound for Gaussian noise and `variational.py` the one for other likelihoods, each with
+its engine (`engine.py` is their base). The folder `vecchia` has inference by blocks. `search.py` finds the
+hyperparameters, and `around.py` is for intervals. Read `sites.py` and `bound.py` first.
 """
 
 import lazy_loader

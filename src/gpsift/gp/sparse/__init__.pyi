@@ -1,8 +1,8 @@
 from .around import AroundEngine as AroundEngine
-from .bound_engine import BoundEngine as BoundEngine
-from .bound_search import search_for as search_for
+from .bound import BoundEngine as BoundEngine
 from .choice import Sparse as Sparse
 from .engine import SparseEngine as SparseEngine
 from .engine import local_rows as local_rows
-from .other_way import OtherWay as OtherWay
-from .variational_engine import VariationalEngine as VariationalEngine
+from .search import engine_for as engine_for
+from .search import search_hyperparameters as search_hyperparameters
+from .variational import VariationalEngine as VariationalEngine

@@ -8,10 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Self
 
+from gpsift._utils.arrays import Array, to_numpy
+from gpsift._utils.rows import Rows
 from gpsift.gp.inference import Engine, Evidence, Inferred
-from gpsift.gp.sparse.bound_engine import BoundEngine
+from gpsift.gp.sparse.bound import BoundEngine
+from gpsift.gp.sparse.choice import Sparse
+from gpsift.gp.sparse.engine import local_rows
 from gpsift.gp.sparse.search import SAMPLE_ROWS
-from gpsift.gp.sparse.vecchia.vecchia import VECCHIA_ROWS, VecchiaEngine
+from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
@@ -25,12 +29,17 @@ class AroundEngine(Engine):
         self.by, self.fitted = by, fitted
 
     @classmethod
-    def of(cls, fitted: BoundEngine, kernel: Kernel, *, by_neighbours: bool) -> Self:
+    def of(
+        cls, rows: Rows, kernel: Kernel, choice: Sparse, *, Z: Array | None, near_rows: int, by_neighbours: bool
+    ) -> Self:
         """Around a model with this kernel; its hyperparameters were found by neighbours, or by the bound.
 
-        Of many rows both had a sample.
+        Of many rows both had a sample. Its inducing points are Z, or picked for the kernel where they are not known.
         """
-        source, seed = fitted.source, fitted.choice.seed
+        source, seed = local_rows(rows, choice), choice.seed
+        if Z is None:
+            Z = BoundEngine.picking(source, kernel, choice).Z
+        fitted = BoundEngine(source, to_numpy(Z), Z, choice, near_rows)
         if by_neighbours:
             rows = source.sample(VECCHIA_ROWS, seed).on_host()
             return cls(VecchiaEngine.near(rows, kernel, seed), fitted)

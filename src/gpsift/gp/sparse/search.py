@@ -1,40 +1,57 @@
 """Search for the hyperparameters of a sparse model.
 
-It begins with dense inference on a sample of the rows, from all starts (exact for Gaussian noise, Laplace's method for
-other likelihoods): that finds the right region at little cost. From there the bound is maximised, again and again, each
-time from where the last search ended and with inducing points picked for it, until the objective no longer grows (Burt,
-Rasmussen and van der Wilk 2020, section 5.2.2). This sees effects that are too weak for the sample. Of very many rows
-the bound has a larger sample; all of them are for the posterior.
+1. *Dense inference on a sample of the rows*, from all starts (exact for Gaussian noise, Laplace's method for other
+   likelihoods), finds the right region at little cost.
+2. *The bound* is maximised from there, again and again, each time from where the last search ended and with inducing
+   points picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2).
+   This sees effects that are too weak for the sample. Of very many rows the bound has a larger sample; all of them are
+   for the posterior.
+3. *Vecchia's evidence*, with Gaussian noise only (`gpsift.gp.sparse.vecchia.evidence`), is maximised from where exact
+   inference on a larger sample ends, without the drift towards smooth functions and much noise that too few inducing
+   points have on a variational bound. Leave-one-out decides between 2 and 3, and whether the posterior has inducing
+   points or is by blocks (`gpsift.gp.sparse.vecchia.block_inference`).
 
-Gaussian noise has another way besides (`gpsift.gp.sparse.bound_search`).
+A stepwise selection (`Sift`) is made on the sample of step 1. A few thousand rows hardly see an effect of a percent of
+the variance, and a hundred thousand see it clearly. So the features that it has left inactive are activated again
+before the evidence of more rows is maximised, and pruned after that where they do not raise it by their penalty.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpsift._utils.arrays import to_numpy
+from gpsift._utils.rows import Rows
 from gpsift._utils.threads import outer_blas_threads_for
+from gpsift._utils.validation import read_groups
+from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
-from gpsift.gp.hyperparameters.restarts import reactivate
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
+from gpsift.gp.hyperparameters.restarts import reactivate, shorten_lengthscales, weak_start
+from gpsift.gp.hyperparameters.stepwise import owed_by
+from gpsift.gp.inference import DenseEngine, ExactEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.engine import SparseEngine
-from gpsift.gp.sparse.other_way import OtherWay
-from gpsift.gp.sparse.sifted import Tried
-from gpsift.gp.sparse.variational_engine import VariationalEngine
-from gpsift.kernels import Kernel
+from gpsift.gp.sparse.variational import VariationalEngine
+from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
 from gpsift.likelihoods import Likelihood
 
-# Rows of the first sample for Laplace's method, whose every evaluation takes some twenty factorisations.
+# Rows of the first sample. Exact inference takes a twentieth of a second on them; every evaluation of Laplace's method
+# takes some twenty factorisations.
+FIRST_ROWS = 1000
 LAPLACE_ROWS = 500
+# Rows of the larger sample for exact inference, which takes half a second an evaluation there.
+EXACT_ROWS = 2000
 # Rows whose bound is maximised, at most.
 SAMPLE_ROWS = 10_000
-# With more rows than this, they are searched with the tolerance that follows.
+# With more rows than this, searches have the tolerance that follows, and features that the first sample has left
+# inactive are tried again.
 MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 # How often inducing points are picked again, at most.
@@ -42,17 +59,20 @@ MAX_PICKS = 5
 # Nats that a search has to gain for points to be picked again: for each row, and at least.
 GAIN_PER_ROW = 1e-4
 LEAST_GAIN = 0.5
+# Noise that inducing points cannot follow grows under the bound, or prior variance stays unexplained. Points are called
+# too few where the noise variance is more than this many times that of Vecchia's evidence, or where the points leave
+# more than the second number of it unexplained.
+INFLATED_NOISE = 2.0
+LARGE_RESIDUAL = 0.5
+# Pruning ends after this many features in a row that have raised the evidence by their penalty.
+ENOUGH_KEPT = 3
 
-S = TypeVar("S", bound=SparseEngine)
 
-
-@dataclass(frozen=True, eq=False)
-class Answer(Generic[S]):
-    """Hyperparameters, the problem with the inducing points that go with them, and the evaluations that it took."""
+class Candidate(NamedTuple):
+    """Hyperparameters, and the problem with the inducing points that go with them."""
 
     estimate: Estimate
-    problem: Problem[S]
-    n_evaluations: int
+    problem: Problem[Any]
 
     @property
     def objective(self) -> float:
@@ -60,156 +80,186 @@ class Answer(Generic[S]):
         assert best is not None
         return best.objective
 
-    @property
-    def model(self) -> tuple[Kernel, Likelihood]:
-        return self.problem.split(self.estimate.log_params)
+
+def engine_for(likelihood: Likelihood) -> type[SparseEngine]:
+    """Return the engine of sparse inference with a likelihood."""
+    return BoundEngine if likelihood.has_closed_form else VariationalEngine
 
 
-class Decision(NamedTuple, Generic[S]):
-    """The best answer, the problem as its model is to be inferred, a log evidence that was seen elsewhere, and the way
-    that was not taken where there are two.
-    """
+def search_hyperparameters(hyper: Hyper, problem: Problem[SparseEngine]) -> Candidate:
+    """Find the hyperparameters of a sparse model; its problem has the engine by which it is to be inferred."""
+    if not hyper.searches:
+        estimate = hyper.estimate(problem)
+        best, _ = choose([Candidate(estimate, pick_points(problem, estimate.log_params))])
+        return best
+    first = estimate_densely(hyper, sample_problem(problem))
+    candidates = SparseSearch(hyper, problem, first).candidates()
+    best, evidence_bound = choose(candidates)
+    estimate = replace(
+        best.estimate,
+        starts=_all_starts(first, best.estimate, sum(each.estimate.n_evaluations for each in candidates)),
+        moving_features=first.moving_features,
+        evidence_bound=evidence_bound,
+        sift=best.estimate.sift or first.sift,
+    )
+    return Candidate(estimate, best.problem)
 
-    best: Answer[S]
-    problem: Problem[S]
-    evidence_bound: float
-    other: OtherWay | None = None
 
+class SparseSearch:
+    """Searches that start from the estimate of dense inference on a sample of the rows."""
 
-class Searched(NamedTuple, Generic[S]):
-    """The hyperparameters, the problem with the inducing points that go with them, and the way that was not taken."""
+    def __init__(self, hyper: Hyper, problem: Problem[SparseEngine], first: Estimate):
+        self.hyper, self.problem, self.first = hyper, problem, first
+        self.once = hyper.with_one_start()
+        self.source, self.seed = problem.engine.source, problem.engine.choice.seed
 
-    estimate: Estimate
-    problem: Problem[S]
-    other: OtherWay | None
+    def candidates(self) -> list[Candidate]:
+        """The hyperparameters by the bound and, with Gaussian noise, by Vecchia's evidence."""
+        by_bound = self.maximise_bound()
+        if not self.problem.likelihood.has_closed_form:
+            return [by_bound]
+        return [by_bound, self.maximise_vecchia(by_bound.estimate)]
 
+    def maximise_bound(self) -> Candidate:
+        """Maximise the bound of all rows, or of a sample where there are many.
 
-class SparseSearch(ABC, Generic[S]):
-    """The hyperparameters of a sparse model."""
-
-    engine: ClassVar[type[Any]]  # with which problems are posed
-
-    def __init__(self, hyper: Hyper, problem: Problem[S]):
-        self.hyper, self.once, self.problem = hyper, hyper.with_one_start(), problem
-
-    def run(self) -> Searched[S]:
-        if not self.hyper.searches:
-            estimate = self.hyper.estimate(self.problem)
-            decision = self.decided([Answer(estimate, picked(self.problem, estimate.log_params), 0)])
-            return Searched(estimate, decision.problem, decision.other)
-        first = densely_searched(self.hyper, self.dense_problem()).estimate
-        answers = self.answers(first)
-        best, problem, evidence_bound, other = self.decided(answers)
-        starts = _all_starts(first, best.estimate, sum(answer.n_evaluations for answer in answers))
-        estimate = replace(
-            best.estimate,
-            starts=starts,
-            moving_features=first.moving_features,
-            evidence_bound=evidence_bound,
-            sift=best.estimate.sift or first.sift,
-        )
-        return Searched(estimate, problem, other)
-
-    @abstractmethod
-    def dense_problem(self) -> Problem:
-        """Dense inference on a sample of the rows."""
-
-    @abstractmethod
-    def decided(self, answers: Sequence[Answer[S]]) -> Decision[S]:
-        """Which answer is the best, and what is inferred with it."""
-
-    def answers(self, first: Estimate) -> list[Answer[S]]:
-        """What is found from the hyperparameters of dense inference."""
-        return [self.by_bound(first)]
-
-    def by_bound(self, first: Estimate) -> Answer[S]:
-        """The bound maximised on all rows, or on a sample where there are many."""
-        problem, engine = self.problem, self.problem.engine
-        if engine.source.n > MANY_ROWS:
-            problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
-        if engine.source.n <= SAMPLE_ROWS:
-            return self.with_all_features(problem, first)
-        rows = engine.source.sample(SAMPLE_ROWS, engine.choice.seed)
-        found = self.with_all_features(replace(problem, engine=engine.on(rows)), first)
-        estimate = replace(found.estimate, n_rows=rows.n)
-        return Answer(estimate, picked(self.problem, estimate.log_params), found.n_evaluations)
-
-    def with_all_features(self, problem: Problem[S], first: Estimate) -> Answer[S]:
-        """The better of two searches: the second starts where the first ended, with features that are off brought back.
-
-        Few rows switch off what is too weak for them. The objective is flat there, so that more rows alone would not
-        switch it on again. What a sift has left off is brought back before, and let go if it does not pay.
+        A search on few rows leaves inactive what is too weak for them. The objective is flat there, so that more rows
+        alone would not activate it again. Therefore inactive features are reactivated: for a stepwise selection before
+        the search, otherwise for a second search from where the first one ended.
         """
-        if (tried := self.tried(first)) is not None:
-            found = self.repeated(problem, tried.brought_back(first.log_params))
-            return replace(found, estimate=tried.let_go(found.problem, found.estimate))
-        found = self.repeated(problem, first.log_params)
-        back = reactivate(problem, found.estimate.log_params)
-        if problem.engine.source.n <= MANY_ROWS or np.array_equal(back, found.estimate.log_params):
+        problem, rows = self.problem, None
+        if self.has_many_rows:
+            problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
+        if self.source.n > SAMPLE_ROWS:
+            rows = self.source.sample(SAMPLE_ROWS, self.seed)
+            problem = replace(problem, engine=problem.engine.on(rows))
+        if self.refinement is not None:
+            found = self._maximise(problem, self.refinement.reactivate(self.first.log_params))
+            found = found._replace(estimate=self.refinement.prune(found.problem, found.estimate))
+        else:
+            found = self._maximise(problem, self.first.log_params)
+            start = reactivate(problem, found.estimate.log_params)
+            if self.has_many_rows and not np.array_equal(start, found.estimate.log_params):
+                found = best_of([found, self._maximise(problem, start)])
+        if rows is None:
             return found
-        return best_of([found, self.repeated(problem, back)])
+        estimate = replace(found.estimate, n_rows=rows.n)
+        return Candidate(estimate, pick_points(self.problem, estimate.log_params))
 
-    def tried(self, first: Estimate) -> Tried | None:
-        """What a sift of few rows has left off, where there are more; None if there was no sift."""
-        if first.sift is None or self.problem.engine.source.n <= MANY_ROWS:
-            return None
-        assert isinstance(self.hyper, Sift)
-        return Tried(self.hyper, self.problem, first)
-
-    def repeated(self, problem: Problem[S], log_params: np.ndarray) -> Answer[S]:
-        """The best of some searches, each with points picked where the last one ended, with the evaluations of all."""
+    def _maximise(self, problem: Problem[SparseEngine], log_params: np.ndarray) -> Candidate:
+        """Return the best of several searches, each with points picked where the last one ended."""
         enough = max(LEAST_GAIN, GAIN_PER_ROW * problem.engine.source.n)
-        found: list[Answer[S]] = []
+        found: list[Candidate] = []
         for _ in range(MAX_PICKS):
-            found.append(self.searched(picked(problem, log_params)))
+            picked = pick_points(problem, log_params)
+            found.append(Candidate(self.once.estimate(picked), picked))
             log_params = found[-1].estimate.log_params
             if len(found) > 1 and found[-1].objective < found[-2].objective + enough:
                 break
         return best_of(found)
 
-    def searched(self, problem: Problem[S]) -> Answer[S]:
-        """A search from one place, with these inducing points."""
-        estimate = self.once.estimate(problem)
-        return Answer(estimate, problem, estimate.n_evaluations)
+    def maximise_vecchia(self, by_bound: Estimate) -> Candidate:
+        """Maximise Vecchia's evidence, from the best of several places.
+
+        Few rows have several optima. Exact inference on a sample goes on from the first estimate, which may have left
+        features inactive, from the default values (not after a stepwise selection), and from the estimate by the bound,
+        which has seen more rows. The place of largest evidence among their ends and the bound's is the start. After the
+        first search the rows near each block are found again, because length-scales have moved.
+        """
+        dense = sample_problem(self.problem, EXACT_ROWS)
+        starts = [self.first.log_params, *([] if self.first.sift else [None]), by_bound.log_params]
+        found = [estimate_densely(self.once, replace(dense, start=start)) for start in starts]
+        rows = self.source.sample(VECCHIA_ROWS, self.seed).on_host()
+        ends = [each.log_params for each in [*found, by_bound]]
+        log_params = max(ends, key=lambda end: self.vecchia_problem(rows, end).log_evidence(end))
+        refinement = self.refinement
+        start = reactivate(self.problem, log_params) if refinement is None else refinement.reactivate(log_params)
+        found.append(self.once.estimate(self.vecchia_problem(rows, start)))
+        log_params = found[-1].log_params
+        start = shorten_lengthscales(self.vecchia_problem(rows, log_params), log_params)
+        found.append(self.once.estimate(self.vecchia_problem(rows, start)))
+        estimate = with_evaluations_of(found[-1], found)
+        if refinement is not None:
+            estimate = refinement.prune(self.vecchia_problem(rows, estimate.log_params), estimate)
+        estimate = replace(estimate, n_rows=rows.n, by_neighbours=True)
+        return Candidate(estimate, pick_points(self.problem, estimate.log_params))
+
+    def vecchia_problem(self, rows: Rows, log_params: np.ndarray) -> Problem[VecchiaEngine]:
+        """Vecchia's evidence of rows, with the near rows that suit these hyperparameters; its search starts there."""
+        kernel, _ = self.problem.split(log_params)
+        engine = VecchiaEngine.near(rows, kernel, self.seed)
+        observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
+        return self.problem.with_engine(engine, **observed, start=log_params)
+
+    @property
+    def has_many_rows(self) -> bool:
+        return self.source.n > MANY_ROWS
+
+    @cached_property
+    def refinement(self) -> StepwiseRefinement | None:
+        """The stepwise selection of the first sample, where there are more rows to refine it."""
+        if self.first.sift is None or not self.has_many_rows:
+            return None
+        assert isinstance(self.hyper, Sift)
+        return StepwiseRefinement(self.hyper, self.problem, self.first.sift)
 
 
-class VariationalSearch(SparseSearch[VariationalEngine]):
-    """For likelihoods other than Gaussian noise: by the bound alone, with points that are rows."""
+def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, float]:
+    """Return the candidate that predicts left-out rows best, and the largest log evidence that was seen.
 
-    engine = VariationalEngine
+    With Gaussian noise its posterior has inducing points or is by blocks, whichever predicts better.
+    """
+    if not isinstance(candidates[0].problem.engine, BoundEngine):
+        return candidates[0], -np.inf
+    scores = [each.problem.engine.scored(*each.problem.split(each.estimate.log_params)) for each in candidates]
+    best = max(range(len(candidates)), key=lambda k: scores[k][:2])
+    (estimate, problem), engine = candidates[best], scores[best].engine
+    if len(candidates) > 1 and not engine.near_rows:
+        _warn_if_points_are_too_few(candidates[best], scores[best].residual, candidates[-1].estimate)
+    return Candidate(estimate, replace(problem, engine=engine)), max(score.objective for score in scores)
 
-    def dense_problem(self) -> Problem[LaplaceEngine]:
-        engine = self.problem.engine
-        rows = engine.source.sample(LAPLACE_ROWS, engine.choice.seed)
+
+def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[DenseEngine]:
+    """Dense inference on a sample of the rows: of this number, or of that which suits the likelihood."""
+    engine, likelihood = problem.engine, problem.likelihood
+    if not likelihood.has_closed_form:
+        rows = engine.source.sample(n_rows or LAPLACE_ROWS, engine.choice.seed)
         X, (y, size) = to_numpy(rows.X), rows.observed()
-        return self.problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
+        return problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
+    rows = engine.source.sample(n_rows or FIRST_ROWS, engine.choice.seed).on_host()
+    if rows.noise_var is not None:
+        likelihood = likelihood.with_noise_var(rows.noise_var)
+    dense = ExactEngine(rows.X, rows.y)
+    return problem.with_engine(dense, X=rows.X, y=rows.y, likelihood=likelihood, ceiling=np.inf)
 
-    def decided(self, answers: Sequence[Answer[VariationalEngine]]) -> Decision[VariationalEngine]:
-        (answer,) = answers
-        return Decision(answer, answer.problem, -np.inf)
 
-
-def densely_searched(hyper: Hyper, problem: Problem) -> Answer[Any]:
-    """A search by dense inference, which has the threads of BLAS; rows of a sparse model are visited by our own."""
+def estimate_densely(hyper: Hyper, problem: Problem[DenseEngine]) -> Estimate:
+    """Search by dense inference, which has the threads of BLAS; passes over rows have threads of their own."""
     with outer_blas_threads_for(len(problem.y)):
-        estimate = hyper.estimate(problem)
-    return Answer(estimate, problem, estimate.n_evaluations)
+        return hyper.estimate(problem)
 
 
-def picked(problem: Problem[S], log_params: np.ndarray) -> Problem[S]:
-    """The problem with inducing points picked for these hyperparameters, from which its search starts."""
+def pick_points(problem: Problem[SparseEngine], log_params: np.ndarray) -> Problem[SparseEngine]:
+    """Return the problem with inducing points picked for these hyperparameters, at which its search starts."""
     kernel, _ = problem.split(log_params)
     return replace(problem, engine=problem.engine.picked_for(kernel), start=log_params)
 
 
-def best_of(found: Sequence[Answer[S]]) -> Answer[S]:
-    """The one of largest objective, with the evaluations of all."""
-    best = max(found, key=lambda answer: answer.objective)
-    return replace(best, n_evaluations=sum(answer.n_evaluations for answer in found))
+def best_of(found: Sequence[Candidate]) -> Candidate:
+    """Return the candidate of largest objective, with the evaluations of all."""
+    best = max(found, key=lambda candidate: candidate.objective)
+    return best._replace(estimate=with_evaluations_of(best.estimate, [each.estimate for each in found]))
+
+
+def with_evaluations_of(estimate: Estimate, found: Sequence[Estimate]) -> Estimate:
+    """Return the estimate with the evaluations of all searches that led to it."""
+    best = estimate.best
+    assert best is not None
+    return replace(estimate, starts=(replace(best, n_evaluations=sum(each.n_evaluations for each in found)),))
 
 
 def _all_starts(first: Estimate, final: Estimate, n_evaluations: int) -> tuple[Start, ...]:
-    """What each start reached: the best one in the end, the others as far below it as they were on the sample."""
+    """Shift the starts on the sample to where the best of them ended; the others stay as far below it."""
     best, reached = first.best, final.best
     assert best is not None
     assert reached is not None
@@ -220,3 +270,81 @@ def _all_starts(first: Estimate, final: Estimate, n_evaluations: int) -> tuple[S
         else replace(start, objective=start.objective + shift)
         for start in first.starts
     )
+
+
+def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Estimate) -> None:
+    m, noise = best.problem.engine.choice.m, best.problem.kinds == "noise_var"
+    inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_vecchia.log_params[noise]))
+    if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
+        warn(
+            f"{m} inducing points are too few for this function: the noise variance is {inflation:z.1f} "
+            f"times what neighbours find on {by_vecchia.n_rows} rows, and {residual:z.1f} times of it the "
+            "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "
+            "`m`, or let neighbours be taken by leaving out `near_rows`."
+        )
+
+
+class StepwiseRefinement:
+    """Features and groups of a stepwise selection on few rows that more rows are to decide on.
+
+    These are the active ones and, of the others, those of largest score statistic, up to `max_active` in all.
+    """
+
+    def __init__(self, hyper: Sift, problem: Problem[Any], report: SiftReport):
+        self.hyper, self.problem, self.report = hyper, problem, report
+        self.names, self.columns = read_groups(hyper.groups, problem.names)
+        features = [feature or "" for _, feature in problem.labels]
+        self.params = [np.isin(features, [problem.names[j] for j in each]) for each in self.columns]
+        slopes = [max(report.slopes[j] for j in each) for each in self.columns]
+        active = [unit for unit, name in enumerate(self.names) if name in report.active]
+        others = [int(unit) for unit in np.argsort(slopes)[::-1] if unit not in active]
+        self.units = [*active, *others][: max(len(active), hyper.max_active)]
+
+    def active(self, log_params: np.ndarray) -> list[int]:
+        return [unit for unit, own in enumerate(self.params) if np.isfinite(log_params[own]).all()]
+
+    def reactivate(self, log_params: np.ndarray) -> np.ndarray:
+        """Return log parameters with all of these units active, none at a length-scale where the evidence is flat."""
+        owned = np.any([self.params[unit] for unit in self.units], axis=0)
+        active = np.where(owned & ~np.isfinite(log_params), weak_start(self.problem), log_params)
+        return reactivate(self.problem, active)
+
+    def prune(self, problem: Problem[Any], estimate: Estimate) -> Estimate:
+        """Drop units that raise the evidence by less than their penalty, beginning with the longest length-scale."""
+        log_params, is_length = estimate.log_params, problem.kinds == "lengthscale"
+        in_units = log_params - problem.log_units
+        lengths = {unit: float(in_units[self.params[unit] & is_length].min()) for unit in self.active(log_params)}
+        value, n_kept = problem.log_evidence(log_params), 0
+        for unit in sorted(lengths, key=lengths.__getitem__, reverse=True):
+            fewer, k = self.without([unit], log_params), len(self.active(log_params))
+            left = problem.log_evidence(fewer)
+            if value - left <= self.penalty(k) - self.penalty(k - 1):
+                log_params, value, n_kept = fewer, left, 0
+            elif (n_kept := n_kept + 1) == ENOUGH_KEPT:
+                break
+        return replace(estimate, log_params=log_params, sift=self._refined_report(problem, log_params, value))
+
+    def without(self, units: Sequence[int], log_params: np.ndarray) -> np.ndarray:
+        """Return log parameters with these units inactive."""
+        absent = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
+        return np.where(np.any([self.params[unit] for unit in units], axis=0), absent, log_params)
+
+    def penalty(self, k: int) -> float:
+        return owed_by(k, len(self.names), self.hyper.toll)
+
+    def _refined_report(self, problem: Problem[Any], log_params: np.ndarray, value: float) -> SiftReport:
+        """The selection's report with the units that more rows have activated, all in one step."""
+        report, active = self.report, self.active(log_params)
+        new = [unit for unit in active if self.names[unit] not in report.active]
+        steps = report.steps
+        if new:
+            gain = value - problem.log_evidence(self.without(new, log_params))
+            names = tuple(self.names[unit] for unit in new)
+            penalty = self.penalty(len(active)) - self.penalty(len(active) - len(new))
+            steps = (*steps, SwitchedOn(names, gain, penalty))
+        active_names = tuple(self.names[unit] for unit in active)
+        columns = [j for unit in active for j in self.columns[unit]]
+        slopes = tuple(-np.inf if j in columns else slope for j, slope in enumerate(report.slopes))
+        return SiftReport(
+            steps, active_names, tuple(each for each in report.close if each[0] not in active_names), slopes
+        )

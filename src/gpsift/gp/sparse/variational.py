@@ -1,32 +1,35 @@
 r"""Sparse inference for likelihoods other than Gaussian noise: the variational bound, at a cost of O(n m^2) a step.
 
-The sites of `sites.py` hang on q here, which hangs on them. A natural-gradient step of length 1 goes to the q of the
-sites that rows have under the last one,
+The sites of `sites.py` depend on q here, and q depends on them. A natural-gradient step of length 1 goes to the q of
+the sites that rows have under the last one,
 
 .. math:: S^{-1} = I + \sum_i W_i a_i a_i^T, \qquad S^{-1} m = \sum_i (W_i \mu_i + g_i) a_i ,
 
 and stays there at the optimum; shorter ones lead part of the way in (S^-1, S^-1 m), which are linear in the sites
-(Khan and Lin 2017). With Gaussian noise one step is the optimum, and F is the bound of `bound.py`.
+(Khan and Lin 2017). Several steps are mixed by Anderson acceleration. With Gaussian noise one step is the optimum, and
+F is the bound of `bound.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.chunks import row_chunks
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
-from gpsift._utils.rows import Rows, RowSource, Totals
+from gpsift._utils.rows import Rows, RowSource, Totals, row_chunks
 from gpsift._utils.threads import threaded_map
-from gpsift.gp.inference.exact import Evidence
-from gpsift.gp.sparse.inducing import Inducing
-from gpsift.gp.sparse.natural import MEMORY, Normal, goals
-from gpsift.gp.sparse.sites import SiteSums, Whitened, by_inducing, prepare, shrunk
+from gpsift.gp.inference import Evidence, Inferred
+from gpsift.gp.sparse.choice import Sparse
+from gpsift.gp.sparse.engine import Solved, SparseEngine
+from gpsift.gp.sparse.inducing import Inducing, most_candidates
+from gpsift.gp.sparse.sites import MEMORY, Normal, SiteSums, Whitened, by_inducing, goals, prepare, shrunk
+from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 # Of one search for q.
@@ -171,14 +174,14 @@ def best_q(model: VariationalModel, source: RowSource, starts: Iterable[Normal])
 def flat_start(model: VariationalModel, source: RowSource, level: float) -> Normal:
     """A q to start from, around the function that has this latent value everywhere."""
     prepare(model.inducing)
-    return source.total(partial(flat_site_sums, model, level)).q
+    return source.map_reduce(partial(flat_site_sums, model, level)).q
 
 
 def bound_gradient(model: VariationalModel, source: RowSource, q: Normal) -> Evidence:
     """The bound at the optimal q, and its gradient by the log parameters of the kernel, then of the likelihood."""
     inducing = model.inducing
     prepare(inducing, q)
-    total = source.total(partial(expected_slopes, model, q, shrunk(inducing, q)))
+    total = source.map_reduce(partial(expected_slopes, model, q, shrunk(inducing, q)))
     gradient = np.concatenate([total.by_kernel + by_inducing(inducing, q), total.by_likelihood])
     return Evidence(total.log_density - q.kl_from_prior, gradient, inducing.added)
 
@@ -186,5 +189,49 @@ def bound_gradient(model: VariationalModel, source: RowSource, q: Normal) -> Evi
 def _visited(model: VariationalModel, source: RowSource, q: Normal) -> tuple[Normal, ExpectedSums, float]:
     """q, what a step from it needs, and the bound: minus infinity where rates of e^40 leave a step no digits."""
     prepare(model.inducing, q)
-    found = source.total(partial(site_sums, model, q))
+    found = source.map_reduce(partial(site_sums, model, q))
     return q, found, found.log_density - q.kl_from_prior if found.q.is_proper() else -math.inf
+
+
+class VariationalEngine(SparseEngine):
+    """The variational bound of log-concave likelihoods; each answer starts from the q of the last one if `warm`."""
+
+    def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, *, warm: bool = True):
+        super().__init__(source, candidates, Z, choice)
+        self.warm = warm
+        self._last: Normal | None = None
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        model, found = self._optimum(kernel, likelihood)
+        return bound_gradient(model, self.source, found.q)
+
+    def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
+        model, found = self._optimum(kernel, likelihood)
+        prepare(model.inducing, found.q)
+        inferred = Inferred(
+            posterior=model.inducing.posterior(found.q.mean, found.q.precision),
+            log_evidence=found.value,
+            cavity_mean=np.empty(0),
+            cavity_var=np.empty(0),
+            converged=found.converged,
+            n_iterations=found.n_steps,
+            jitter=model.inducing.added,
+            n_inducing=self.Z.shape[0],
+        )
+        return Solved(inferred, partial(left_out, model, found.q))
+
+    def fresh(self) -> Self:
+        return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
+
+    def _optimum(self, kernel: Kernel, likelihood: Likelihood) -> tuple[VariationalModel, Optimum]:
+        model = VariationalModel(Inducing.of(kernel, self.Z), likelihood)
+        found = best_q(model, self.source, self._starts(model))
+        self._last = found.q if self.warm and found.converged else None
+        return model, found
+
+    def _starts(self, model: VariationalModel) -> Iterator[Normal]:
+        if self._last is not None:
+            yield self._last
+        # Around a latent value that suits the rows as a whole, by some of them.
+        rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
+        yield flat_start(model, self.source, model.likelihood.level_start(*rows.observed()))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gpsift.gp.sparse.vecchia.blocks import cut_into_blocks
-from gpsift.gp.sparse.vecchia.near import given_blocks, nearest_rows
+from gpsift.gp.sparse.vecchia.blocks import cut_into_blocks, given_blocks, nearest_rows
 from gpsift.kernels import Constant, Linear, SquaredExponential
 
 RNG = np.random.default_rng(3)

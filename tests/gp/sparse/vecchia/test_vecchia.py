@@ -8,9 +8,9 @@ from scipy.stats import multivariate_normal
 
 from gpsift._utils.rows import Rows
 from gpsift.gp.inference import ExactEngine
-from gpsift.gp.sparse.vecchia import vecchia
-from gpsift.gp.sparse.vecchia.near import given_blocks
-from gpsift.gp.sparse.vecchia.vecchia import VecchiaEngine
+from gpsift.gp.sparse.vecchia import evidence
+from gpsift.gp.sparse.vecchia.blocks import given_blocks
+from gpsift.gp.sparse.vecchia.evidence import VecchiaEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
 
@@ -77,8 +77,8 @@ def test_the_more_rows_a_block_is_given_the_nearer_to_the_evidence():
 
 
 def test_neighbours_are_those_of_the_kernel(monkeypatch):
-    monkeypatch.setattr(vecchia, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(vecchia, "NEAR_ROWS", 12)
+    monkeypatch.setattr(evidence, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(evidence, "NEAR_ROWS", 12)
     found, other = (
         VecchiaEngine.near(Rows(X, Y), SquaredExponential(np.array(lengthscale), 1.0), 0).blocks[-1]
         for lengthscale in ([0.1, 9.0, 9.0], [9.0, 9.0, 0.1])
@@ -88,14 +88,14 @@ def test_neighbours_are_those_of_the_kernel(monkeypatch):
 
 
 def test_of_very_many_rows_some_blocks_tell_the_evidence_of_a_row(monkeypatch):
-    monkeypatch.setattr(vecchia, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(evidence, "BLOCK_ROWS", 5)
 
     def engines_and_mean():
         engines = [VecchiaEngine.near(Rows(X, Y), KERNEL, seed) for seed in range(40)]
         return engines, sum(e.evidence(KERNEL, Gaussian(0.05)).value for e in engines) / sum(e.n for e in engines)
 
     engines, expected = engines_and_mean()
-    monkeypatch.setattr(vecchia, "VECCHIA_ROWS", 20)
+    monkeypatch.setattr(evidence, "VECCHIA_ROWS", 20)
     some, found = engines_and_mean()
     assert {engine.n for engine in engines} == {N}
     assert [len(engine.blocks) for engine in some] == [len(engine.blocks[1::3]) for engine in engines]

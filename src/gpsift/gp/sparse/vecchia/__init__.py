@@ -1,8 +1,7 @@
-"""Inference by neighbours, for many rows with Gaussian noise: exact inference on the rows near each block of rows.
+"""Vecchia approximations for many rows with Gaussian noise: exact inference on the rows near each block of rows.
 
-`blocks.py` cuts rows into blocks of those that are near one another, `near.py` finds the rows that are near a block.
-`vecchia.py` is the evidence, `block_posterior.py` the posterior (with `visits.py`, points block by block, and
-`moved.py`, points that leave theirs), and `block_inference.py` makes it and leaves rows out. Read them in this order.
+`blocks.py` cuts rows into blocks and finds the rows that are near a block. `evidence.py` is the evidence of all blocks.
+`block_posterior.py` is the posterior, `block_inference.py` makes it and leaves rows out. Read them in this order.
 """
 
 import lazy_loader

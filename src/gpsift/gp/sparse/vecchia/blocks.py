@@ -1,15 +1,23 @@
-"""Blocks of rows that are near one another, in boxes that fill the space.
+"""Blocks of rows that are near one another, in boxes that fill the space, and the rows that are nearest to each block.
 
 A box with too many rows is cut in two across the feature along which they are spread widest, in units of the kernel's
 length-scales, near the median (a k-d tree). Rows with equal values stay together, unless all rows of a box are equal.
+
+A posterior needs the rows that are nearest to each block, its own last (`nearest_rows`). Vecchia's evidence takes
+blocks one after another and needs, for each, the nearest among the rows that came before (`given_blocks`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from gpsift._utils.arrays import Array, namespace, take_rows
+from gpsift._utils.linalg import row_products
+from gpsift._utils.rows import map_chunks
 from gpsift.kernels import Kernel
 
 # Standardised features are spread equally up to rounding: a difference of this share counts as none.
@@ -93,3 +101,70 @@ def nearness(kernel: Kernel, p: int) -> np.ndarray:
     """What a unit of each feature is worth: the inverse length-scales of all terms, added in squares."""
     squares = sum(np.broadcast_to(lengthscale, (p,)) ** -2.0 for lengthscale in kernel.lengthscales)
     return np.broadcast_to(np.sqrt(squares) if np.any(squares) else 1.0, (p,))
+
+
+class GivenBlock(NamedTuple):
+    """Row numbers of a block, and of the earlier rows that it is seen given."""
+
+    rows: np.ndarray
+    given: np.ndarray
+
+
+def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers: Sequence[int]) -> np.ndarray:
+    """Numbers of the k rows that are nearest to the centre of each of these blocks, its own last, (n_numbers, k).
+
+    Rows are in the order of blocks. There are fewer than k where there are fewer rows.
+    """
+    from scipy.spatial import KDTree
+
+    places, k = X * nearness(kernel, X.shape[1]), min(k, len(X))
+    owned = [blocks.rows(number) for number in numbers]
+    centres = np.stack([places[own].mean(axis=0) for own in owned])
+    _, near = KDTree(places).query(centres, k=np.arange(1, k + 1), workers=-1)
+    for place, own in enumerate(owned):
+        others = near[place][(near[place] < own.start) | (near[place] >= own.stop)]
+        near[place] = np.concatenate([others[: k - own.stop + own.start][::-1], np.arange(own.start, own.stop)])
+    return near
+
+
+def given_blocks(
+    X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, *, seed: int, every: int = 1
+) -> list[GivenBlock]:
+    """Blocks of at most `most` rows in random order, each with rows that came before: the nearest, and some others.
+
+    Those that are far are drawn. They show a block what is smooth: a trend that its neighbours alone could not tell.
+    Of very many blocks one in `every` is taken, from all parts of the order.
+    """
+    blocks, order = cut_into_blocks(X, kernel, most)
+    places, rng = X * nearness(kernel, X.shape[1]), np.random.default_rng(seed)
+    in_turn = [order[blocks.rows(number)] for number in rng.permutation(blocks.n)]
+    starts, all_in_turn = np.cumsum([0, *map(len, in_turn)]), np.concatenate(in_turn)
+    places_in_turn = places[all_in_turn]
+    found = []
+    for turn in range((every - 1) // 2, len(in_turn), every):
+        rows, given = in_turn[turn], all_in_turn[: starts[turn]]
+        if len(given) > near + far:
+            from_centre = places_in_turn[: len(given)] - places[rows].mean(axis=0)
+            distance = row_products(from_centre, from_centre)
+            by_distance = given[np.argpartition(distance, near - 1)]
+            given = np.concatenate([by_distance[:near], rng.choice(by_distance[near:], far, replace=False)])
+        found.append(GivenBlock(rows, given))
+    return found
+
+
+# A block's number, and those of the points in it.
+Visit = tuple[int, np.ndarray]
+
+
+def grouped(numbers: np.ndarray) -> list[Visit]:
+    """Each number that occurs, with where it does."""
+    order = np.argsort(numbers, kind="stable")
+    occurring, starts = np.unique(numbers[order], return_index=True)
+    return list(zip(occurring.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def in_blocks(of: Callable[[int, np.ndarray], Iterable[Array]], visits: list[Visit], X: Array) -> list[Array]:
+    """What `of` finds for the points of each visit, given the block's number and theirs, in the order of the points."""
+    found = map_chunks(lambda visit: of(*visit), visits, X)
+    back = np.argsort(np.concatenate([rows for _, rows in visits]))
+    return [take_rows(namespace(X).concat(pieces), back) for pieces in zip(*found, strict=True)]

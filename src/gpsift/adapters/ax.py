@@ -1,0 +1,297 @@
+"""Experiments of Ax: the surrogate model of a client, in the units of the search space.
+
+Between the parameters of an experiment and the BoTorch model are the transforms of Ax's adapter: logarithms, codes of
+choices, standardised metrics. They are read here, and undone. The model is the one that Ax fitted last, as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from ax.adapter.base import Adapter
+from ax.adapter.torch import TorchAdapter
+from ax.adapter.transforms.bilog_y import BilogY
+from ax.adapter.transforms.cast import Cast
+from ax.adapter.transforms.choice_encode import ChoiceToNumericChoice, OrderedChoiceToIntegerRange
+from ax.adapter.transforms.derelativize import Derelativize
+from ax.adapter.transforms.fill_missing_parameters import FillMissingParameters
+from ax.adapter.transforms.int_to_float import IntToFloat
+from ax.adapter.transforms.log import Log
+from ax.adapter.transforms.log_y import LogY
+from ax.adapter.transforms.logit import Logit
+from ax.adapter.transforms.map_key_to_float import MapKeyToFloat
+from ax.adapter.transforms.one_hot import OneHot
+from ax.adapter.transforms.power_transform_y import PowerTransformY
+from ax.adapter.transforms.remove_fixed import RemoveFixed
+from ax.adapter.transforms.standardize_y import StandardizeY
+from ax.adapter.transforms.unit_x import UnitX
+from ax.adapter.transforms.winsorize import Winsorize
+from ax.core.experiment import Experiment
+from ax.core.parameter import ChoiceParameter, FixedParameter
+from ax.generation_strategy.generation_strategy import GenerationStrategy
+from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
+
+from gpsift.adapters import botorch
+from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.reference.base import Reference, Response
+from gpsift.reference.ensemble import Ensemble, map_members
+from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.wrappers.mapped import (
+    ColumnMap,
+    ColumnMapped,
+    CoordinateMap,
+    Coordinatewise,
+    OtherTarget,
+    Wrapped,
+)
+from gpsift.reference.wrappers.outputs import Outputs, OutputsEnsemble, choose_output, stack_outputs
+
+# Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
+SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)
+ENCODERS = (ChoiceToNumericChoice, OrderedChoiceToIntegerRange)
+# They bend a metric; the model is one of what comes out.
+BENDING = {BilogY: "metric_to_bound", LogY: "metric_signatures", PowerTransformY: "metric_signatures"}
+KNOWN = (*SILENT, *ENCODERS, *BENDING, OneHot, Log, Logit, UnitX, StandardizeY)
+
+
+def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Reference | Ensemble:
+    """The surrogate model of an Ax experiment as one that can be ranked.
+
+    Parameters
+    ----------
+    model : Client, AxClient, GenerationStrategy or TorchAdapter
+        With a BoTorch model that was fitted: Ax does so when it suggests trials after the first, random ones.
+    metric : str, optional
+        Which metric. By default all of them together; the reference then has ``outputs``, a mapping from metrics to
+        references.
+    **options
+        ``noise`` and ``derivatives`` of `gpsift.adapters.botorch.reference_of`.
+
+    Returns
+    -------
+    Reference
+        Its features are the parameters of the search space that are not fixed, by their names and in their units. One
+        with a logarithmic scale is its logarithm, ``log10(rate)``; a choice among words is the position of the word in
+        its list of values.
+    """
+    unknown = sorted(set(options) - {"noise", "derivatives"})
+    if unknown:
+        raise TypeError(
+            f"`as_reference` has no option {', '.join(unknown)} for Ax; it takes metric, noise, derivatives."
+        )
+    adapter = _adapter(model)
+    space = SearchSpaceMap(adapter)
+    read = botorch.reference_of(adapter.botorch_model, output_names=adapter.outcomes, **options)
+    parts = dict(read.outputs) if isinstance(read, Outputs | OutputsEnsemble) else {adapter.outcomes[0]: read}
+    outputs = {
+        name: map_members(part, partial(_in_users_units, metric=name, adapter=adapter, space=space))
+        for name, part in parts.items()
+    }
+    if metric is not None:
+        return choose_output(outputs, metric)
+    if not isinstance(read, Outputs | OutputsEnsemble):
+        return outputs[adapter.outcomes[0]]
+    units = [metric_units(adapter, name)[1] for name in outputs]
+    return stack_outputs(outputs, read.scale * np.array(units))
+
+
+def _adapter(model: Any) -> TorchAdapter:
+    """The adapter with a fitted BoTorch model that belongs to what the user has."""
+    if isinstance(model, Experiment):
+        raise TypeError(
+            "An Experiment holds data but no model. Pass the Client or the GenerationStrategy that runs it, or fit a "
+            "model: `as_reference(Generators.BOTORCH_MODULAR(experiment=experiment))`."
+        )
+    found = model
+    if not isinstance(model, Adapter | GenerationStrategy):
+        # Ax's Client keeps it under a private name, its older AxClient under a public one.
+        found = getattr(model, "generation_strategy", None) or getattr(model, "_generation_strategy", None)
+        if found is None:
+            raise TypeError(
+                f"{type(model).__name__} of Ax is not known here. Known are Client, AxClient, GenerationStrategy and "
+                "TorchAdapter."
+            )
+    adapter = found.adapter if isinstance(found, GenerationStrategy) else found
+    if not isinstance(adapter, TorchAdapter) or not isinstance(adapter.generator, BoTorchGenerator):
+        kind = "nothing" if adapter is None else type(adapter.generator).__name__
+        raise ValueError(
+            f"This {type(model).__name__} has no BoTorch model yet, but {kind}: Ax fits one when it suggests trials "
+            "after the first, random ones. Ask it for the next trial first."
+        )
+    strange = [type(step).__name__ for step in adapter.transforms.values() if type(step) not in KNOWN]
+    if strange:
+        raise TypeError(
+            f"The transform {strange[0]} of Ax is not known here. Rank the model itself, in its own units: "
+            "`as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
+        )
+    return adapter
+
+
+class SearchSpaceMap(CoordinateMap):
+    """From the parameters of a search space to the columns of the model.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Those that are not fixed.
+    labels : tuple of str
+        The same, with the scale that they are on: log10(rate).
+    levels : dict of str to list
+        The values of choices that are not numbers; such a parameter is given by positions in that list.
+    one_hot : dict of str to list of str
+        The columns of choices that the model sees as one column for each value.
+    """
+
+    names = "one column for each choice"
+
+    def __init__(self, adapter: TorchAdapter):
+        space = {name: p for name, p in adapter.model_space.parameters.items() if not isinstance(p, FixedParameter)}
+        self.parameters = tuple(space)
+        self._columns = list(adapter.parameters)
+        self._label = {name: name for name in space}
+        self._affine = dict.fromkeys(space, (0.0, 1.0))
+        self._is_whole = {name: p.parameter_type.name == "INT" for name, p in space.items()}
+        self.levels: dict[str, list[Any]] = {}
+        self.one_hot: dict[str, list[str]] = {}
+        for step in adapter.transforms.values():
+            self._read(step)
+        strangers = set(self._columns) - set(space) - {name for names in self.one_hot.values() for name in names}
+        if strangers:
+            raise TypeError(
+                f"The model has columns that are no parameters of the search space: {', '.join(sorted(strangers))}. "
+                "Rank the model itself: `as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
+            )
+        self.labels = tuple(self._label.values())
+        self.categorical = tuple(
+            j for j, p in enumerate(space.values()) if isinstance(p, ChoiceParameter) and not p.is_ordered
+        )
+
+    def _read(self, step: Any) -> None:
+        if isinstance(step, ENCODERS):
+            self.levels.update({name: list(codes) for name, codes in step.encoded_parameters.items()})
+        elif isinstance(step, OneHot):
+            for name, columns in step.encoded_parameters.items():
+                self.one_hot[name] = columns
+                # Numbers without an order are codes as well.
+                self.levels.setdefault(name, list(step.encoded_values[name]))
+        elif isinstance(step, Log | Logit):
+            # The user put the parameter on this scale; an equal step on another would mean something else everywhere.
+            for name in step.transform_parameters:
+                self._label[name] = f"{'log10' if isinstance(step, Log) else 'logit'}({name})"
+                self._is_whole[name] = False
+        elif isinstance(step, UnitX):
+            for name, (lower, upper) in step.bounds.items():
+                if name in self._affine:  # columns of a choice are 0 or 1 already
+                    self._affine[name] = (lower, upper - lower)
+
+    @property
+    def column_map(self) -> ColumnMap | None:
+        """The map as shifted and scaled columns, where no choice becomes several."""
+        if self.one_hot:
+            return None
+        columns = [self.parameters.index(name) for name in self._columns]
+        center, scale = np.array([self._affine[name] for name in self._columns]).T
+        return ColumnMap(np.array(columns), center, scale, len(self.parameters))
+
+    def position(self, j: int) -> int | None:
+        name = self.parameters[j]
+        return None if name in self.one_hot else self._columns.index(name)
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        Z = np.empty((len(X), len(self._columns)))
+        for x, name in zip(X.T, self.parameters, strict=True):
+            if name in self.one_hot:
+                code = np.clip(np.rint(x), 0, len(self.levels[name]) - 1)
+                for value, column in enumerate(self.one_hot[name]):
+                    Z[:, self._columns.index(column)] = code == value
+            else:
+                center, scale = self._affine[name]
+                Z[:, self._columns.index(name)] = (x - center) / scale
+        return Z
+
+    def slopes(self, X: np.ndarray) -> np.ndarray:
+        slopes = [0.0 if name in self.one_hot else 1.0 / self._affine[name][1] for name in self.parameters]
+        return np.broadcast_to(slopes, X.shape)
+
+    def inverse(self, Z: np.ndarray) -> np.ndarray:
+        """The parameters that the model sees as Z."""
+        return np.column_stack([self._values(name, Z) for name in self.parameters])
+
+    def _values(self, name: str, Z: np.ndarray) -> np.ndarray:
+        if name in self.one_hot:
+            return np.argmax(Z[:, [self._columns.index(column) for column in self.one_hot[name]]], axis=1)
+        center, scale = self._affine[name]
+        values = center + scale * Z[:, self._columns.index(name)]
+        return np.rint(values) if self._is_whole[name] else values
+
+
+def metric_units(adapter: TorchAdapter, metric: str) -> tuple[float, float, bool]:
+    """Centre and scale of a metric, and whether it was bent before that."""
+    center, scale = 0.0, 1.0
+    for step in reversed(list(adapter.transforms.values())):
+        if isinstance(step, StandardizeY):
+            mean, sd = float(step.Ymean[metric]), float(step.Ystd[metric])
+            center, scale = mean + sd * center, sd * scale
+        elif type(step) in BENDING and metric in (getattr(step, BENDING[type(step)]) or ()):
+            return center, scale, True
+    return center, scale, False
+
+
+def _in_users_units(reference: Reference, metric: str, adapter: TorchAdapter, space: SearchSpaceMap) -> Reference:
+    """The model of one metric, in the units of that metric and of the search space."""
+    center, scale, is_bent = metric_units(adapter, metric)
+    model: Reference = Scaled(reference, center, scale)
+    seen = reference.inputs.X
+    inputs = Inputs(space.labels, True, None if seen is None else space.inverse(seen))
+    column_map = space.column_map
+    if column_map is None or space.categorical:
+        model = Coordinatewise.around(model, space, inputs)
+    else:
+        model = ColumnMapped.around(model, space, column_map, inputs)
+    return OtherTarget(model, "the transformed metric") if is_bent else model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scaled(Wrapped):
+    """A model of (target - center) / scale, with normal predictions, as one of the target."""
+
+    inner: Reference
+    center: float
+    scale: float
+
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]
+        return self.inner.inputs
+
+    def at(self, points: Points) -> ScaledResponse:
+        return ScaledResponse(self, self.inner.at(points))
+
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        mean, covariance = self.inner.joint(points)
+        return self.center + self.scale * mean, self.scale**2 * covariance
+
+
+class ScaledResponse(Response):
+    """Means and their derivatives are multiplied by the scale, variances by its square."""
+
+    def __init__(self, model: Scaled, inner: Response):
+        self._model, self._inner = model, inner
+
+    def distribution(self, *, latent: bool) -> Family:
+        own = self._inner.distribution(latent=latent)
+        return Gaussian(self._model.center + self._model.scale * own.mean, self._model.scale**2 * own.var)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._scaled(*self._inner.gradients())
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        return self._scaled(*self._inner.step(j, delta))
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return self._model.scale * self._inner.section(j, base, offset)
+
+    def _scaled(self, mean_part: np.ndarray, var_part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._model.scale * mean_part, self._model.scale**2 * var_part

@@ -1,0 +1,204 @@
+"""The method of inference for a fit: the one that was requested, or the one that suits the likelihood and the rows.
+
+With Gaussian noise "auto" is exact as long as a fit takes about two minutes. A fit to many rows is a number of Cholesky
+factorisations, each in a time that grows with the third power of the rows, so one factorisation of a small matrix is
+timed, once in a process. On the host that is the processor time of one thread, which hardly depends on what else the
+machine does: on two cores with work for eight, ten processes measured 26 milliseconds up to 2 %, and by the clock on
+the wall between 130 milliseconds and 3 seconds. The number of rows up to which inference is exact has coarse steps
+besides, so that the same machine chooses the same.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from typing import Literal
+
+import array_api_compat
+import numpy as np
+
+from gpsift._utils.arrays import Array, eye_like, to_numpy
+from gpsift._utils.linalg import jittered_cholesky
+from gpsift._utils.rows import DOUBLE, Rows
+from gpsift._utils.threads import one_blas_thread
+from gpsift._utils.warnings import warn
+from gpsift.gp import inference as inference_room
+from gpsift.gp.inference import Engine, ExactEngine
+from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes, refuse_too_large
+from gpsift.gp.sparse import Sparse
+from gpsift.likelihoods import Likelihood
+
+Dense = Literal["exact", "ep", "laplace"]
+Inference = Literal["auto", "sparse"] | Dense | Sparse
+INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
+INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
+# Rows up to which "auto" takes expectation propagation or Laplace's method: there an evaluation takes ten and three
+# seconds. For exact inference, see `gpsift.gp.choose_inference`.
+LARGEST_DENSE = 2000
+# Rows up to which exact inference takes a user who waits seconds, with some fits to make.
+LARGEST_QUICK = 2000
+
+
+def choose_inference(
+    asked: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
+) -> Dense | Sparse:
+    """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit.
+
+    Matrices live beside an array. `samples` says whether hyperparameters are drawn.
+    """
+    on_host = isinstance(beside, np.ndarray)
+    if samples and not on_host:
+        raise ValueError(
+            "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
+            "CPU."
+        )
+    if isinstance(asked, Sparse) or asked == "sparse":
+        return sparse_choice(asked, likelihood, samples=samples)
+    chosen = likelihood.default_inference if asked == "auto" else asked
+    may_be_sparse = likelihood.has_sparse_form and not samples
+    largest = largest_exact(n, beside) if likelihood.has_closed_form else LARGEST_DENSE
+    if asked == "auto" and may_be_sparse and n > largest:
+        points, duration = f"{Sparse().m} inducing points", ""
+        if likelihood.has_closed_form:
+            points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
+        warn(
+            f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
+            f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
+        )
+        return Sparse()
+    if not on_host and not likelihood.has_closed_form:
+        other = "take `inference=Sparse(m=...)`, " if likelihood.has_sparse_form else ""
+        raise ValueError(
+            f"A device is used for exact and sparse inference, not for {INFERENCE_NAMES[chosen]}, which "
+            f"{type(likelihood).__name__} has with {n} rows: {other}leave `device` out, or move X to the CPU."
+        )
+    remedy = "Use `GP(inference=Sparse(m=256))`." if may_be_sparse else "Fit fewer rows."
+    refuse_too_large(chosen, n, remedy, beside)
+    return chosen
+
+
+def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) -> Sparse:
+    """Sparse inference as it was asked for, refused where there is none."""
+    chosen = asked if isinstance(asked, Sparse) else Sparse()
+    name = type(likelihood).__name__
+    if not likelihood.has_sparse_form:
+        raise ValueError(
+            f"Sparse inference needs one latent function and a log-concave likelihood, which {name} is not; use "
+            '"auto" and fewer rows.'
+        )
+    if chosen.near_rows and not likelihood.has_closed_form:
+        raise ValueError(f"Neighbours need Gaussian noise, not {name}; leave `near_rows` out, got {chosen.near_rows}.")
+    if samples:
+        raise ValueError(
+            'Sampled hyperparameters, `NUTS()`, need `inference="exact"`. With "sparse" use ML2() or MAP().'
+        )
+    return chosen
+
+
+def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> Engine:
+    """The engine of a chosen inference with a matrix of all rows."""
+    name = type(likelihood).__name__
+    if inference == "exact":
+        if not likelihood.has_closed_form:
+            raise ValueError(f'Exact inference needs Gaussian noise, not {name}; use "auto".')
+        return ExactEngine(rows.X, rows.y)
+    y, size = rows.observed()
+    if likelihood.n_latent > 1:
+        if inference == "ep":
+            raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
+        return inference_room.MulticlassEngine(rows.X, y, likelihood)
+    if likelihood.knows_noise:
+        raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
+    if inference == "ep":
+        if likelihood.params or not likelihood.is_log_concave:
+            raise ValueError(
+                f"Expectation propagation is offered for likelihoods without parameters of their own, not for {name}; "
+                'use "auto".'
+            )
+        return inference_room.EPEngine(rows.X, y, size)
+    return inference_room.LaplaceEngine(rows.X, y, size)
+
+
+# Rows of the matrix that is timed, and how often. A device is slow with small ones, and with the first one.
+TIMED_ROWS = 1000
+TIMED_ROWS_ON_DEVICE = 8000
+REPEATS = 3
+# What a default fit takes, in factorisations of its rows: 55, 46 and 39 for 2000, 3000 and 4000 rows of Friedman's
+# function with 20 inputs.
+FACTORISATIONS = 50
+# Seconds that "auto" has for an exact fit.
+BEARABLE_SECONDS = 120.0
+# Rows up to which it is exact, one of these: the first on any machine, each larger by about the root of two.
+STEPS = (2000, 2800, 4000, 5600, 8000)
+STEPS_ON_DEVICE = (5000, 7000, 10_000, 14_000, 20_000, 28_000, 40_000)
+# The environment variable that fixes the number in the place of all this.
+ROWS_VARIABLE = "GPSIFT_EXACT_ROWS"
+UNITS = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0))
+
+_timed: dict[str, float] = {}  # seconds of a factorisation, by where it was made
+
+
+def largest_exact(n: int, beside: Array) -> int:
+    """Rows up to which "auto" is exact, where matrices live beside an array; few rows n need no look at the clock."""
+    given = os.environ.get(ROWS_VARIABLE)
+    if given is not None:
+        if not given.isdecimal():
+            raise ValueError(f"The environment variable {ROWS_VARIABLE} must be a number of rows, got {given!r}.")
+        return int(given)
+    steps = STEPS if _is_on_host(beside) else STEPS_ON_DEVICE
+    largest = steps[0]
+    if n > largest:
+        largest = max((rows for rows in steps if fit_seconds(rows, beside) <= BEARABLE_SECONDS), default=largest)
+    free = available_bytes() if isinstance(beside, np.ndarray) else device_bytes(beside)
+    return largest if free is None else min(largest, math.isqrt(free // (MATRICES["exact"] * DOUBLE)))
+
+
+def fit_seconds(n: int, beside: Array) -> float:
+    """What an exact fit of n rows with all defaults takes, about."""
+    rows = TIMED_ROWS if _is_on_host(beside) else TIMED_ROWS_ON_DEVICE
+    return FACTORISATIONS * factor_seconds(beside) * (n / rows) ** 3
+
+
+def factor_seconds(beside: Array) -> float:
+    """What a Cholesky factor of the matrix that is timed takes, measured once."""
+    where = "host" if _is_on_host(beside) else str(array_api_compat.device(beside))
+    if where not in _timed:
+        _timed[where] = _host_seconds() if where == "host" else _device_seconds(beside)
+    return _timed[where]
+
+
+def in_words(seconds: float) -> str:
+    """A duration in one unit.
+
+    >>> in_words(0.2), in_words(100.0), in_words(7000.0)
+    ('1 second', '2 minutes', '2 hours')
+    """
+    name, unit = next(((name, unit) for name, unit in UNITS if seconds >= 0.95 * unit), UNITS[-1])
+    count = max(1, round(seconds / unit))
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
+def _host_seconds() -> float:
+    A, seconds = np.eye(TIMED_ROWS) + 1.0, []
+    with one_blas_thread():
+        for _ in range(REPEATS):
+            start = time.thread_time()
+            jittered_cholesky(A)
+            seconds.append(time.thread_time() - start)
+    return min(seconds)
+
+
+def _device_seconds(beside: Array) -> float:
+    A, seconds = eye_like(beside, TIMED_ROWS_ON_DEVICE) + 1.0, []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        L, _ = jittered_cholesky(A)
+        to_numpy(L[-1, -1:])  # which waits until it is there
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _is_on_host(beside: Array) -> bool:
+    """Whether an array is NumPy's, or torch's on the processor."""
+    return isinstance(beside, np.ndarray) or str(array_api_compat.device(beside)) == "cpu"
