@@ -33,7 +33,7 @@ from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
 from gpsift.gp.hyperparameters.restarts import reactivate, shorten_lengthscales, weak_start
-from gpsift.gp.hyperparameters.stepwise import owed_by
+from gpsift.gp.hyperparameters.stepwise import selection_penalty
 from gpsift.gp.inference import DenseEngine, ExactEngine
 from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse.bound import BoundEngine
@@ -330,7 +330,7 @@ class StepwiseRefinement:
         return np.where(np.any([self.params[unit] for unit in units], axis=0), absent, log_params)
 
     def penalty(self, k: int) -> float:
-        return owed_by(k, len(self.names), self.hyper.toll)
+        return selection_penalty(k, len(self.names), self.hyper.toll)
 
     def _refined_report(self, problem: Problem[Any], log_params: np.ndarray, value: float) -> SiftReport:
         """The selection's report with the units that more rows have activated, all in one step."""
