@@ -1,4 +1,4 @@
-"""What a kernel offers: the contract, the bookkeeping of hyperparameters, and sums."""
+"""The contract of a kernel, the bookkeeping of its hyperparameters, and sums of kernels."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What it is called, such as "squared exponential + constant"."""
+        """The name of the kernel, such as "squared exponential + constant"."""
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def with_log_params(self, log_params: np.ndarray) -> Self:
-        """The same kernel with other values of its hyperparameters."""
+        """Return the kernel with other values of its hyperparameters."""
 
     @abstractmethod
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:

@@ -12,7 +12,7 @@ from scipy.optimize import approx_fprime
 
 import gpsift as gs
 from gpsift._utils.pareto import pareto_shape
-from gpsift.gp.hyperparameters.coordinates import density_in, maximise
+from gpsift.gp.hyperparameters.coordinates import density_in, find_mode
 from gpsift.gp.hyperparameters.laplace_approximation import (
     BLOCK,
     DF,
@@ -120,9 +120,9 @@ def test_a_search_ends_at_a_place_that_is_known():
         seen.append(u)
         return -0.25 * float(np.sum((u - mode) ** 4)), -((u - mode) ** 3)
 
-    assert_allclose(maximise(density, np.zeros(2), np.array([0.1, 2.0])), mode, atol=0.05)
+    assert_allclose(find_mode(density, np.zeros(2), np.array([0.1, 2.0])), mode, atol=0.05)
     n_until_the_end = len(seen)
-    end = maximise(density, np.zeros(2), np.array([0.1, 2.0]), lambda u: np.linalg.norm(u - mode) < 1.0)
+    end = find_mode(density, np.zeros(2), np.array([0.1, 2.0]), lambda u: np.linalg.norm(u - mode) < 1.0)
     assert len(seen) - n_until_the_end < n_until_the_end
     assert 0.05 < np.linalg.norm(end - mode) < 1.0
 
@@ -214,7 +214,7 @@ class TestSplitT:
             return -0.5 * float(off @ precision @ off), -precision @ off
 
         plain = CubeRoots(np.zeros(2), np.zeros(2))
-        top = maximise(density, np.zeros(2))
+        top = find_mode(density, np.zeros(2))
         found = SplitT.at(top, negative_hessian(density, top, plain), lambda u: density(u)[0])
         assert_allclose(top, mode, atol=1e-5)
         assert_allclose(found.axes @ found.axes.T, covariance, rtol=1e-6)

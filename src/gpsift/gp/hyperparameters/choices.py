@@ -48,11 +48,11 @@ class Hyper(ABC):
         return self
 
     def for_chosen_features(self) -> Hyper:
-        """What takes its place in a submodel, whose features are chosen already."""
+        """The choice for a submodel, whose features are chosen already."""
         return self
 
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Hyper:
-        """The choice for features of which some belong together, if that is anything to it and has not been said."""
+        """Return the choice with groups of features that belong together, unless it has some or takes none."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
@@ -64,7 +64,7 @@ class Hyper(ABC):
         """The hyperparameters of the problem's model."""
 
 
-class Searching(Hyper):
+class MultiStart(Hyper):
     """A search from several starts; subclasses are dataclasses with these fields."""
 
     searches: ClassVar[bool] = True
@@ -83,18 +83,18 @@ class Searching(Hyper):
     def with_one_start(self) -> Self:
         return replace(self, starts=1)  # type: ignore[type-var]
 
-    def maximised(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
-        """The best that the starts find."""
+    def search(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
+        """Return the best estimate over all starts."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
         if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
-            from gpsift.gp.hyperparameters.subsampling import CoarseToFine  # with the first search of many rows
+            from gpsift.gp.hyperparameters.subsampling import SubsampledSearch  # with the first search of many rows
 
-            return CoarseToFine(problem, log_prior, **options).run()
+            return SubsampledSearch(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
 
 @dataclass(frozen=True)
-class ML2(Searching):
+class ML2(MultiStart):
     """Type-II maximum likelihood: the hyperparameters of largest marginal likelihood.
 
     Parameters
@@ -113,11 +113,11 @@ class ML2(Searching):
     max_iterations: int = MAX_ITERATIONS
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self.maximised(problem, _no_prior, problem.ceiling)
+        return self.search(problem, _no_prior, problem.ceiling)
 
 
 @dataclass(frozen=True)
-class MAP(Searching):
+class MAP(MultiStart):
     """Maximum a posteriori: the marginal likelihood times a prior of the hyperparameters.
 
     Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
@@ -222,13 +222,14 @@ class MAP(Searching):
         return getattr(self, parameter.prior_argument) if parameter.prior_argument else parameter.prior
 
     def estimate(self, problem: Problem) -> Estimate:
-        found = self.maximised(problem, self.log_prior)
+        found = self.search(problem, self.log_prior)
         return replace(found, n_charged=self._n_charged(problem, found.log_params))
 
     def _n_charged(self, problem: Problem, log_params: np.ndarray) -> int:
-        """Nats that the evidence has to bring: one for each parameter of the kernel, but for length-scales that the
-        prior holds none, and log p + 1 for each that the data have pulled away from it, if that is less. What is
-        infinite was not searched.
+        """How many hyperparameters of the kernel a penalty of the evidence counts.
+
+        Length-scales that the prior holds count nothing, and those that the data have pulled away from it log p + 1
+        each, if that is less than one for each length-scale. Infinite ones were not searched.
         """
         searched = np.isfinite(log_params)
         _, slopes = self.log_prior(problem.parameters[searched], (log_params - problem.log_units)[searched])

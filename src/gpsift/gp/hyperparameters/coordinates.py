@@ -229,7 +229,7 @@ class Whitened:
     def around_mode(cls, prior_quantiles: PriorQuantiles, of_params: Density, start: np.ndarray) -> Self:
         """Return coordinates around the mode that is found from log parameters."""
         density = density_in(prior_quantiles, of_params)
-        return cls.at_mode(prior_quantiles, density, maximise(density, prior_quantiles.of(start)))
+        return cls.at_mode(prior_quantiles, density, find_mode(density, prior_quantiles.of(start)))
 
     @classmethod
     def at_mode(cls, prior_quantiles: PriorQuantiles, density: Density, mode: np.ndarray) -> Self:
@@ -257,7 +257,7 @@ class Whitened:
         return lambda w: self.at(w).params
 
 
-def maximise(
+def find_mode(
     density: Density,
     start: np.ndarray,
     widths: np.ndarray | float = 1.0,

@@ -31,7 +31,7 @@ from scipy.special import chdtri, logsumexp, ndtri
 
 from gpsift._utils.priors import GammaPrior, InverseGamma
 from gpsift.gp.hyperparameters.choices import MAP
-from gpsift.gp.hyperparameters.coordinates import Density, Mapped, density_in, hessian_by_differences, maximise
+from gpsift.gp.hyperparameters.coordinates import Density, Mapped, density_in, find_mode, hessian_by_differences
 from gpsift.gp.hyperparameters.nuts import log_posterior
 from gpsift.gp.hyperparameters.optimize import limits
 from gpsift.gp.hyperparameters.problem import Problem
@@ -117,7 +117,7 @@ class LaplaceApproximation:
 
         found: list[SplitT] = []
         for first in starting_points(problem, coordinates, start)[:n_starts]:
-            end = maximise(density, first, widths, lambda u: is_near(found, coordinates.folded(u)), **SEARCH)
+            end = find_mode(density, first, widths, lambda u: is_near(found, coordinates.folded(u)), **SEARCH)
             end = coordinates.folded(end)
             if is_near(found, end):
                 continue

@@ -112,7 +112,7 @@ class NUTS(Hyper):
         _import_sampler()
         # The mode of what is sampled, the density of the logarithms: that of `MAP` can lie at the end of a tail, a
         # vanishing level for one, from which a chain is long on its way.
-        modes = self.prior.maximised(problem, prior_of_logarithms(self.prior))
+        modes = self.prior.search(problem, prior_of_logarithms(self.prior))
         trace = self._sample(problem, modes)
         log_params = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
         chosen = np.unique(np.linspace(0, len(log_params) - 1, min(self.keep, len(log_params))).round().astype(int))
@@ -173,7 +173,7 @@ class NUTS(Hyper):
 
     @contextmanager
     def _densities(self, problem: Problem, at: np.ndarray, cores: int) -> Iterator[Callable[[], Density]]:
-        """What makes the density for a chain: one of its own, or one that other processes share, if that saves time."""
+        """Yield what makes the density of a chain: its own, or one in other processes if that saves time."""
 
         def here() -> Density:
             return log_posterior(problem.fresh(), self.prior)
@@ -361,7 +361,7 @@ def _available_cores() -> int:
 
 
 def equal_chains(trace: Any) -> Any:
-    """Of the chains of an interrupted run, as many, cut to one length, as keep the most draws."""
+    """Cut the chains of an interrupted run to one length, and drop chains, so that most draws are kept."""
     made = trace.posterior["log_params"].notnull().all("parameter").sum("draw").values  # the rest is not a number
     longest_first = np.argsort(-made, kind="stable")
     n_chains = 1 + int(np.argmax(made[longest_first] * np.arange(1, made.size + 1)))
@@ -388,7 +388,7 @@ def diagnose(trace: Any) -> dict[str, Any]:
 
 
 def advice(diagnostics: Mapping[str, Any]) -> list[str]:
-    """What a reader of the draws should know and do."""
+    """Return warnings about the draws, each with a remedy."""
     found = []
     if diagnostics["r_hat"] > LARGEST_R_HAT:
         found.append(

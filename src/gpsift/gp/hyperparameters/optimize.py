@@ -36,7 +36,7 @@ ROUGH_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where one start of the search ended."""
+    """The end of a search from one start."""
 
     objective: float
     log_params: np.ndarray
@@ -45,7 +45,7 @@ class Start:
     n_evaluations: int
     began: float = -np.inf  # the objective at its first place
     curvature: np.ndarray | None = (
-        None  # about that of minus the objective, of what was finite, as its steps have seen it
+        None  # of minus the objective by finite parameters, as its steps have found it, about
     )
 
 
@@ -60,7 +60,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class SwitchedOn:
-    """A step of a sift: features that were switched on, the nats that they brought and the toll that they owed."""
+    """A step of stepwise selection: activated features, the nats that they brought and their penalty."""
 
     features: tuple[str, ...]
     gain: float
@@ -69,19 +69,19 @@ class SwitchedOn:
 
 @dataclass(frozen=True)
 class SiftReport:
-    """What a sift did.
+    """The report of a stepwise selection.
 
     Attributes
     ----------
     steps : tuple of SwitchedOn
-        In their order, those that left again among them.
+        In their order; features that left again are among them.
     active : tuple of str
-        The features that are switched on in the end.
+        The features that are active in the end.
     close : tuple of (str, float)
-        The features that came nearest, with the steepest slope of the log evidence over the ways in which they may
-        enter, in standard deviations under noise.
+        The inactive features with the largest score statistics: slopes of the log evidence over the effects that they
+        may have, in standard deviations under noise.
     slopes : tuple of float
-        This slope of each feature; minus infinity where it is switched on.
+        The score statistic of each feature; minus infinity where it is active.
     """
 
     steps: tuple[SwitchedOn, ...]
@@ -144,41 +144,45 @@ def maximise(
     Where inference iterates and rows are many, starts are searched with fewer digits, and the best goes on with all.
     """
     ended: list[Start] = []
-    rough = with_fewer_digits(problem)
+    rough = low_precision_problem(problem)
     progress = SearchProgress(n_starts + (rough is not None))
     for number, start in enumerate(starting_points(problem, n_starts, seed), start=1):
         curvature = problem.curvature if start is problem.start else None
-        tell = partial(progress.update, number)
-        ended.append(searched_from(rough or problem, log_prior, start, max_iterations, tell, curvature))
+        on_evaluation = partial(progress.update, number)
+        ended.append(search_from(rough or problem, log_prior, start, max_iterations, on_evaluation, curvature))
         if ended[-1].objective > ceiling - AGREEMENT:
             break
     if rough is not None:
-        ended = with_all_digits(problem, log_prior, ended, max_iterations, partial(progress.update, n_starts + 1))
-    return best_of(problem, ended)
+        ended = refine_best(problem, log_prior, ended, max_iterations, partial(progress.update, n_starts + 1))
+    return best_estimate(problem, ended)
 
 
-def with_fewer_digits(problem: Problem) -> Problem | None:
-    """The problem for searches that another one follows; None where that would save nothing."""
+def low_precision_problem(problem: Problem) -> Problem | None:
+    """Return the problem for a first, less precise search; None where that would save nothing."""
     engine = problem.engine
     if len(problem.y) < LEAST_ROUGH_ROWS or not isinstance(engine, DenseEngine) or (rough := engine.rough()) is engine:
         return None
     return replace(problem.with_engine(rough), tolerance=ROUGH_TOLERANCE)
 
 
-def with_all_digits(
-    problem: Problem, log_prior: LogPrior, ended: Sequence[Start], max_iterations: int, tell: Callable[[int], float]
+def refine_best(
+    problem: Problem,
+    log_prior: LogPrior,
+    ended: Sequence[Start],
+    max_iterations: int,
+    on_evaluation: Callable[[int], float],
 ) -> list[Start]:
-    """The starts of a search with fewer digits, of which the best goes on; the others stay as far behind."""
+    """Continue the best start of a search of low precision with all digits; the others stay as far behind."""
     best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
         return list(ended)
-    end = searched_from(problem, log_prior, best.log_params, max_iterations, tell, best.curvature)
+    end = search_from(problem, log_prior, best.log_params, max_iterations, on_evaluation, best.curvature)
     gain = end.objective - best.objective
     end = replace(end, n_evaluations=best.n_evaluations + end.n_evaluations)
     return [end if start is best else replace(start, objective=start.objective + gain) for start in ended]
 
 
-def best_of(problem: Problem, ended: Sequence[Start]) -> Estimate:
+def best_estimate(problem: Problem, ended: Sequence[Start]) -> Estimate:
     """The estimate that several starts of a search lead to."""
     best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
@@ -216,8 +220,8 @@ class Objective:
     A parameter that is infinite at the start stays so, and has no prior.
     """
 
-    def __init__(self, problem: Problem, log_prior: LogPrior, start: np.ndarray, tell: Callable[[int], float]):
-        self.problem, self.log_prior, self.start, self.tell = problem, log_prior, start, tell
+    def __init__(self, problem: Problem, log_prior: LogPrior, start: np.ndarray, on_evaluation: Callable[[int], float]):
+        self.problem, self.log_prior, self.start, self.on_evaluation = problem, log_prior, start, on_evaluation
         self.moves = np.isfinite(start)
         self.parameters, self.units = problem.parameters[self.moves], problem.log_units[self.moves]
         self.lower, self.upper = (limit[self.moves] for limit in limits(problem))
@@ -243,7 +247,7 @@ class Objective:
 
     def _evaluated(self, moving: np.ndarray) -> tuple[float, np.ndarray]:
         self.n_evaluations += 1
-        self.tell(self.n_evaluations)
+        self.on_evaluation(self.n_evaluations)
         every = self.log_params(moving)
         try:
             evidence = self.problem.evidence(every)
@@ -255,19 +259,19 @@ class Objective:
         return -(evidence.value + prior), -gradient
 
 
-def searched_from(
+def search_from(
     problem: Problem,
     log_prior: LogPrior,
     start: np.ndarray,
     max_iterations: int,
-    tell: Callable[[int], float],
+    on_evaluation: Callable[[int], float],
     curvature: np.ndarray | None = None,
 ) -> Start:
-    """Where the search from one place ends; a parameter that is infinite there stays so, and has no prior.
+    """Search from one start; a parameter that is infinite there stays so, and has no prior.
 
     `curvature` is about that of the objective, of the parameters that move, if it is known.
     """
-    objective = Objective(problem, log_prior, start, tell)
+    objective = Objective(problem, log_prior, start, on_evaluation)
     first = start[objective.moves]
     coordinates: Scaling | Affine
     if curvature is None:
@@ -298,7 +302,7 @@ def searched_from(
 
 
 def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray) -> np.ndarray:
-    """That of the objective at a place, of the parameters that are finite there; as many evaluations, and one."""
+    """Return the curvature of the objective by finite parameters, from one evaluation more than there are of them."""
     objective = Objective(problem, log_prior, log_params, lambda _evaluation: 0.0)
     return curvature_by_differences(objective.gradient, log_params[objective.moves])
 

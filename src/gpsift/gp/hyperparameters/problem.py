@@ -1,4 +1,4 @@
-"""What is optimised: the log evidence of a data set as a function of log hyperparameters."""
+"""The problem that searches and samplers solve: the log evidence of data as a function of log hyperparameters."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Problem(Generic[E]):
         return Problem(kernel, likelihood, X, y, ExactEngine(X, y), names)
 
     def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
-        """The same problem by other inference, with these fields changed, too."""
+        """Return the problem with other inference, and with these fields changed, too."""
         return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
 
     def on_columns(self, columns: Sequence[int]) -> Problem[DenseEngine]:
-        """The same problem for some of the features, by dense inference."""
+        """Return the problem for some of the features, by dense inference."""
         assert isinstance(self.engine, DenseEngine)
         return self.with_engine(
             self.engine.on_columns(columns),
@@ -81,7 +81,7 @@ class Problem(Generic[E]):
         )
 
     def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
-        """The same problem for some of the rows, by dense inference."""
+        """Return the problem for some of the rows, by dense inference."""
         assert isinstance(self.engine, DenseEngine)
         likelihood = self.likelihood
         if likelihood.knows_noise:
@@ -153,7 +153,7 @@ class Problem(Generic[E]):
         return int(self.kernel.log_params.size)
 
     def fresh(self) -> Self:
-        """The same problem with an engine of its own that remembers nothing between evaluations."""
+        """Return the problem with an engine of its own that remembers nothing between evaluations."""
         return replace(self, engine=self.engine.fresh())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:

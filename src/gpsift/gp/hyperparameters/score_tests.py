@@ -126,7 +126,7 @@ def best_pairs(weights: np.ndarray, z: np.ndarray, active: Sequence[int], n_pair
 
 @dataclass(frozen=True, eq=False)
 class ScoreInputs:
-    """What score statistics depend on: a model's residual, and the features that are tested."""
+    """Inputs of score statistics: a model's residual, and the features that are tested."""
 
     slope: Slope  # the weights w of the posterior mean, and G
     K0: np.ndarray  # the radial part of the covariance

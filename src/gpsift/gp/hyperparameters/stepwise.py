@@ -41,7 +41,7 @@ from gpsift.gp.hyperparameters.optimize import (
     SiftReport,
     SwitchedOn,
     curvature_at,
-    searched_from,
+    search_from,
 )
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.hyperparameters.restarts import SIGNIFICANT
@@ -53,7 +53,7 @@ from gpsift.gp.hyperparameters.score_tests import (
     group_scores,
     hermite_features,
 )
-from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sampled_rows
+from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sample_rows
 from gpsift.gp.inference import DenseEngine, Slope
 from gpsift.reference.base import N_CLOSE
 
@@ -569,7 +569,7 @@ class StepwiseSearch:
             problem = replace(problem, tolerance=least_gain / max(1.0, abs(candidate.evidence)))
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         on_evaluation = partial(self.on_evaluation, self.n_allowed if leaving else len(candidate.active))
-        end = searched_from(problem, self.log_prior, candidate.log_params, iterations, on_evaluation, curvature)
+        end = search_from(problem, self.log_prior, candidate.log_params, iterations, on_evaluation, curvature)
         prior, _ = self.log_prior(problem.parameters, end.log_params - problem.log_units)
         values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
         return SearchState(candidate.active, values, end.objective - prior, candidate.entering)
@@ -585,7 +585,7 @@ class StepwiseSearch:
         size = round(CURVED_SHARE * len(self.problem.y))
         if size < LEAST_CURVED:
             return None
-        return replace(self, problem=self.problem.on_rows(sampled_rows(self.problem.y, size, CURVED_SEED)))
+        return replace(self, problem=self.problem.on_rows(sample_rows(self.problem.y, size, CURVED_SEED)))
 
     def scaled_curvature(self, candidate: Candidate, n_rows: int) -> np.ndarray:
         """The curvature of the objective on these rows, as if there were more of them."""
@@ -620,7 +620,7 @@ class StepwiseSearch:
 
     def on_evaluation(self, n_active: int, _evaluation: int) -> float:
         self.evaluations[n_active] += 1
-        return self.progress.evaluated(n_active + 1, self.evaluations[n_active])
+        return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     def report(self, path: SearchPath) -> SiftReport:
         """Return what the selection did, with the score statistics of inactive features."""

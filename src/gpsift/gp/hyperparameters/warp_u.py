@@ -31,7 +31,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.coordinates import Density, Drawn, PriorQuantiles, Whitened, density_in, maximise
+from gpsift.gp.hyperparameters.coordinates import Density, Drawn, PriorQuantiles, Whitened, density_in, find_mode
 
 # Draws whose terms are remembered: a draw is one of the last points of a chain, of many chains at a time.
 N_REMEMBERED = 512
@@ -148,10 +148,10 @@ def find_modes(density: Density, starts: Sequence[np.ndarray], kinds: np.ndarray
     """Find modes with valleys between them, from some starts and from the best of these modes."""
     known: list[np.ndarray] = []
     for start in starts:
-        add_if_new(known, density, maximise(density, start))
+        add_if_new(known, density, find_mode(density, start))
     best = max(known, key=lambda mode: density(mode)[0])
     for start in held_starts(density, best, kinds):
-        add_if_new(known, density, maximise(density, start))
+        add_if_new(known, density, find_mode(density, start))
     return known
 
 
@@ -176,7 +176,7 @@ def held_starts(density: Density, mode: np.ndarray, kinds: np.ndarray) -> Iterat
     for held in np.flatnonzero(kinds == "lengthscale"):
         start = mode.copy()
         start[held] = STRONG if mode[held] > ACTS else WEAK
-        yield maximise(hold(density, int(held)), start, maxiter=HELD_ITERATIONS)
+        yield find_mode(hold(density, int(held)), start, maxiter=HELD_ITERATIONS)
 
 
 def hold(density: Density, held: int) -> Density:
