@@ -94,7 +94,7 @@ def step(here: Places, phi: Tensor, allowed: Tensor, with_pairs: Tensor, toll: f
 
 
 def entering_scores(slope: Slope, phi: Tensor) -> Tensor:
-    """As `gpsift.gp.hyperparameters.score_tests.entering_scores`, (B, p)."""
+    """As `gpsift.gp.hyperparameters.score_tests.entry_scores`, (B, p)."""
     W = slope.G * slope.K0
     W.diagonal(dim1=1, dim2=2).zero_()
     weights = phi.new_tensor(DEGREE_WEIGHTS)

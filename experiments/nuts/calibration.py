@@ -48,8 +48,8 @@ class GivenUnits(Problem):
 class WrongJacobian(gs.MAP):
     """As if the logarithm of a variance were that of a standard deviation."""
 
-    def log_jacobian(self, kinds: np.ndarray) -> np.ndarray:
-        return np.ones(kinds.size)
+    def log_jacobian(self, parameters: np.ndarray) -> np.ndarray:
+        return np.ones(parameters.size)
 
 
 def draw_from_the_model(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -3,6 +3,12 @@ from . import kernels as kernels
 from . import likelihoods as likelihoods
 from . import relevance as relevance
 from ._utils.parallel.work import Work as Work
+from ._utils.parameter import Parameter as Parameter
+from ._utils.priors import GammaPrior as GammaPrior
+from ._utils.priors import HalfT as HalfT
+from ._utils.priors import InverseGamma as InverseGamma
+from ._utils.priors import OnLogScale as OnLogScale
+from ._utils.priors import Prior as Prior
 from ._utils.warnings import GPSiftWarning as GPSiftWarning
 from .app.analysis.analysis import Analysis as Analysis
 from .app.analysis.compare import Comparison as Comparison
@@ -27,10 +33,6 @@ from .gp.hyperparameters.choices import ML2 as ML2
 from .gp.hyperparameters.choices import Fixed as Fixed
 from .gp.hyperparameters.nuts import NUTS as NUTS
 from .gp.hyperparameters.priors import SAAS as SAAS
-from .gp.hyperparameters.priors import GammaPrior as GammaPrior
-from .gp.hyperparameters.priors import HalfT as HalfT
-from .gp.hyperparameters.priors import InverseGamma as InverseGamma
-from .gp.hyperparameters.priors import OnLogScale as OnLogScale
 from .gp.hyperparameters.stepwise import Sift as Sift
 from .gp.model import GP as GP
 from .gp.quality import Quality as Quality

@@ -12,8 +12,9 @@ from scipy import integrate, stats
 from scipy.special import expit, ndtr
 
 from gpsift._utils import quadrature
-from gpsift.gp.hyperparameters.optimize import LIMITS
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT, read_size
+from gpsift.likelihoods.log_link import CONCENTRATION
+from gpsift.likelihoods.student_t import DF
 
 F = np.array([-2.3, -0.7, 0.0, 0.4, 1.9])
 ONE = np.ones(5)
@@ -89,7 +90,7 @@ def test_likelihoods_without_parameters_have_no_parameter_derivatives(likelihood
     assert len(likelihood.log_param_derivatives(y, F, size)) == len(likelihood.params) == likelihood.log_params.size
 
 
-@pytest.mark.parametrize("concentration", [1e6, LIMITS["concentration"][1]])
+@pytest.mark.parametrize("concentration", [1e6, CONCENTRATION.limits[1]])
 def test_negative_binomial_of_large_concentration_is_poisson(concentration):
     """The search may go to its limit of the concentration: Poisson has to be reached, not lost in rounding."""
     found, expected = NegativeBinomial(concentration), Poisson()
@@ -105,7 +106,7 @@ def test_negative_binomial_of_large_concentration_is_poisson(concentration):
     assert_allclose(by_param.log_density, 0.0, atol=1e-6 + 2e3 / concentration)
 
 
-@pytest.mark.parametrize("df", [1e6, LIMITS["df"][1]])
+@pytest.mark.parametrize("df", [1e6, DF.limits[1]])
 def test_student_t_of_many_degrees_of_freedom_is_gaussian(df):
     found, expected = StudentT(df, 0.6), Gaussian(0.36)
     y = np.clip(REALS, -2.0, 2.0)

@@ -322,6 +322,6 @@ def _varies(term: Kernel) -> bool:
 
 def _refuse_impossible(term: Kernel, name: str) -> None:
     """Refuse parameters that no covariance has, such as those of a fit that went astray."""
-    values = [np.asarray(getattr(term, parameter), dtype=float) for parameter in term.PARAMS]  # type: ignore[attr-defined]
+    values = [np.asarray(value, dtype=float) for value in term.values.values()]  # type: ignore[attr-defined]
     if any(np.any(np.isnan(value)) or np.any(value < 0) for value in values):
         raise NoClosedForm(f"{name}, some of whose parameters are negative or not numbers")

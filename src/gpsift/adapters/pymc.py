@@ -288,8 +288,6 @@ class CenteredLinear(Linear):
 
     center: Any = 0.0
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
-
     def between(self, X: Array, Z: Array) -> Pairs:
         return CenteredLinearPairs(self, X - self.center, Z - self.center)
 

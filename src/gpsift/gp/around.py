@@ -27,15 +27,15 @@ def values_around(
     """
     # Intervals are asked for by few.
     from gpsift._utils.pareto import pareto_shape
-    from gpsift.gp.hyperparameters.laplace_approximation import Around
+    from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
 
-    around = Around.found(problem, problem.log_params, n_starts=n_starts)
-    drawn = around.places(asked.n + asked.n_unscored, asked.seed)
+    approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=n_starts)
+    drawn = approximation.sample(asked.n + asked.n_unscored, asked.seed)
     values: list[T] = []
     log_ratios: list[float] = []
     used: list[int] = []
     are_enough = False
-    for number, draw in enumerate(track(around.at(drawn[: asked.n]), asked.n)):
+    for number, draw in enumerate(track(approximation.at(drawn[: asked.n]), asked.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
             inferred = problem.engine.infer_at_training_points(kernel, likelihood)

@@ -20,7 +20,6 @@ from gpsift.gp import sparse
 from gpsift.gp.around import values_around
 from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.hyperparameters.choices import PER_FEATURE
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
@@ -173,10 +172,11 @@ class FittedGP(TextRepr, Serializable, Reference):
         """The columns that the model depends on: all but those that `Sift` left switched off."""
         names = self.inputs.names
         is_finite = np.isfinite(self.kernel.log_params).tolist()
+        labels = self.kernel.param_labels(names)
         on = {
             feature
-            for (kind, feature), finite in zip(self.kernel.param_labels(names), is_finite, strict=True)
-            if finite and kind in PER_FEATURE
+            for (_, feature), parameter, finite in zip(labels, self.kernel.parameters, is_finite, strict=True)
+            if finite and parameter.per_feature
         }
         return tuple(j for j, name in enumerate(names) if name in on or None in on)  # None: one for all
 

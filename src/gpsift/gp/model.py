@@ -150,7 +150,7 @@ class GP:
         rows = data.standardised(scaling, likelihood, inference)
         with data.threads(inference):
             problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
-            problem = informed(problem, known, ceiling)
+            problem = with_warm_start(problem, known, ceiling)
             if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
                 estimate, problem = sparse.search_hyperparameters(self.hyper, problem)
             else:

@@ -1,4 +1,4 @@
-"""What a kernel offers: the contract, the bookkeeping of hyperparameters, and sums."""
+"""The contract of a kernel, the bookkeeping of its hyperparameters, and sums of kernels."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, namespace
+from gpsift._utils.parameter import Parameter, Parameterized
 from gpsift.kernels.products import ProductTerm
 
 
@@ -62,7 +63,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What it is called, such as "squared exponential + constant"."""
+        """The name of the kernel, such as "squared exponential + constant"."""
 
     @property
     @abstractmethod
@@ -71,11 +72,16 @@ class Kernel(ABC):
 
     @abstractmethod
     def with_log_params(self, log_params: np.ndarray) -> Self:
-        """The same kernel with other values of its hyperparameters."""
+        """Return the kernel with other values of its hyperparameters."""
 
     @abstractmethod
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
         """(kind, feature) of each entry of `log_params`; the feature is None where it belongs to none."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The declaration of each entry of `log_params`; by default nothing is known of any."""
+        return (Parameter("parameter"),) * self.log_params.size
 
     @abstractmethod
     def with_values(self, values: Mapping[str, Any]) -> Kernel:
@@ -146,10 +152,9 @@ class Kernel(ABC):
 
 
 @dataclass(frozen=True)
-class Term(Kernel, ABC):
-    """A kernel that is not a sum: its hyperparameters are the dataclass fields named in `PARAMS`."""
+class Term(Parameterized, Kernel, ABC):
+    """A kernel that is not a sum: its hyperparameters are the dataclass fields declared in `PARAMS`."""
 
-    PARAMS: ClassVar[tuple[str, ...]] = ()
     TITLE: ClassVar[str]
 
     @property
@@ -157,35 +162,44 @@ class Term(Kernel, ABC):
         return self.TITLE
 
     @property
+    def values(self) -> dict[str, Any]:
+        """The hyperparameters by name."""
+        return {parameter.name: getattr(self, parameter.name) for parameter in self.PARAMS}
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(
+            parameter
+            for parameter, value in zip(self.PARAMS, self.values.values(), strict=True)
+            for _ in range(np.size(value))
+        )
+
+    @property
     def log_params(self) -> np.ndarray:
         with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off, as an infinite length-scale does
-            return np.log(np.concatenate([np.ravel(getattr(self, name)) for name in self.PARAMS]))
+            return np.log(np.concatenate([np.ravel(value) for value in self.values.values()]))
 
     def with_log_params(self, log_params: np.ndarray) -> Self:
-        values, taken = {}, 0
-        for name in self.PARAMS:
-            size = np.size(getattr(self, name))
-            value = np.exp(log_params[taken : taken + size])
-            values[name] = float(value[0]) if np.ndim(getattr(self, name)) == 0 else value
-            taken += size
+        values, taken = self.values, 0
+        for name, own in self.values.items():
+            value = np.exp(log_params[taken : taken + np.size(own)])
+            values[name] = value if np.ndim(own) else float(value[0])
+            taken += value.size
         return replace(self, **values)
 
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
         labels: list[tuple[str, str | None]] = []
-        for name in self.PARAMS:
-            if np.ndim(getattr(self, name)) == 0:
-                labels.append((name, None))
-            else:
-                labels.extend((name, feature) for feature in names)
+        for name, value in self.values.items():
+            labels.extend((name, feature) for feature in (names if np.ndim(value) else (None,)))
         return labels
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        return replace(self, **{name: values[name] for name in self.PARAMS if name in values})
+        return replace(self, **{name: values[name] for name in self.values if name in values})
 
     def for_features(self, n_features: int) -> Self:
         kernel: Self = self
-        for name in self.PARAMS:
-            value = np.asarray(getattr(self, name), dtype=float)
+        for name, own in self.values.items():
+            value = np.asarray(own, dtype=float)
             if not np.all(np.isfinite(value) & (value > 0)):
                 raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
             if value.ndim > 0 and value.shape != (n_features,):
@@ -197,10 +211,8 @@ class Term(Kernel, ABC):
         return kernel
 
     def for_columns(self, columns: Sequence[int]) -> Self:
-        values = {name: getattr(self, name) for name in self.PARAMS}
-        return replace(
-            self, **{name: np.asarray(value)[list(columns)] for name, value in values.items() if np.ndim(value)}
-        )
+        per_feature = {name: np.asarray(value)[list(columns)] for name, value in self.values.items() if np.ndim(value)}
+        return replace(self, **per_feature)
 
 
 class Stationary(Term, ABC):
@@ -259,6 +271,10 @@ class Sum(Kernel):
 
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
         return [label for term in self.terms for label in term.param_labels(names)]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(parameter for term in self.terms for parameter in term.parameters)
 
     def with_values(self, values: Mapping[str, Any]) -> Sum:
         return replace(self, terms=tuple(term.with_values(values) for term in self.terms))

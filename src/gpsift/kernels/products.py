@@ -96,7 +96,7 @@ def fewer_terms(
 
 
 def principal_axes(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Of v(s) at all squared distances, the longest first, in rows."""
+    """Principal axes of v(s) over all squared distances, the longest first, in rows."""
     vectors = np.sqrt(weights) * np.exp(np.multiply.outer(COMPARED, -0.25 / times))
     return np.linalg.svd(vectors, full_matrices=False)[2]
 
@@ -107,7 +107,7 @@ def sum_of_exponentials(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def reduced(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The same mixture by as few squared exponentials as come near it; None where too many would be needed."""
+    """Approximate a mixture by as few squared exponentials as possible; None where too many would be needed."""
     axes, whole = principal_axes(times, weights), sum_of_exponentials(times, weights)
     found, error = (times, weights), np.inf
     for n_terms in range(1, min(N_MIXED, len(times)) + 1):
@@ -126,7 +126,7 @@ def matern_mixture(order: float) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def rational_quadratic_mixture(shape: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Those of a rational quadratic kernel."""
+    """Multiples and weights of the squared exponentials that make a rational quadratic kernel."""
     nodes = gamma_nodes(shape)
     return nodes and reduced(shape / nodes[0], nodes[1])
 

@@ -9,6 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, namespace
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import InverseGamma
 from gpsift.kernels.products import ProductTerm, matern_mixture, mixed_terms, rational_quadratic_mixture
 from gpsift.kernels.radial import Radial, RadialPairs
 
@@ -24,7 +26,6 @@ LARGEST_EXPONENT = 300.0
 class SquaredExponential(Radial):
     """k(s) = signal_var exp(-s / 2), the kernel of the paper."""
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
     TITLE: ClassVar[str] = "squared exponential"
 
     @property
@@ -112,7 +113,6 @@ def clenshaw(coefficients: Array, t: Array) -> Array:
 class Matern32(Radial):
     """k(s) = signal_var (1 + b) exp(-b) with b = sqrt(3 s): once differentiable functions."""
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
     TITLE: ClassVar[str] = "Matérn 3/2"
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
@@ -144,7 +144,6 @@ class Matern32(Radial):
 class Matern52(Radial):
     """k(s) = signal_var (1 + b + b^2 / 3) exp(-b) with b = sqrt(5 s): twice differentiable functions."""
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var")
     TITLE: ClassVar[str] = "Matérn 5/2"
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
@@ -170,6 +169,9 @@ class Matern52(Radial):
         )
 
 
+SHAPE = Parameter("shape", limits=(1e-3, 1e30), prior=InverseGamma(2.0, 2.0), prior_argument="shape", absent=math.inf)
+
+
 @dataclass(frozen=True)
 class RationalQuadratic(Radial):
     """k(s) = signal_var (1 + s / (2 shape))^-shape: squared exponentials of many length-scales.
@@ -182,7 +184,7 @@ class RationalQuadratic(Radial):
 
     shape: float = 1.0
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("lengthscale", "signal_var", "shape")
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (*Radial.PARAMS, SHAPE)
     TITLE: ClassVar[str] = "rational quadratic"
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:

@@ -10,20 +10,48 @@ With :math:`s = \sum_j (x_j - z_j)^2 / l_j^2` and k, k', k'' the profile and its
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from gpsift._utils.arrays import Array, eye_like, like, namespace, take_columns, to_numpy
 from gpsift._utils.linalg import total_product, zero_diagonal
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import InverseGamma, OnLogScale
 from gpsift.kernels.base import Pairs, Stationary
 
 # Points that are the same are looked for one by one where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1
+
+
+# A length-scale may grow without bound: that is how the likelihood switches a feature off. The mode of its prior is 10
+# standard deviations, almost linear; as a density of the logarithm its right tail lets many features go far away.
+LENGTHSCALE = Parameter(
+    "lengthscale",
+    unit="input",
+    limits=(1e-3, 1e30),
+    prior=OnLogScale(InverseGamma(1.0, 10.0)),
+    prior_argument="lengthscale",
+    per_feature=True,
+    absent=math.inf,
+    search_step=1.0,
+    short_start=8.0**-0.5,
+    posterior_sd=0.1,
+)
+SIGNAL_VAR = Parameter(
+    "signal_var",
+    unit="target**2",
+    limits=(1e-30, 1e10),
+    prior_argument="signal",
+    absent=0.0,
+    posterior_sd=0.5,
+    projection_step=4.0,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +71,8 @@ class Radial(Stationary, ABC):
     lengthscale: Any = None
     signal_var: float = 1.0
     shared: bool = False
+
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE, SIGNAL_VAR)
 
     def for_features(self, n_features: int) -> Self:
         # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) sees all of them.

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from gpsift._utils.parameter import Parameter, Parameterized
 from gpsift._utils.quadrature import normal_blocks, peaked_nodes
 from gpsift.likelihoods.distributions import Distribution
 from gpsift.likelihoods.mixture import LatentMixture
@@ -57,7 +58,7 @@ class Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Likelihood(ABC):
+class Likelihood(Parameterized, ABC):
     """p(y | f), how an observation depends on the latent value at its point.
 
     `size` belongs to each observation besides y: the number of trials of a binomial, the exposure of a Poisson
@@ -80,9 +81,14 @@ class Likelihood(ABC):
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # for rows that fit into memory
 
     @property
-    def params(self) -> tuple[str, ...]:
-        """Names of the parameters that a search for hyperparameters moves."""
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The hyperparameters that a search moves: all that the class declares, unless they are known."""
         return self.PARAMS
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """Names of the hyperparameters that a search moves."""
+        return tuple(parameter.name for parameter in self.parameters)
 
     @property
     def n_latent(self) -> int:
@@ -126,7 +132,7 @@ class Likelihood(ABC):
         return replace(self, **{name: float(value) for name, value in values})
 
     def __post_init__(self) -> None:
-        for name in self.PARAMS:
+        for name in (parameter.name for parameter in self.PARAMS):
             value = getattr(self, name)
             if not np.all(np.isfinite(value) & (np.asarray(value) > 0)):
                 raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")

@@ -12,6 +12,18 @@ from scipy.special import ndtr
 from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 
+# By the density of the logarithm, which vanishes with the noise: a model without noise has to be earned.
+NOISE_VAR = Parameter(
+    "noise_var",
+    unit="target**2",
+    limits=(1e-8, 1e4),
+    prior=OnLogScale(HalfT(4.0, 1.0)),
+    prior_argument="noise",
+    short_start=0.1,
+    posterior_sd=0.15,
+    projection_step=0.25,
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Likelihood):
@@ -26,7 +38,7 @@ class Gaussian(Likelihood):
 
     noise_var: float | np.ndarray = 0.1
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("noise_var",)
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (NOISE_VAR,)
     standardises_target: ClassVar[bool] = True
     has_closed_form: ClassVar[bool] = True
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "exact"
@@ -42,7 +54,7 @@ class Gaussian(Likelihood):
         return np.ndim(self.noise_var) > 0
 
     @property
-    def params(self) -> tuple[str, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         return () if self.knows_noise else self.PARAMS
 
     def with_noise_var(self, noise_var: float | np.ndarray) -> Gaussian:

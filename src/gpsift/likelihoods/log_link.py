@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,6 +19,8 @@ from scipy.special import (
     gammaln,
 )
 
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import InverseGamma
 from gpsift._utils.quadrature import gauss_legendre
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives, no_count
 
@@ -111,6 +114,17 @@ class Poisson(Counts):
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
 
 
+# The priors are weak, and away from the limits where the likelihood says nothing.
+CONCENTRATION = Parameter(
+    "concentration",
+    limits=(1e-4, 1e30),
+    prior=InverseGamma(0.4, 0.3),
+    prior_argument="concentration",
+    absent=math.inf,
+)
+GAMMA_SHAPE = Parameter("gamma_shape", limits=(1e-4, 1e6), prior=InverseGamma(0.4, 0.3), prior_argument="gamma_shape")
+
+
 @dataclass(frozen=True)
 class NegativeBinomial(Counts):
     """Counts with mean m = `exposure` times exp(f) and variance m + m^2 / concentration.
@@ -123,7 +137,7 @@ class NegativeBinomial(Counts):
 
     concentration: float = 1.0
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("concentration",)
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (CONCENTRATION,)
     kind: ClassVar[str] = "negative binomial"
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -187,7 +201,7 @@ class Gamma(Likelihood):
 
     gamma_shape: float = 1.0
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (GAMMA_SHAPE,)
     kind: ClassVar[str] = "gamma"
     target_rule: ClassVar[str] = "positive observations"
     takes_negative: ClassVar[bool] = False

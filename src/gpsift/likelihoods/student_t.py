@@ -12,12 +12,15 @@ step for all. An integral over the latent value has to resolve poles at a distan
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammainccinv, gammaincinv, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import GammaPrior, HalfT, OnLogScale
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives
 from gpsift.likelihoods.mixture import Expansion, Given, LatentMixture, hermite
 
@@ -48,6 +51,18 @@ def digamma_step(df: float) -> float:
     return 1.0 / df if df > NEARLY_NORMAL else float(digamma((df + 1.0) / 2.0) - digamma(df / 2.0))
 
 
+# The prior is weak, and away from the limits where the likelihood says nothing.
+DF = Parameter("df", limits=(0.5, 1e30), prior=GammaPrior(2.0, 0.1), prior_argument="df", absent=math.inf)
+NOISE_SCALE = Parameter(
+    "noise_scale",
+    unit="target",
+    limits=(1e-4, 1e2),
+    prior=OnLogScale(HalfT(4.0, 1.0)),
+    prior_argument="noise",
+    short_start=0.3,
+)
+
+
 @dataclass(frozen=True)
 class StudentT(Likelihood):
     """y = f + noise_scale times a Student-t variable: regression that is robust to outliers.
@@ -63,7 +78,7 @@ class StudentT(Likelihood):
     df: float = 4.0
     noise_scale: float = 0.3
 
-    PARAMS: ClassVar[tuple[str, ...]] = ("df", "noise_scale")
+    PARAMS: ClassVar[tuple[Parameter, ...]] = (DF, NOISE_SCALE)
     standardises_target: ClassVar[bool] = True
     is_log_concave: ClassVar[bool] = False
 

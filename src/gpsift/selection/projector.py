@@ -25,18 +25,14 @@ from gpsift.kernels.radial import Radial
 from gpsift.reference.base import MissingCapability
 from gpsift.selection.divergence import Predictive, Sites, divergence_from
 
-# The parameters by which a kernel lets a feature in, and the power of each that is 0 where the feature is absent.
-SWITCHES = {"lengthscale": -2.0, "linear_var": 1.0}
+# The powers of a parameter of a feature that are 0 where the feature is absent: at infinity, and at 0.
+INFINITE, ZERO = -2.0, 1.0
 # A switch z = (value / unit)^power is searched over log(1 + z / BEND): proportional to z near 0, where "absent" is a
 # point like any other and has a slope, and a logarithm where z varies by factors.
 BEND = 0.1
-# Steps of the logarithms of the other parameters. The divergence reacts most to the noise and least to the level: with
-# steps of 2, 4 and 2, 15 of 90 submodels of toys end 0.05 nats or more above the best minimum known, with these 11.
-STEPS = {"signal_var": 4.0, "constant_var": 8.0, "noise_var": 0.25}
-OTHER_STEPS = 2.0
 # Variances of the kernel go no further than this, in units of the target's. Beyond, predictions lose digits, and on
 # toys, Concrete and Housing no divergence falls by more than 1 %.
-LARGEST_VAR = {"signal_var": 1e4, "constant_var": 1e4, "linear_var": 1e4}
+LARGEST_VAR = 1e4
 # A gain of less than this share of the divergence in one iteration ends the search.
 FTOL = 1e-7
 MAX_ITERATIONS = 500
@@ -59,9 +55,13 @@ class Space:
         self.is_free = self.is_noise | (np.arange(self.owner.size) < problem.kernel.log_params.size)
         self._units = problem.log_units
         lower, upper = limits(problem)
-        upper = np.minimum(upper, self._units + np.log([LARGEST_VAR.get(kind, np.inf) for kind in problem.kinds]))
-        self._power = np.array([SWITCHES.get(kind, 1.0) for kind in problem.kinds])
-        self._step = np.array([STEPS.get(kind, OTHER_STEPS) for kind in problem.kinds])
+        is_kernel_var = [parameter.is_variance for parameter in problem.kernel.parameters]
+        is_bounded = np.append(is_kernel_var, [False] * len(problem.likelihood.parameters)).astype(bool)
+        upper = np.where(is_bounded, np.minimum(upper, self._units + np.log(LARGEST_VAR)), upper)
+        self._power = np.array([INFINITE if each.absent == np.inf else ZERO for each in problem.parameters])
+        # The divergence reacts most to the noise and least to the level: with steps of 2, 4 and 2 for signal, level and
+        # noise, 15 of 90 submodels of toys end 0.05 nats or more above the best minimum known, with theirs 11.
+        self._step = np.array([parameter.projection_step for parameter in problem.parameters])
         self._off = np.where(self._power < 0, upper, lower)
         # What the reference itself has switched off may be switched on by a submodel, as may any other feature.
         self.reference = np.where(np.isfinite(problem.log_params), problem.log_params, self._off)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from declared import declared
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import minimize
@@ -10,12 +11,13 @@ import gpsift as gs
 from gpsift.gp.hyperparameters.coordinates import (
     KNOTS,
     LEAST_CURVATURE,
-    ByPrior,
-    Newton,
-    Round,
-    Steps,
+    Affine,
+    PriorQuantiles,
+    Scaling,
+    Whitened,
     at_least,
     curvature_by_differences,
+    density_in,
 )
 from gpsift.gp.hyperparameters.nuts import prior_of_logarithms
 
@@ -41,14 +43,14 @@ def log_quantiles(distribution):
 def test_coordinates_are_the_priors_normal_scores(kind, prior, expected):
     if kind == "signal_var":  # SciPy has no half-t; by a half-normal, which one of very many degrees of freedom is
         prior = gs.MAP(signal=gs.HalfT(1e6, 1.0))
-    by_prior = ByPrior.of(prior_of_logarithms(prior), np.array([kind]), np.array([0.7]))
+    by_prior = PriorQuantiles.of_prior(prior_of_logarithms(prior), declared([kind]), np.array([0.7]))
     found = [by_prior(np.array([z]))[0][0] for z in Z]
     assert_allclose(found, expected + 0.7, atol=0.03)
 
 
 def some_coordinates():
-    kinds = np.array(["lengthscale", "lengthscale", "noise_var", "constant_var"])
-    return ByPrior.of(prior_of_logarithms(gs.MAP()), kinds, np.array([0.0, 1.0, 0.5, -0.3]))
+    parameters = declared(["lengthscale", "lengthscale", "noise_var", "constant_var"])
+    return PriorQuantiles.of_prior(prior_of_logarithms(gs.MAP()), parameters, np.array([0.0, 1.0, 0.5, -0.3]))
 
 
 @pytest.mark.parametrize("z", [[0.3, -1.2, 2.2, -2.9], [0.0, -0.25, 0.5, 3.99], [4.5, -6.0, 0.1, -4.0]])
@@ -58,20 +60,20 @@ def test_slopes_match_central_differences(z):
     assert_allclose(slope, (by_prior(z + step)[0] - by_prior(z - step)[0]) / (2.0 * step), rtol=1e-6)
     assert_allclose(bend, (by_prior(z + step)[1] - by_prior(z - step)[1]) / (2.0 * step), atol=2e-4)
     assert_allclose(
-        by_prior(by_prior.inverse(by_prior(np.clip(z, -4.0, 4.0))[0]))[0], by_prior(np.clip(z, -4, 4))[0], atol=1e-2
+        by_prior(by_prior.of(by_prior(np.clip(z, -4.0, 4.0))[0]))[0], by_prior(np.clip(z, -4, 4))[0], atol=1e-2
     )
 
 
 def test_the_density_of_coordinates_is_that_of_the_logarithms():
     """Under the prior alone they are standard normal, and mass stays where it was for any other density."""
-    log_prior, kinds = prior_of_logarithms(gs.MAP()), np.array(["lengthscale"])
-    by_prior = ByPrior.of(log_prior, kinds, np.zeros(1))
-    density = by_prior.density(lambda s: log_prior(kinds, s))
+    log_prior, parameters = prior_of_logarithms(gs.MAP()), declared(["lengthscale"])
+    by_prior = PriorQuantiles.of_prior(log_prior, parameters, np.zeros(1))
+    density = density_in(by_prior, lambda s: log_prior(parameters, s))
     heights = np.array([density(np.array([z]))[0] for z in Z])
     assert_allclose(np.exp(heights), stats.norm.pdf(Z), rtol=0.05)
 
     narrow = stats.norm(2.0, 0.4)
-    of_z = by_prior.density(lambda s: (narrow.logpdf(s[0]), -(s - 2.0) / 0.16))
+    of_z = density_in(by_prior, lambda s: (narrow.logpdf(s[0]), -(s - 2.0) / 0.16))
     grid = np.linspace(-4.0, 4.0, 4001)
     p = np.exp([of_z(np.array([z]))[0] for z in grid]) * (grid[1] - grid[0])
     s = np.array([by_prior(np.array([z]))[0][0] for z in grid])
@@ -83,7 +85,7 @@ def test_a_prior_of_two_heaps_gets_increasing_coordinates():
         height = np.logaddexp(stats.norm.logpdf(s, -20.0, 0.5), stats.norm.logpdf(s, 20.0, 0.5))
         return float(height.sum()), np.zeros(s.size)
 
-    by_prior = ByPrior.of(heaps, np.array(["lengthscale"]), np.zeros(1))
+    by_prior = PriorQuantiles.of_prior(heaps, np.array(["lengthscale"]), np.zeros(1))
     slopes = np.array([by_prior(np.array([z]))[1][0] for z in np.linspace(-4.0, 4.0, 401)])
     assert np.all(slopes > 0)
 
@@ -97,8 +99,8 @@ def correlated(s):
 
 
 def test_a_density_is_round_around_its_mode():
-    coordinates = Round.around(some_coordinates(), correlated, np.array([0.8, 2.0, -1.5, -1.5]))
-    density = coordinates.density(correlated)
+    coordinates = Whitened.around_mode(some_coordinates(), correlated, np.array([0.8, 2.0, -1.5, -1.5]))
+    density = density_in(coordinates, correlated)
     _, gradient = density(np.zeros(4))
     assert_allclose(gradient, 0.0, atol=1e-2)
     step = 1e-3
@@ -107,12 +109,12 @@ def test_a_density_is_round_around_its_mode():
 
 
 def test_gradients_in_round_coordinates_match_central_differences():
-    coordinates = Round.around(some_coordinates(), correlated, np.array([0.8, 2.0, -1.5, -1.5]))
-    density, w, step = coordinates.density(correlated), np.array([0.4, -1.1, 0.2, 0.9]), 1e-5
+    coordinates = Whitened.around_mode(some_coordinates(), correlated, np.array([0.8, 2.0, -1.5, -1.5]))
+    density, w, step = density_in(coordinates, correlated), np.array([0.4, -1.1, 0.2, 0.9]), 1e-5
     expected = [(density(w + step * e)[0] - density(w - step * e)[0]) / (2.0 * step) for e in np.eye(4)]
     assert_allclose(density(w)[1], expected, rtol=1e-5, atol=1e-6)
     assert_allclose(
-        coordinates.log_params(coordinates.inverse(coordinates.log_params(w))), coordinates.log_params(w), atol=1e-2
+        coordinates.at(coordinates.of(coordinates.at(w).params)).params, coordinates.at(w).params, atol=1e-2
     )
 
 
@@ -142,29 +144,31 @@ def test_flat_and_bent_down_directions_count_as_curved():
 
 @pytest.mark.parametrize("start", [np.zeros(4), MINIMUM + 10.0])
 def test_the_first_step_of_the_search_is_that_of_newton(start):
-    coordinates = Newton.around(start, H, gradient(start))
+    coordinates = Affine.newton(start, H, gradient(start))
     seen = []
 
     def negative(u):
-        x = coordinates.params(u)
+        x = coordinates.at(u).params
         seen.append(x)
-        return 0.5 * (x - MINIMUM) @ gradient(x), coordinates.gradient(gradient(x))
+        return 0.5 * (x - MINIMUM) @ gradient(x), coordinates.at(u).pull_back(gradient(x))
 
-    minimize(negative, coordinates.start(start), jac=True, method="L-BFGS-B")
+    minimize(negative, coordinates.of(start), jac=True, method="L-BFGS-B")
     assert_allclose(seen[0], start, rtol=1e-12)
     assert_allclose(seen[1], MINIMUM, rtol=1e-7)
 
 
-@pytest.mark.parametrize("coordinates", [Steps(np.array([1.0, 2.0, 4.0, 0.5])), Newton.around(MINIMUM, H, H[0])])
+@pytest.mark.parametrize("coordinates", [Scaling(np.array([1.0, 2.0, 4.0, 0.5])), Affine.newton(MINIMUM, H, H[0])])
 def test_coordinates_and_parameters_go_both_ways(coordinates):
     x = rng.normal(size=4)
-    u = coordinates.start(x)
-    assert_allclose(coordinates.params(u), x, rtol=1e-9)
-    slopes = [(0.5 * (p - MINIMUM) @ gradient(p)) for p in (coordinates.params(u + 1e-5), coordinates.params(u - 1e-5))]
-    assert_allclose((slopes[0] - slopes[1]) / 2e-5, coordinates.gradient(gradient(x)).sum(), rtol=1e-5)
+    u = coordinates.of(x)
+    assert_allclose(coordinates.at(u).params, x, rtol=1e-9)
+    slopes = [
+        (0.5 * (p - MINIMUM) @ gradient(p)) for p in (coordinates.at(u + 1e-5).params, coordinates.at(u - 1e-5).params)
+    ]
+    assert_allclose((slopes[0] - slopes[1]) / 2e-5, coordinates.at(u).pull_back(gradient(x)).sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("coordinates", [Steps(np.array([1.0, 2.0, 4.0, 0.5])), Newton.around(MINIMUM, H, H[0])])
+@pytest.mark.parametrize("coordinates", [Scaling(np.array([1.0, 2.0, 4.0, 0.5])), Affine.newton(MINIMUM, H, H[0])])
 def test_curvature_of_parameters_comes_from_that_of_coordinates(coordinates):
-    J = np.column_stack([coordinates.params(e) - coordinates.params(np.zeros(4)) for e in np.eye(4)])
+    J = np.column_stack([coordinates.at(e).params - coordinates.at(np.zeros(4)).params for e in np.eye(4)])
     assert_allclose(coordinates.curvature(np.linalg.inv(J.T @ H @ J)), H, rtol=1e-8)

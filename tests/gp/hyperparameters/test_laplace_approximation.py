@@ -12,19 +12,16 @@ from scipy.optimize import approx_fprime
 
 import gpsift as gs
 from gpsift._utils.pareto import pareto_shape
+from gpsift.gp.hyperparameters.coordinates import density_in, find_mode
 from gpsift.gp.hyperparameters.laplace_approximation import (
     BLOCK,
     DF,
-    Around,
+    CubeRoots,
+    LaplaceApproximation,
     Mixture,
-    Roots,
-    ShuffledDigits,
     SplitT,
-    curvature,
     default_prior,
-    even_shares,
-    first_primes,
-    highest,
+    negative_hessian,
     newton_step,
 )
 from gpsift.gp.hyperparameters.nuts import log_posterior
@@ -70,7 +67,9 @@ def test_draws_agree_with_the_whole_posterior(small):
     log_l, log_s, log_e = np.linspace(-1.5, 3, 45), np.linspace(-3, 6, 45), np.linspace(-5, 1.5, 40)
     log_density = log_posterior_on_grid(x, y, log_l, log_s, log_e, default_prior())
     weights = np.exp(log_density - log_density.max())
-    draws = np.array([draw.log_params for draw in Around.found(problem, problem.log_params).draws(4000, seed=0)])
+    draws = np.array(
+        [draw.log_params for draw in LaplaceApproximation.fit(problem, problem.log_params).draws(4000, seed=0)]
+    )
     for axis, grid in enumerate((log_l, log_s, log_e)):
         marginal = weights.sum(axis=tuple({0, 1, 2} - {axis}))
         low, high = weighted_quantiles(grid, marginal, [0.05, 0.95])
@@ -80,11 +79,11 @@ def test_draws_agree_with_the_whole_posterior(small):
 
 def test_log_ratios_are_those_of_posterior_and_approximation(small):
     problem, *_ = small
-    around = Around.found(problem, problem.log_params)
-    density = around.coordinates.density(log_posterior(problem, default_prior()))
-    (part,) = around.shape.parts
+    around = LaplaceApproximation.fit(problem, problem.log_params)
+    density = density_in(around.coordinates, log_posterior(problem, default_prior()))
+    (part,) = around.mixture.parts
     assert part.mode[0] > 6 * np.linalg.norm(part.axes[0])  # all draws are possible
-    expected = [density(u)[0] - around.shape.log_density(u) for u in islice(around.shape.draws(3), 20)]
+    expected = [density(u)[0] - around.mixture.log_density(u) for u in islice(around.mixture.draws(3), 20)]
     found = [draw.log_ratio + problem.evidence(draw.log_params).value for draw in around.draws(20, seed=3)]
     assert_allclose(found, expected, atol=1e-8)
 
@@ -94,10 +93,10 @@ def test_impossible_draws_are_left_out():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(25, 1)), rng.normal(size=25)
     problem = Problem.exact(SquaredExponential().for_features(1), X, y, ("x1",))
-    around = Around.found(problem, problem.log_params)
-    assert any(u[0] < 0 for u in islice(around.shape.draws(0), 1000))
+    around = LaplaceApproximation.fit(problem, problem.log_params)
+    assert any(u[0] < 0 for u in islice(around.mixture.draws(0), 1000))
     log_lengths = [draw.log_params[0] for draw in around.draws(1000, seed=0)]
-    positive = [u[0] for u in islice(around.shape.draws(0), 1100) if u[0] > 0]
+    positive = [u[0] for u in islice(around.mixture.draws(0), 1100) if u[0] > 0]
     assert_allclose(log_lengths[:900], (-3 * np.log(positive) + problem.log_units[0])[:900])
 
 
@@ -109,7 +108,7 @@ def test_a_switched_off_feature_is_open(small):
     start = problem.log_params
     switched_off = start.copy()
     switched_off[1] = np.inf
-    modes = [Around.found(problem, each).shape.parts[0].mode for each in (start, switched_off)]
+    modes = [LaplaceApproximation.fit(problem, each).mixture.parts[0].mode for each in (start, switched_off)]
     assert_allclose(np.abs(modes[0]), np.abs(modes[1]), atol=0.02)
 
 
@@ -121,41 +120,41 @@ def test_a_search_ends_at_a_place_that_is_known():
         seen.append(u)
         return -0.25 * float(np.sum((u - mode) ** 4)), -((u - mode) ** 3)
 
-    assert_allclose(highest(density, np.zeros(2), np.array([0.1, 2.0])), mode, atol=0.05)
+    assert_allclose(find_mode(density, np.zeros(2), np.array([0.1, 2.0])), mode, atol=0.05)
     n_until_the_end = len(seen)
-    end = highest(density, np.zeros(2), np.array([0.1, 2.0]), lambda u: np.linalg.norm(u - mode) < 1.0)
+    end = find_mode(density, np.zeros(2), np.array([0.1, 2.0]), lambda u: np.linalg.norm(u - mode) < 1.0)
     assert len(seen) - n_until_the_end < n_until_the_end
     assert 0.05 < np.linalg.norm(end - mode) < 1.0
 
 
 class TestCoordinates:
-    coordinates = Roots(np.array([-1 / 3, -1 / 3, 0.0]), np.array([0.2, -0.1, 0.3]))
+    coordinates = CubeRoots(np.array([-1 / 3, -1 / 3, 0.0]), np.array([0.2, -0.1, 0.3]))
 
     def test_there_and_back(self):
         log_params = np.array([0.3, 4.0, -2.0])
-        assert_allclose(self.coordinates.log_params(self.coordinates.of(log_params)), log_params, atol=1e-12)
+        assert_allclose(self.coordinates.at(self.coordinates.of(log_params)).params, log_params, atol=1e-12)
 
     def test_a_search_may_pass_zero(self):
-        assert_allclose(self.coordinates.log_params(np.array([-0.5, 0.7, 1.0]))[0], -3 * np.log(0.5) + 0.2)
+        assert_allclose(self.coordinates.at(np.array([-0.5, 0.7, 1.0])).params[0], -3 * np.log(0.5) + 0.2)
 
     def test_the_gradient_is_that_of_the_density(self):
         def of_log_params(log_params):
             return -0.5 * float(log_params @ log_params), -log_params
 
-        density = self.coordinates.density(of_log_params)
+        density = density_in(self.coordinates, of_log_params)
         u = np.array([0.8, 1.3, 0.4])
         assert_allclose(density(u)[1], approx_fprime(u, lambda v: density(v)[0], 1e-7), rtol=1e-4)
 
     def test_the_density_integrates_to_the_same(self):
-        one = Roots(np.array([-1 / 3]), np.zeros(1))
-        density = one.density(lambda log_params: (float(stats.norm(0.5, 0.8).logpdf(log_params[0])), np.zeros(1)))
+        one = CubeRoots(np.array([-1 / 3]), np.zeros(1))
+        density = density_in(one, lambda log_params: (float(stats.norm(0.5, 0.8).logpdf(log_params[0])), np.zeros(1)))
         assert_allclose(quad(lambda u: np.exp(density(np.array([u]))[0]), 0, 5)[0], 1.0, rtol=1e-6)
 
 
 class TestMode:
     """Of a density that is a little skew, in powers and logarithms."""
 
-    coordinates = Roots(np.array([-1 / 3, 0.0, 0.0]), np.zeros(3))
+    coordinates = CubeRoots(np.array([-1 / 3, 0.0, 0.0]), np.zeros(3))
     mode, precision = np.array([0.7, -1.0, 2.0]), np.array([[60.0, 3.0, 1.0], [3.0, 2.0, 0.5], [1.0, 0.5, 4.0]])
 
     def density(self, u):
@@ -167,9 +166,9 @@ class TestMode:
     def test_curvatures_from_one_side_are_those_from_both(self):
         for place in (self.mode, self.mode + np.array([0.02, 0.3, -0.1])):
             exact = self.precision + np.diag([0.0, 0.6 * (place - self.mode)[1], 0.0])
-            one_side = curvature(self.density, place, self.coordinates, self.density(place)[1])
+            one_side = negative_hessian(self.density, place, self.coordinates, self.density(place)[1])
             assert_allclose(one_side, exact, rtol=1e-4)
-            assert_allclose(curvature(self.density, place, self.coordinates), exact, rtol=1e-8)
+            assert_allclose(negative_hessian(self.density, place, self.coordinates), exact, rtol=1e-8)
 
     def test_one_side_takes_half_of_the_evaluations(self):
         asked = []
@@ -178,9 +177,9 @@ class TestMode:
             asked.append(u)
             return self.density(u)
 
-        curvature(density, self.mode, self.coordinates, np.zeros(3))
+        negative_hessian(density, self.mode, self.coordinates, np.zeros(3))
         assert len(asked) == 3
-        curvature(density, self.mode, self.coordinates)
+        negative_hessian(density, self.mode, self.coordinates)
         assert len(asked) == 9
 
     def test_slopes_in_single_precision_are_not_exact(self, small):
@@ -191,7 +190,7 @@ class TestMode:
     def test_a_step_leads_to_the_mode_from_near(self):
         near, far = self.mode + np.array([[0.05, 0.2, -0.1], [0.3, 2.0, 2.0]])
         steps = [
-            newton_step(curvature(self.density, place, self.coordinates, slopes), slopes)
+            newton_step(negative_hessian(self.density, place, self.coordinates, slopes), slopes)
             for place, slopes in ((place, self.density(place)[1]) for place in (near, far))
         ]
         assert_allclose(near + steps[0], self.mode, atol=0.02)
@@ -199,9 +198,9 @@ class TestMode:
 
     def test_the_mode_that_is_found_has_no_slope(self, small):
         problem, *_ = small
-        around = Around.found(problem, problem.log_params)
-        (part,) = around.shape.parts
-        slopes = around.coordinates.density(log_posterior(problem, default_prior()))(part.mode)[1]
+        around = LaplaceApproximation.fit(problem, problem.log_params)
+        (part,) = around.mixture.parts
+        slopes = density_in(around.coordinates, log_posterior(problem, default_prior()))(part.mode)[1]
         assert np.linalg.norm(part.axes.T @ slopes) < 1e-6
 
 
@@ -214,9 +213,9 @@ class TestSplitT:
             off = u - mode
             return -0.5 * float(off @ precision @ off), -precision @ off
 
-        plain = Roots(np.zeros(2), np.zeros(2))
-        top = highest(density, np.zeros(2))
-        found = SplitT.at(top, curvature(density, top, plain), lambda u: density(u)[0])
+        plain = CubeRoots(np.zeros(2), np.zeros(2))
+        top = find_mode(density, np.zeros(2))
+        found = SplitT.at(top, negative_hessian(density, top, plain), lambda u: density(u)[0])
         assert_allclose(top, mode, atol=1e-5)
         assert_allclose(found.axes @ found.axes.T, covariance, rtol=1e-6)
         assert_allclose(found.widths, 1.0, rtol=1e-4)
@@ -273,7 +272,7 @@ def test_modes_that_are_as_high_are_both_in():
     K = np.exp(-0.5 * ((U[:, None] - U) ** 2).sum(axis=-1))
     y = np.linalg.cholesky(K + 1e-9 * np.eye(80)) @ rng.standard_normal(80) + 0.3 * rng.standard_normal(80)
     gp = gs.GP(hyper=gs.MAP(starts=1)).fit(X, y)
-    parts = Around.found(gp.problem, gp.log_params).shape.parts
+    parts = LaplaceApproximation.fit(gp.problem, gp.log_params).mixture.parts
     assert len(parts) == 2
     assert parts[0].top - parts[1].top < 2.0
     assert abs(parts[0].mode[-1] - parts[1].mode[-1]) > 0.8  # the logarithm of the noise
@@ -309,45 +308,9 @@ def test_ends_of_intervals_are_those_of_a_sampler():
     assert error < 0.15
 
 
-def points(n, n_coordinates, seed):
-    return np.concatenate(list(islice(even_shares(n_coordinates, seed), -(-n // BLOCK))))[:n]
-
-
-def test_without_shuffles_it_is_the_sequence_of_halton():
-    for base in (2, 3, 5):
-        coordinate = ShuffledDigits(base, np.random.default_rng(0))
-        coordinate.shuffled = np.tile(np.arange(base), (len(coordinate.shuffled), 1))
-        coordinate.rest = 0.0
-        halton = stats.qmc.Halton(d=first_primes(9).index(base) + 1, scramble=False).random(300)[:, -1]
-        assert_allclose(coordinate.shares(np.arange(300)), halton, atol=1e-15)
-
-
-def test_every_interval_of_a_base_has_its_share():
-    """Of the first and the second base^m points each of as many equal intervals has one."""
-    for column, base in zip(points(1200, 4, 3).T, (2, 3, 5, 7), strict=True):
-        for m in range(1, int(np.log(600) / np.log(base)) + 1):
-            n = base**m
-            for start in (0, n):
-                assert_array_equal(np.sort(np.floor(n * column[start : start + n])), np.arange(n))
-
-
-def test_each_point_is_uniform():
-    """Over seeds, whatever its number."""
-    last = np.array([points(20, 3, seed)[-1] for seed in range(400)])
-    assert last.min() > 0
-    assert last.max() < 1
-    for column in last.T:
-        assert stats.kstest(column, "uniform").pvalue > 0.01
-
-
-def test_blocks_go_on():
-    blocks = list(islice(even_shares(2, 5), 3))
-    assert [block.shape for block in blocks] == [(BLOCK, 2)] * 3
-    assert np.unique(np.concatenate(blocks), axis=0).shape == (3 * BLOCK, 2)
-    assert_array_equal(blocks[1], list(islice(even_shares(2, 5), 2))[1])
-
-
-def test_means_are_nearer_than_those_of_independent_points():
-    """Of a sum over twenty coordinates, as many as intervals have at most: its variance is 20 / 12 / n."""
-    errors = [points(128, 20, seed).sum(axis=1).mean() - 10 for seed in range(50)]
-    assert np.sqrt(np.mean(np.square(errors))) < 0.5 * np.sqrt(20 / 12 / 128)
+def test_draws_go_on_in_blocks():
+    mixture = Mixture(TestMixture.parts)
+    blocks = list(islice(mixture.blocks(5), 3))
+    assert [block.shape for block in blocks] == [(BLOCK, 1)] * 3
+    assert_array_equal(np.concatenate(blocks), list(islice(mixture.draws(5), 3 * BLOCK)))
+    assert not np.intersect1d(blocks[0], blocks[1]).size

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from declared import declared
 from numpy.testing import assert_allclose
 from optional import need
 from scipy import integrate, stats
@@ -57,40 +58,40 @@ def test_log_posterior_gradient_matches_central_differences(problem):
 @pytest.mark.parametrize(("kind", "total"), [("lengthscale", 1.0), ("signal_var", 2.0), ("noise_var", 2.0)])
 def test_prior_of_a_logarithm_has_its_jacobian(kind, total, prior):
     """On the log scale the density integrates to 1; to 2 for a variance, whose logarithm is twice that of the sd."""
-    kinds = np.array([kind])
+    parameters = declared([kind])
 
     def density(t):
-        return np.exp(prior_of_logarithms(prior)(kinds, np.array([t]))[0])
+        return np.exp(prior_of_logarithms(prior)(parameters, np.array([t]))[0])
 
     assert_allclose(integrate.quad(density, -60, 60, limit=500)[0], total, rtol=1e-6)
 
 
 def test_draws_do_not_depend_on_the_scale_that_a_prior_is_a_density_on():
-    kinds, log_params = np.array(["lengthscale", "noise_var"]), np.array([0.7, -1.3])
+    parameters, log_params = declared(["lengthscale", "noise_var"]), np.array([0.7, -1.3])
     plain, logs = (
         gs.MAP(lengthscale=wrap(gs.InverseGamma(1.0, 10.0)), noise=wrap(gs.HalfT()))
         for wrap in (lambda p: p, gs.OnLogScale)
     )
     for found, expected in zip(
-        *(prior_of_logarithms(prior)(kinds, log_params) for prior in (logs, plain)), strict=True
+        *(prior_of_logarithms(prior)(parameters, log_params) for prior in (logs, plain)), strict=True
     ):
         assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("prior", [PRIOR, gs.MAP(), gs.MAP(lengthscale=gs.SAAS())], ids=["given", "default", "SAAS"])
 def test_priors_asked_for_in_one_go_are_those_of_each_kind(prior):
-    kinds = np.array(["lengthscale", "signal_var", "lengthscale", "constant_var", "noise_var", "shape"])
+    parameters = declared(["lengthscale", "signal_var", "lengthscale", "constant_var", "noise_var", "shape"])
     log_params = np.array([0.7, -1.3, 2.0, 0.4, -2.0, 0.1])
-    value, gradient = prior.of_logarithms(kinds)(log_params)
-    expected_value, expected_gradient = prior_of_logarithms(prior)(kinds, log_params)
+    value, gradient = prior.of_logarithms(parameters)(log_params)
+    expected_value, expected_gradient = prior_of_logarithms(prior)(parameters, log_params)
     assert_allclose(value, expected_value, rtol=1e-12)
     assert_allclose(gradient, expected_gradient, rtol=1e-12)
 
 
 def test_a_prior_of_several_values_together_is_asked_for_each_kind_by_itself():
     prior = gs.MAP(lengthscale=gs.SAAS(), shape=gs.SAAS())
-    kinds, log_params = np.array(["lengthscale", "lengthscale", "shape"]), np.array([0.7, 2.0, 0.1])
-    found, expected = prior.of_logarithms(kinds)(log_params), prior_of_logarithms(prior)(kinds, log_params)
+    parameters, log_params = declared(["lengthscale", "lengthscale", "shape"]), np.array([0.7, 2.0, 0.1])
+    found, expected = prior.of_logarithms(parameters)(log_params), prior_of_logarithms(prior)(parameters, log_params)
     assert_allclose(found[0], expected[0], rtol=1e-12)
     assert_allclose(found[1], expected[1], rtol=1e-12)
 
@@ -285,7 +286,7 @@ def of_noise(rng, n, p):
 
 @pytest.mark.parametrize(("n_features", "expected"), [(18, True), (19, False)])
 def test_a_posterior_is_nearly_round_with_five_rows_for_each_hyperparameter(n_features, expected, rng):
-    assert nuts.is_nearly_round(of_noise(rng, 100, n_features)) == expected
+    assert nuts.is_nearly_normal(of_noise(rng, 100, n_features)) == expected
 
 
 @pytest.mark.parametrize(("second", "expected"), [(0.0, False), (0.01, False), (3.5, True), (9.9, True), (11.0, False)])
@@ -296,7 +297,7 @@ def test_starts_find_several_modes_where_they_end_at_heights_that_matter(second,
 def test_a_posterior_is_not_taken_for_round_where_the_evidence_is_approximate(rng):
     problem = of_noise(rng, 100, 2)
     problem.engine.name = "ep"
-    assert not nuts.is_nearly_round(problem)
+    assert not nuts.is_nearly_normal(problem)
 
 
 def test_the_draws_do_not_depend_on_where_they_are_computed(problem, monkeypatch):

@@ -11,10 +11,10 @@ from gpsift.gp.hyperparameters import optimize as optimise_module
 from gpsift.gp.hyperparameters.optimize import (
     Start,
     limits,
+    low_precision_problem,
     maximise,
+    refine_best,
     starting_points,
-    with_all_digits,
-    with_fewer_digits,
 )
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference.laplace import LaplaceInference
@@ -273,9 +273,9 @@ def test_fewer_digits_first_lead_to_the_same_place(monkeypatch, likelihood):
 def test_few_rows_and_closed_forms_have_all_digits_from_the_start():
     X, y = counts(100)
     iterated = posed_for("poisson", X, y)
-    assert with_fewer_digits(iterated) is None
-    assert with_fewer_digits(posed_for("poisson", *counts(200))).engine.tolerance > iterated.engine.tolerance
-    assert with_fewer_digits(problem(*smooth(n=300))) is None
+    assert low_precision_problem(iterated) is None
+    assert low_precision_problem(posed_for("poisson", *counts(200))).engine.tolerance > iterated.engine.tolerance
+    assert low_precision_problem(problem(*smooth(n=300))) is None
 
 
 def test_other_starts_stay_as_far_behind():
@@ -284,7 +284,7 @@ def test_other_starts_stay_as_far_behind():
     heights = [-300.0, -290.0, -290.05]
     place = task.log_params + task.log_units
     ended = [Start(height, place, True, "", 1, curvature=np.eye(place.size)) for height in heights]
-    after = with_all_digits(task, no_prior, ended, 1000, lambda _: 0.0)
+    after = refine_best(task, no_prior, ended, 1000, lambda _: 0.0)
     assert after[0].objective - after[1].objective == pytest.approx(-10.0)
     assert after[2].objective - after[1].objective == pytest.approx(-0.05)
     assert after[1].n_evaluations > 1

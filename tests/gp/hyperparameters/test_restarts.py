@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
 from gpsift.gp.hyperparameters import Problem
-from gpsift.gp.hyperparameters.restarts import BACK, IDLE, SHORTER, idle_back, related_start, shorter_where_better
-from gpsift.gp.inference import ExactInference
+from gpsift.gp.hyperparameters.restarts import INACTIVE, SMOOTH, reactivate, shorten_lengthscales, warm_start
+from gpsift.gp.inference import ExactEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
 from gpsift.selection.submodels import parent_start
@@ -99,7 +99,7 @@ def test_equal_kinds_of_two_terms_keep_their_own_values(table):
     assert [values[f"lengthscale[{name}] 2"] for name in X] == pytest.approx(second)
     assert len(values) == 2 * 4 + 2 + 1
     problem = Problem.exact(kernel.for_features(4), X.to_numpy(), y.to_numpy(), tuple(X))
-    start = np.exp(related_start(problem, {"lengthscale[a]": 2.0, "lengthscale[a] 2": 3.0}))
+    start = np.exp(warm_start(problem, {"lengthscale[a]": 2.0, "lengthscale[a] 2": 3.0}))
     labels = np.array([f"{kind}[{feature}]" for kind, feature in problem.labels])
     assert start[labels == "lengthscale[a]"] == pytest.approx([2.0, 3.0])
 
@@ -122,17 +122,17 @@ def at(*lengths, signal_var=1.0, noise_var=0.05):
 
 
 def test_idle_features_come_back_and_others_stay(problem):
-    lengths = [0.3, 1.01 * IDLE * UNIT, 0.99 * IDLE * UNIT, np.inf]
-    found = idle_back(problem, at(*lengths))
-    assert_allclose(np.exp(found[:4]), [0.3, BACK * UNIT, lengths[2], np.inf])
+    lengths = [0.3, 1.01 * INACTIVE.beyond * UNIT, 0.99 * INACTIVE.beyond * UNIT, np.inf]
+    found = reactivate(problem, at(*lengths))
+    assert_allclose(np.exp(found[:4]), [0.3, 3.0 * UNIT, lengths[2], np.inf])
     assert_array_equal(found[4:], at(*lengths)[4:])
 
 
 def test_a_feature_that_bends_is_tried_at_shorter_length_scales(problem):
     start = at(0.8, 6.0, 6.0, np.inf)
-    found = shorter_where_better(problem, start)
-    tried = {factor: at(0.8, factor * UNIT, 6.0, np.inf) for factor in SHORTER}
-    best = max(SHORTER, key=lambda factor: problem.log_evidence(tried[factor]))
+    found = shorten_lengthscales(problem, start)
+    tried = {factor: at(0.8, factor * UNIT, 6.0, np.inf) for factor in SMOOTH.values}
+    best = max(SMOOTH.values, key=lambda factor: problem.log_evidence(tried[factor]))
     assert np.exp(found[1]) == pytest.approx(best * UNIT)
     assert problem.log_evidence(found) > problem.log_evidence(start) + 5.0
     assert_array_equal(found[[0, 3, 4, 5, 6]], start[[0, 3, 4, 5, 6]])
@@ -143,6 +143,6 @@ def test_a_line_stays_a_line(problem):
     y = X @ [1.0, 0.5, 0.3, 0.2] + 0.1 * RNG.normal(size=120)
     linear = replace(problem, y=y, engine=ExactInference(X, y))
     start = at(30.0, 60.0, 100.0, 150.0, signal_var=900.0, noise_var=0.01)
-    assert_array_equal(shorter_where_better(linear, start), start)
+    assert_array_equal(shorten_lengthscales(linear, start), start)
     bent = at(2.0, 60.0, 100.0, 150.0, signal_var=900.0, noise_var=0.01)
     assert linear.log_evidence(bent) < linear.log_evidence(start) - 10.0

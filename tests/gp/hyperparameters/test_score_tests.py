@@ -8,15 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal, rankdata
 
 import gpsift as gs
-from gpsift.gp.hyperparameters import score_tests as near
+from gpsift.gp.hyperparameters import score_tests
 from gpsift.gp.hyperparameters.score_tests import (
     DEGREE_WEIGHTS,
     average_ranks,
-    entering_scores,
+    best_pairs,
+    entry_scores,
     hermite_features,
     inverse_square_slopes,
     normal_scores,
-    promising_pairs,
 )
 from gpsift.gp.inference import ExactInference, Slope
 from gpsift.gp.inference.ep import EPInference
@@ -96,15 +96,15 @@ def test_scores_match_a_brute_force_sum():
     for j in range(P):
         slope = sum(c * phi[:, j] @ W @ phi[:, j] for c, phi in zip(DEGREE_WEIGHTS, features, strict=True))
         spread = np.sqrt(2.0 * np.sum(W**2) * sum(c**2 for c in DEGREE_WEIGHTS))
-        assert_allclose(entering_scores(G, K0, features)[j], slope / spread)
+        assert_allclose(entry_scores(G, K0, features)[j], slope / spread)
 
 
 def test_promising_pairs_are_those_of_the_largest_product():
     z = rng.normal(size=(200, 6))
     weights = z[:, 1] * z[:, 4] + 0.1 * rng.normal(size=200)
-    assert promising_pairs(weights, z, (), 1) == [(1, 4)]
-    assert (1, 4) not in promising_pairs(weights, z, (1, 4), 3)
-    assert promising_pairs(np.column_stack([weights, weights]), z, (), 1) == [(1, 4)]
+    assert best_pairs(weights, z, (), 1) == [(1, 4)]
+    assert (1, 4) not in best_pairs(weights, z, (1, 4), 3)
+    assert best_pairs(np.column_stack([weights, weights]), z, (), 1) == [(1, 4)]
 
 
 @pytest.mark.parametrize("values", [rng.normal(size=(9, 2)), rng.integers(0, 4, size=(50, 3)), np.ones((5, 1))])
@@ -126,7 +126,7 @@ def world():
     y = rng.normal(size=N_ROWS) + X[:, 0] + X[:, 3] * X[:, 4]
     w, precision = np.linalg.solve(A, y), np.linalg.inv(A)
     slope = Slope(0.5 * (np.outer(w, w) - precision), w)
-    return A, y, near.Surroundings(slope, K0, X, hermite_features(X), (0,), with_pairs=True)
+    return A, y, score_tests.ScoreInputs(slope, K0, X, hermite_features(X), (0,), with_pairs=True)
 
 
 def slope_along(A, y, M, step=1e-5):
@@ -138,7 +138,7 @@ def slope_along(A, y, M, step=1e-5):
 def test_squares_are_slopes_of_the_evidence(world):
     A, y, around = world
     phi = around.features[1]
-    squares = near.own_squares(around.weights, around.precision, phi)
+    squares = score_tests.squared_scores(around.weights, around.precision, phi)
     variances = np.einsum("ij,ij->j", phi, np.linalg.solve(A, phi))
     slopes = [slope_along(A, y, np.outer(column, column)) for column in phi.T]
     np.testing.assert_allclose(0.5 * variances * (squares - 1.0), slopes, rtol=1e-5)
@@ -148,8 +148,10 @@ def test_squares_of_noise_have_mean_one_and_variance_two(world):
     A, _, around = world
     ys = np.random.default_rng(1).multivariate_normal(np.zeros(N_ROWS), A, size=4000)
     line = around.features[0]
-    own = [near.own_squares(w, around.precision, line) for w in np.linalg.solve(A, ys.T).T]
-    joint = [near.joint_squares(w, around.precision, line, line[:, 1:]) for w in np.linalg.solve(A, ys.T).T]
+    own = [score_tests.squared_scores(w, around.precision, line) for w in np.linalg.solve(A, ys.T).T]
+    joint = [
+        score_tests.adjusted_squared_scores(w, around.precision, line, line[:, 1:]) for w in np.linalg.solve(A, ys.T).T
+    ]
     for squares in (own, joint):
         np.testing.assert_allclose(np.mean(squares, axis=0), 1.0, atol=0.1)
         np.testing.assert_allclose(np.var(squares, axis=0), 2.0, atol=0.5)
@@ -161,7 +163,7 @@ def test_joint_squares_are_those_of_a_model_with_all_lines(world):
     others = line[:, 1:]
     inverse = np.linalg.inv(A + others @ others.T * N_ROWS / (N_FEATURES * np.trace(np.linalg.inv(A))))
     expected = (line.T @ inverse @ y) ** 2 / np.diag(line.T @ inverse @ A @ inverse @ line)
-    squares = near.joint_squares(around.weights, around.precision, line, others)
+    squares = score_tests.adjusted_squared_scores(around.weights, around.precision, line, others)
     np.testing.assert_allclose(squares, expected, rtol=1e-8)
 
 
@@ -171,7 +173,7 @@ def test_what_others_leave_is_the_same_by_either_system(n_others):
     others, seen, phi = rng.normal(size=(30, n_others)), rng.normal(size=(30, n_others)), rng.normal(size=(30, 3))
     seen = (seen @ seen.T + np.eye(30)) @ others  # as a precision sees them
     expected = np.linalg.inv(np.eye(30) + 0.2 * others @ seen.T) @ phi
-    np.testing.assert_allclose(near.left_by(others, seen, 0.2, phi), expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(score_tests.adjust(others, seen, 0.2, phi), expected, rtol=1e-7, atol=1e-9)
 
 
 def test_bends_are_slopes_of_the_evidence(world):
@@ -179,11 +181,14 @@ def test_bends_are_slopes_of_the_evidence(world):
     r = np.diag(np.linalg.inv(A))
     expected = []
     for x in (around.X / around.X.std(axis=0)).T:
-        bends = [around.K0 * np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / length**2) for length in near.BENDS]
+        bends = [
+            around.K0 * np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / length**2)
+            for length in score_tests.NONLINEAR_LENGTHSCALES
+        ]
         spreads = [np.sqrt(2.0 * np.sum(M**2 * np.outer(r, r))) for M in bends]
         slopes = [2.0 * slope_along(A, y, M) / sd for M, sd in zip(bends, spreads, strict=True)]
         expected.append(max(slopes))
-    np.testing.assert_allclose(near.bend_scores(around, range(N_FEATURES)), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(score_tests.nonlinear_scores(around, range(N_FEATURES)), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_pairs_match_a_brute_force_sum(world):
@@ -195,22 +200,28 @@ def test_pairs_match_a_brute_force_sum(world):
             q = z[:, j] * z[:, k]
             q = q - q.mean()
             squares[j, k] = (q @ w) ** 2 / np.sum(r * q**2)
-    expected = (squares.max(axis=1) - 2.0 * np.log(N_FEATURES) - near.PAIR_MARGIN) / np.sqrt(2.0)
-    np.testing.assert_allclose(near.pair_scores(around), expected, rtol=1e-8)
+    expected = (squares.max(axis=1) - 2.0 * np.log(N_FEATURES) - score_tests.PAIR_MARGIN) / np.sqrt(2.0)
+    np.testing.assert_allclose(score_tests.pair_scores(around), expected, rtol=1e-8)
     assert set(np.argsort(-expected)[:2]) == {3, 4}
 
 
 def test_the_steepest_way_counts(world):
     _, _, around = world
-    ways = (near.polynomial_scores(around), near.pair_scores(around), near.bend_scores(around, range(N_FEATURES)))
-    np.testing.assert_allclose(near.nearness(around)[1:], np.max(ways, axis=0)[1:], rtol=1e-12)
+    ways = (
+        score_tests.polynomial_scores(around),
+        score_tests.pair_scores(around),
+        score_tests.nonlinear_scores(around, range(N_FEATURES)),
+    )
+    np.testing.assert_allclose(score_tests.feature_scores(around)[1:], np.max(ways, axis=0)[1:], rtol=1e-12)
 
 
 def test_a_column_that_does_not_vary_is_far_away(world):
     _, _, around = world
     X = around.X.copy()
     X[:, 2] = 7.0
-    scores = near.nearness(near.Surroundings(around.slope, around.K0, X, hermite_features(X), (0,), with_pairs=True))
+    scores = score_tests.feature_scores(
+        score_tests.ScoreInputs(around.slope, around.K0, X, hermite_features(X), (0,), with_pairs=True)
+    )
     assert np.all(np.isfinite(scores))
     assert scores[2] < 1.0
 
@@ -218,8 +229,10 @@ def test_a_column_that_does_not_vary_is_far_away(world):
 def test_several_classes_are_ordered_as_they_enter(world):
     _, _, around = world
     slope = Slope(around.slope.G, np.stack([around.weights, -around.weights], axis=1))
-    classes = near.Surroundings(slope, around.K0, around.X, around.features, (0,), with_pairs=True)
-    np.testing.assert_array_equal(near.nearness(classes), entering_scores(slope.G, around.K0, around.features))
+    classes = score_tests.ScoreInputs(slope, around.K0, around.X, around.features, (0,), with_pairs=True)
+    np.testing.assert_array_equal(
+        score_tests.feature_scores(classes), entry_scores(slope.G, around.K0, around.features)
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from optional import need
 import gpsift as gs
 from gpsift._utils.progress import on_progress
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.stepwise import Place, price_of_choosing
+from gpsift.gp.hyperparameters.stepwise import SearchState, selection_penalty
 
 TRUE = ("x1", "x2", "x3", "x4", "x5")
 
@@ -124,18 +124,18 @@ def test_a_place_without_a_cholesky_factor_is_not_taken():
 
 
 def test_what_features_owe_is_the_price_of_having_been_chosen():
-    assert price_of_choosing(0, 30) == 0.0
+    assert selection_penalty(0, 30) == 0.0
     for k in range(1, 16):
-        assert_allclose(price_of_choosing(k, 30), np.log(math.comb(30, k)) + k)
-    assert_allclose(price_of_choosing(30, 30) - price_of_choosing(15, 30), 15.0)
-    assert [price_of_choosing(k, 1) for k in (0, 1)] == [0.0, 1.0]
+        assert_allclose(selection_penalty(k, 30), np.log(math.comb(30, k)) + k)
+    assert_allclose(selection_penalty(30, 30) - selection_penalty(15, 30), 15.0)
+    assert [selection_penalty(k, 1) for k in (0, 1)] == [0.0, 1.0]
 
 
 def test_steps_owe_less_the_more_have_paid(fitted):
     gp, X, _ = fitted
     p, steps = X.shape[1], gp.report.sift.steps
     known = np.cumsum([len(step.features) for step in steps])
-    assert_allclose(np.cumsum([step.toll for step in steps]), [price_of_choosing(k, p) for k in known])
+    assert_allclose(np.cumsum([step.toll for step in steps]), [selection_penalty(k, p) for k in known])
 
 
 def test_many_small_effects_are_found():
@@ -314,8 +314,8 @@ def test_what_few_rows_do_not_see_is_found_from_the_other_end(monkeypatch, seed)
     assert set(report.active) == {"x1", "x2", "x3"}
     step = next(step for step in report.steps if len(step.features) == 3)
     assert step.gain > 50.0
-    assert step.toll == pytest.approx(price_of_choosing(3, 6))
-    monkeypatch.setattr(gs.Sift, "_from_both_ends", lambda self, sifting, place, steps: (place, steps))
+    assert step.toll == pytest.approx(selection_penalty(3, 6))
+    monkeypatch.setattr(gs.Sift, "_better_of_backward", lambda self, search, path: path)
     assert gs.GP(hyper=gs.Sift()).fit(X, y).report.sift.active == ()
 
 
@@ -332,14 +332,14 @@ def test_what_owes_more_than_it_brings_is_thinned_out():
     sifting = sifting_of(X, y)
     units = tuple(range(8))
     long = np.log([1.0, 1.0, 1.0, 6.0, 10.0, 300.0, 400.0, 500.0])
-    entry = sifting.entry(Place((), {}, -np.inf), units)
+    entry = sifting.candidate(SearchState((), {}, -np.inf), units)
     lengths = entry.problem.kinds == "lengthscale"
     start = entry.log_params.copy()
     start[lengths] = long
-    place = sifting.thinned(entry.with_params(start).as_place())
+    place = sifting.prune_long_lengthscales(entry.with_log_params(start).as_state())
     assert place.active == (0, 1, 2, 3, 4)
-    fewer = sifting.entry(replace(place, active=(0, 1, 2, 3))).as_place()
-    assert sifting.worth(fewer) < sifting.worth(place)
+    fewer = sifting.candidate(replace(place, active=(0, 1, 2, 3))).as_state()
+    assert sifting.penalised_evidence(fewer) < sifting.penalised_evidence(place)
 
 
 def sifting_of(X, y, likelihood="gaussian"):
@@ -347,8 +347,8 @@ def sifting_of(X, y, likelihood="gaussian"):
     seen = []
     hyper = gs.Sift(max_active=1, patience=0, pairs=False)
     with pytest.MonkeyPatch.context() as patched:
-        made = gs.Sift._sifting
-        patched.setattr(gs.Sift, "_sifting", lambda self, problem: seen.append(made(self, problem)) or seen[-1])
+        made = gs.Sift._search_of
+        patched.setattr(gs.Sift, "_search_of", lambda self, problem: seen.append(made(self, problem)) or seen[-1])
         gs.GP(likelihood=likelihood, hyper=hyper).fit(X, y)
     return seen[0]
 
@@ -357,10 +357,10 @@ def test_a_third_of_the_rows_knows_the_curvature_of_all():
     """To a factor of four in every direction: enough for steps of about the right length."""
     X, y = wide(600, 5)
     sifting = sifting_of(X[:590], y[:590])
-    place = sifting.searched(sifting.entry(Place((0, 1, 2, 3, 4), {}, -np.inf)))
-    entry = sifting.entry(place)
-    assert len(sifting.fewer_rows.problem.y) == 197
-    ratios = np.linalg.eigvals(np.linalg.solve(sifting.curvature_for(entry, 590), sifting.curvature(entry)))
+    place = sifting.optimize(sifting.candidate(SearchState((0, 1, 2, 3, 4), {}, -np.inf)))
+    entry = sifting.candidate(place)
+    assert len(sifting.curvature_search.problem.y) == 197
+    ratios = np.linalg.eigvals(np.linalg.solve(sifting.scaled_curvature(entry, 590), sifting.curvature(entry)))
     assert np.all((ratios.real > 0.25) & (ratios.real < 4.0))
     assert sifting_of(X[:100], y[:100]).curvature(entry) is None  # too few to say
 
@@ -391,12 +391,12 @@ def test_the_longest_lengthscale_is_tried_where_the_next_is_no_worse(effect, mon
     rng = np.random.default_rng(3)
     X = rng.normal(size=(120, 2))
     sifting = sifting_of(X, 2.0 * np.sin(X[:, 1]) + f(X[:, 0]) + 0.5 * rng.normal(size=120))
-    here, asked = sifting.searched(sifting.entry(Place((1,), {}, -np.inf))), []
+    here, asked = sifting.optimize(sifting.candidate(SearchState((1,), {}, -np.inf))), []
     engine = type(sifting.problem.engine)
     value = engine.log_evidence
     monkeypatch.setattr(engine, "log_evidence", lambda *arguments: asked.append(1) or value(*arguments))
-    entry = sifting.entry(here, (0,)).at_best()
-    assert_allclose(np.exp(entry.log_params - entry.problem.log_units)[entry.entering], best)
+    entry = sifting.candidate(here, (0,)).at_best_lengthscale()
+    assert_allclose(np.exp(entry.log_params - entry.problem.log_units)[entry.is_entering], best)
     assert len(asked) == n_tried
 
 
@@ -405,9 +405,9 @@ def test_features_far_less_steep_than_a_clear_one_wait_for_their_turn(monkeypatc
     X = rng.normal(size=(150, 6))
     sifting = sifting_of(X, 3.0 * X[:, 0] + 0.1 * X[:, 1] + 0.2 * rng.normal(size=150))
     tried = []
-    monkeypatch.setattr(type(sifting), "entered", lambda self, here, units, **how: tried.append(units))
-    for here in (sifting.without_features(), sifting.searched(sifting.entry(Place((0, 1), {}, -np.inf)))):
-        sifting.stepped(here, with_pairs=False)
+    monkeypatch.setattr(type(sifting), "add_best", lambda self, here, units, **how: tried.append(units))
+    for here in (sifting.null_state(), sifting.optimize(sifting.candidate(SearchState((0, 1), {}, -np.inf)))):
+        sifting.step(here, try_pairs=False)
     assert tried[0] == [(0,)]
     assert len(tried[1]) == 3  # nothing is clear any more
 
@@ -430,10 +430,10 @@ def test_counts_of_many_rows_are_tried_on_a_sample_first(monkeypatch):
 def objective(gp):
     """Log evidence and log prior of what is on."""
     params = gp.posterior.kernel.log_params
-    kinds = np.array([kind for kind, _ in gp.posterior.kernel.param_labels(gp.inputs.names)] + ["noise_var"])
+    parameters = np.array([*gp.posterior.kernel.parameters, *gp.likelihood.parameters], dtype=object)
     every = np.append(params, np.log(gp.likelihood.noise_var))
     on = np.isfinite(every)
-    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(kinds[on], every[on])[0]
+    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(parameters[on], every[on])[0]
 
 
 def test_an_effect_that_pays_on_many_rows_only_is_found_there():
@@ -494,15 +494,15 @@ class TestManyRows:
         names = tuple(f"x{j + 1}" for j in range(6))
         kernel = (gs.SquaredExponential() + gs.Constant()).for_features(6)
         problem = Problem.exact(kernel, X, (y - y.mean()) / y.std(), names)
-        return gs.Sift()._sifting(problem)
+        return gs.Sift()._search_of(problem)
 
     def test_without_features_nothing_but_noise_is_left(self, sifting):
         noise_alone = -0.5 * 500 * (np.log(2 * np.pi) + 1.0)  # of variance 1, which standardised targets have
-        assert sifting.without_features().evidence == pytest.approx(noise_alone, abs=0.05)
+        assert sifting.null_state().evidence == pytest.approx(noise_alone, abs=0.05)
 
     def test_a_product_enters_though_another_feature_is_on_by_chance(self, sifting):
         values = {"lengthscale[x6]": 4640.0, "signal_var": 6e-4, "constant_var": 6e-7, "noise_var": 0.999}
-        by_chance = Place((5,), values, evidence=-709.6, newest=(5,))
-        there = sifting.stepped(by_chance, with_pairs=True)
+        by_chance = SearchState((5,), values, evidence=-709.6, newest=(5,))
+        there = sifting.step(by_chance, try_pairs=True)
         assert set(there.active) == {5, 0, 1}
         assert there.evidence > by_chance.evidence + 50

@@ -11,9 +11,9 @@ import gpsift as gs
 from gpsift.gp.hyperparameters import subsampling
 from gpsift.gp.hyperparameters.optimize import Start, maximise
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
-from gpsift.gp.hyperparameters.subsampling import CoarseToFine, growing_samples, growing_sizes, sorted_out
-from gpsift.gp.inference import ExactInference
+from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
+from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, distinct_optima, growing_samples, growing_sizes
+from gpsift.gp.inference import ExactEngine
 
 OPTIONS = {"n_starts": 3, "seed": 0, "max_iterations": 200}
 PRIOR = gs.MAP().log_prior
@@ -52,7 +52,7 @@ def test_few_rows_lead_to_the_optimum_of_all(effect, monkeypatch):
     problem = posed(effect)
     on_all = maximise(problem, PRIOR, **OPTIONS)
     calls = counted_rows(monkeypatch)
-    found = CoarseToFine(problem, PRIOR, **OPTIONS).run()
+    found = SubsampledSearch(problem, PRIOR, **OPTIONS).run()
     assert found.best.objective > on_all.best.objective - 0.01
     assert calls[650] <= 20 < 60 < on_all.n_evaluations
 
@@ -60,7 +60,7 @@ def test_few_rows_lead_to_the_optimum_of_all(effect, monkeypatch):
 def test_where_few_rows_are_misleading_all_starts_are_searched_on_all(monkeypatch):
     monkeypatch.setattr(subsampling, "FAR", -100.0)
     problem = posed(lambda X: np.sin(2 * X[:, 0]))
-    found, on_all = CoarseToFine(problem, PRIOR, **OPTIONS).run(), maximise(problem, PRIOR, **OPTIONS)
+    found, on_all = SubsampledSearch(problem, PRIOR, **OPTIONS).run(), maximise(problem, PRIOR, **OPTIONS)
     assert {start.objective for start in on_all.starts} <= {start.objective for start in found.starts}
 
 
@@ -80,7 +80,7 @@ def ended(*heights):
 
 
 def test_one_start_goes_on_for_each_optimum_that_is_not_far_behind():
-    kept, left = sorted_out(ended(-20.0, -3.0, -3.05, -7.0, -np.inf))
+    kept, left = distinct_optima(ended(-20.0, -3.0, -3.05, -7.0, -np.inf))
     assert [start.objective for start in kept] == [-3.0, -7.0]
     assert_allclose([gap for _, gap in left], [0.05, 17.0, np.inf])
 
@@ -107,7 +107,7 @@ def test_a_feature_with_a_trend_is_brought_back_and_no_other():
     problem = posed(lambda X: np.sin(X[:, 0]) + 0.5 * X[:, 1], n=200, p=8)
     place = problem.log_params + problem.log_units
     place[1:8] = np.log(1e6)
-    back = with_trends(problem, place)
+    back = restart_trends(problem, place)
     for j, feature in enumerate(problem.names[1:], start=1):
         nearer = place.copy()
         nearer[j] = np.log(300.0)
@@ -116,14 +116,14 @@ def test_a_feature_with_a_trend_is_brought_back_and_no_other():
     assert back[1] < place[1]
     assert np.any(back[2:8] == place[2:8])
     near = problem.log_params + problem.log_units
-    assert with_trends(problem, near) is near
+    assert restart_trends(problem, near) is near
 
 
 def test_a_feature_that_bends_without_a_trend_is_tried_with_bends():
     problem = posed(lambda X: np.sin(X[:, 0]) + np.cos(2 * X[:, 1]), n=200)
     at = problem.labels.index(("lengthscale", "x2"))
     place = far_away(problem, "x2")
-    tried = with_bends(problem, place)
+    tried = restart_nonlinear(problem, place)
     assert tried[at] < np.log(2.5)
     assert problem.evidence(tried).value > problem.evidence(place).value
-    assert with_bends(problem, far_away(problem, "x4")) is None
+    assert restart_nonlinear(problem, far_away(problem, "x4")) is None

@@ -1,10 +1,15 @@
-"""How hyperparameters are found: a problem in, an estimate out.
+"""Searching and sampling hyperparameters: a `Problem` comes in, an `Estimate` goes out.
 
-`problem.py` states what is maximised, `choices.py` holds the choices `ML2`, `MAP` and `Fixed`, `nuts.py` the sampler
-`NUTS`, `sift.py` the choice `Sift`, which switches features on one by one, with `screening.py`. `optimise.py` is the
-search from several starts, `coarse.py` the same by way of few rows, `priors.py` has the priors of single values,
-`saas.py` one of all length-scales together, `related.py` a start from the hyperparameters of a related model. Read
-`problem.py` first. How a sparse model is searched is in the room `sparse`.
+Read `problem.py` first, which states the objective, then `choices.py` with `ML2`, `MAP` and `Fixed`. Kernels and
+likelihoods declare the hyperparameters themselves (`gpsift._utils.parameter`).
+
+- `optimize.py`: L-BFGS from several starts. `subsampling.py`: the same search from few rows to all. `restarts.py`:
+  length-scales that have lost their gradient are tried again, and warm starts.
+- `stepwise.py`: stepwise selection of features, `Sift`. `score_tests.py`: which features would raise the evidence.
+- `nuts.py`: the sampler `NUTS`. `warp_u.py`: posteriors with several modes. `laplace_approximation.py`: draws without a
+  sampler. `coordinates.py`: the coordinates of all of them. `priors.py`: priors of hyperparameters.
+
+`gpsift.gp.sparse` searches the hyperparameters of sparse models.
 """
 
 import lazy_loader

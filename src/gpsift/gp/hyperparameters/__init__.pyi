@@ -12,5 +12,5 @@ from .priors import HalfT as HalfT
 from .priors import InverseGamma as InverseGamma
 from .priors import OnLogScale as OnLogScale
 from .problem import Problem as Problem
-from .restarts import informed as informed
+from .restarts import with_warm_start as with_warm_start
 from .stepwise import Sift as Sift

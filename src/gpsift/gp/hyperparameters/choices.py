@@ -10,19 +10,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from gpsift._utils.parameter import Parameter, positions
+from gpsift._utils.priors import OnLogScale, Prior
 from gpsift.gp.hyperparameters.optimize import Estimate, LogPrior, maximise
-from gpsift.gp.hyperparameters.priors import GammaPrior, HalfT, InverseGamma, OnLogScale, Prior
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.subsampling import begins_on_few
 from gpsift.kernels import Kernel
+from gpsift.kernels.linear import CONSTANT_VAR, LINEAR_VAR
+from gpsift.kernels.profiles import SHAPE
+from gpsift.kernels.radial import LENGTHSCALE, SIGNAL_VAR
 from gpsift.likelihoods import Likelihood
+from gpsift.likelihoods.gaussian import NOISE_VAR
+from gpsift.likelihoods.log_link import CONCENTRATION, GAMMA_SHAPE
+from gpsift.likelihoods.student_t import DF
 
 # Of each start of a search, unless the user says otherwise.
 MAX_ITERATIONS = 1000
 # The data pull a length-scale away from its prior where that resists by more than this many nats for a factor of e.
 PULLED = 1.0
-# Hyperparameters that may have a value for each feature.
-PER_FEATURE = ("lengthscale", "linear_var")
+# Names of the hyperparameters that may have a value for each feature.
+PER_FEATURE = tuple(parameter.name for parameter in (LENGTHSCALE, LINEAR_VAR))
 
 
 class Hyper(ABC):
@@ -41,11 +48,11 @@ class Hyper(ABC):
         return self
 
     def for_chosen_features(self) -> Hyper:
-        """What takes its place in a submodel, whose features are chosen already."""
+        """The choice for a submodel, whose features are chosen already."""
         return self
 
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Hyper:
-        """The choice for features of which some belong together, if that is anything to it and has not been said."""
+        """Return the choice with groups of features that belong together, unless it has some or takes none."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
@@ -57,7 +64,7 @@ class Hyper(ABC):
         """The hyperparameters of the problem's model."""
 
 
-class Searching(Hyper):
+class MultiStart(Hyper):
     """A search from several starts; subclasses are dataclasses with these fields."""
 
     searches: ClassVar[bool] = True
@@ -76,18 +83,18 @@ class Searching(Hyper):
     def with_one_start(self) -> Self:
         return replace(self, starts=1)  # type: ignore[type-var]
 
-    def maximised(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
-        """The best that the starts find."""
+    def search(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
+        """Return the best estimate over all starts."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
         if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
-            from gpsift.gp.hyperparameters.subsampling import CoarseToFine  # with the first search of many rows
+            from gpsift.gp.hyperparameters.subsampling import SubsampledSearch  # with the first search of many rows
 
-            return CoarseToFine(problem, log_prior, **options).run()
+            return SubsampledSearch(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
 
 @dataclass(frozen=True)
-class ML2(Searching):
+class ML2(MultiStart):
     """Type-II maximum likelihood: the hyperparameters of largest marginal likelihood.
 
     Parameters
@@ -106,11 +113,11 @@ class ML2(Searching):
     max_iterations: int = MAX_ITERATIONS
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self.maximised(problem, _no_prior, problem.ceiling)
+        return self.search(problem, _no_prior, problem.ceiling)
 
 
 @dataclass(frozen=True)
-class MAP(Searching):
+class MAP(MultiStart):
     """Maximum a posteriori: the marginal likelihood times a prior of the hyperparameters.
 
     Priors are densities of length-scales and of standard deviations ("magnitudes"), in units of the standardised
@@ -139,15 +146,15 @@ class MAP(Searching):
 
     by_way_of_few_rows: ClassVar[bool] = True
 
-    lengthscale: Prior = OnLogScale(InverseGamma(1.0, 10.0))
-    signal: Prior = HalfT(4.0, 1.0)
-    noise: Prior = OnLogScale(HalfT(4.0, 1.0))
-    constant: Prior = HalfT(4.0, 1.0)
-    linear: Prior = HalfT(4.0, 1.0)
-    shape: Prior = InverseGamma(2.0, 2.0)
-    df: Prior = GammaPrior(2.0, 0.1)
-    concentration: Prior = InverseGamma(0.4, 0.3)
-    gamma_shape: Prior = InverseGamma(0.4, 0.3)
+    lengthscale: Prior = LENGTHSCALE.prior
+    signal: Prior = SIGNAL_VAR.prior
+    noise: Prior = NOISE_VAR.prior
+    constant: Prior = CONSTANT_VAR.prior
+    linear: Prior = LINEAR_VAR.prior
+    shape: Prior = SHAPE.prior
+    df: Prior = DF.prior
+    concentration: Prior = CONCENTRATION.prior
+    gamma_shape: Prior = GAMMA_SHAPE.prior
     starts: int = 3
     seed: int = 0
     max_iterations: int = MAX_ITERATIONS
@@ -158,14 +165,15 @@ class MAP(Searching):
             if not isinstance(getattr(self, name), Prior):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
 
-    def log_prior(self, kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log prior density of all parameters, and its gradient with respect to their logarithms."""
-        return self.log_prior_of(kinds)(log_params)
+    def log_prior(self, parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log prior density of parameters with these declarations, and its gradient by their logarithms."""
+        return self.log_prior_of(parameters)(log_params)
 
-    def log_prior_of(self, kinds: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        """The same for parameters of these kinds, to be asked many times."""
-        priors = self._by_kind
-        parts = [(np.flatnonzero(kinds == kind), *prior) for kind, prior in priors.items() if kind in kinds]
+    def log_prior_of(self, parameters: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """Return `log_prior` as a function of the log parameters alone, for many evaluations."""
+        arguments = [argument.name for argument in fields(self)]
+        found = sorted(positions(parameters), key=lambda each: arguments.index(each[0].prior_argument or "starts"))
+        parts = [(where, self.prior_of(parameter), parameter.prior_power) for parameter, where in found]
 
         def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = 0.0, np.zeros_like(log_params)
@@ -177,27 +185,26 @@ class MAP(Searching):
 
         return log_prior
 
-    def log_jacobian(self, kinds: np.ndarray) -> np.ndarray:
+    def log_jacobian(self, parameters: np.ndarray) -> np.ndarray:
         """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""
-        return np.array([power * prior.power for prior, power in map(self._by_kind.__getitem__, kinds)])
+        return np.array([parameter.prior_power * self.prior_of(parameter).power for parameter in parameters])
 
-    def of_logarithms(self, kinds: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        """Log prior density of the logarithms of parameters of these kinds, and its gradient, to be asked many times.
+    def of_logarithms(self, parameters: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """Return the log prior density of the logarithms of parameters, and its gradient, for many evaluations.
 
-        It does not depend on the scale that a prior is a density on. Kinds that have the same prior are asked for in
-        one go, unless the prior is of several values together.
+        It does not depend on the scale that a prior is a density on. Parameters with the same prior are evaluated
+        together, unless the prior is of several values together.
         """
-        groups: list[tuple[Prior, float, list[int]]] = []
-        for kind in dict.fromkeys(kinds.tolist()):
-            prior, power = self._by_kind[kind]
+        together: list[tuple[Prior, float, list[int]]] = []
+        for parameter, where in positions(parameters):
+            prior, power = self.prior_of(parameter), parameter.prior_power
             prior = prior.prior if isinstance(prior, OnLogScale) else prior
-            places = np.flatnonzero(kinds == kind).tolist()
-            alike = [found for *known, found in groups if known == [prior, power]]
+            alike = [found for *known, found in together if known == [prior, power]]
             if alike and np.ndim(prior.log_density(np.ones(2))[0]) == 1:
-                alike[0].extend(places)
+                alike[0].extend(where)
             else:
-                groups.append((prior, power, places))
-        parts = [(np.array(places), prior, power, power * prior.power) for prior, power, places in groups]
+                together.append((prior, power, where.tolist()))
+        parts = [(np.array(where), prior, power, power * prior.power) for prior, power, where in together]
 
         def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = 0.0, np.empty_like(log_params)
@@ -210,35 +217,23 @@ class MAP(Searching):
 
         return log_prior
 
-    @property
-    def _by_kind(self) -> Mapping[str, tuple[Prior, float]]:
-        """The prior of each kind of parameter, and the power of the parameter that it is a prior of."""
-        return {
-            "lengthscale": (self.lengthscale, 1.0),
-            "shape": (self.shape, 1.0),
-            "signal_var": (self.signal, 0.5),  # a prior of the standard deviation: half the logarithm
-            "noise_var": (self.noise, 0.5),
-            "constant_var": (self.constant, 0.5),
-            "linear_var": (self.linear, 0.5),
-            "noise_scale": (self.noise, 1.0),
-            "df": (self.df, 1.0),
-            "concentration": (self.concentration, 1.0),
-            "gamma_shape": (self.gamma_shape, 1.0),
-        }
+    def prior_of(self, parameter: Parameter) -> Prior:
+        """The prior of a parameter: the argument that replaces it, or the one that it declares."""
+        return getattr(self, parameter.prior_argument) if parameter.prior_argument else parameter.prior
 
     def estimate(self, problem: Problem) -> Estimate:
-        found = self.maximised(problem, self.log_prior)
+        found = self.search(problem, self.log_prior)
         return replace(found, n_charged=self._n_charged(problem, found.log_params))
 
     def _n_charged(self, problem: Problem, log_params: np.ndarray) -> int:
-        """Nats that the evidence has to bring: one for each parameter of the kernel, but for length-scales that the
-        prior holds none, and log p + 1 for each that the data have pulled away from it, if that is less. What is
-        infinite was not searched.
+        """How many hyperparameters of the kernel a penalty of the evidence counts.
+
+        Length-scales that the prior holds count nothing, and those that the data have pulled away from it log p + 1
+        each, if that is less than one for each length-scale. Infinite ones were not searched.
         """
         searched = np.isfinite(log_params)
-        kinds = problem.kinds[searched]
-        _, slopes = self.log_prior(kinds, (log_params - problem.log_units)[searched])
-        is_lengthscale = kinds == "lengthscale"
+        _, slopes = self.log_prior(problem.parameters[searched], (log_params - problem.log_units)[searched])
+        is_lengthscale = problem.kinds[searched] == "lengthscale"
         n_kernel, n_lengthscales = int(searched[: problem.kernel.log_params.size].sum()), int(is_lengthscale.sum())
         n_pulled = np.count_nonzero(slopes[is_lengthscale] > PULLED)
         price = n_pulled * (1.0 + math.log(max(n_lengthscales, 1)))
@@ -302,5 +297,5 @@ class Fixed(Hyper):
         return Estimate(problem.log_params)
 
 
-def _no_prior(_kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+def _no_prior(_parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
     return 0.0, np.zeros_like(log_params)

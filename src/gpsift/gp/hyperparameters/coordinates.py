@@ -1,19 +1,21 @@
-r"""Coordinates for searching and sampling hyperparameters.
+r"""Coordinates in which hyperparameters are searched and sampled.
 
-**Search.** With :math:`H = L L^T` the second derivatives of the objective, parameters :math:`x = x_0 + c L^{-T} u` have
-coordinates u with the same curvature in all directions. L-BFGS begins with a step of length 1; with c the length of the
-gradient by :math:`L^{-T} u`, that is the step of Newton's method.
+Coordinates u are mapped to log parameters x. `Mapped` has what a density needs: x, the logarithm of the Jacobian and
+the gradient pulled back, so that a density of x becomes one of u (`density_in`),
 
-**Sampling.** The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing
-follows its prior to infinity, and that of a variance that is not needed follows it to zero. In a coordinate z whose
-prior is standard normal both tails are short. With s(z) the logarithm of a parameter, the density of z is
+.. math:: \log p(u) = \log p(x(u)) + \log |dx / du| .
 
-.. math:: \log p(z) = \log p(s(z)) + \sum_i \log s_i'(z_i) ,
+The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing follows its prior
+to infinity, and that of a variance that is not needed follows it to zero.
 
-for any increasing s: the quantile function of the prior, from a table, is a choice and no approximation. The posterior
-is far from isotropic in z, as data determine some parameters better than others. With the curvature
-:math:`H = V \mathrm{diag}(h) V^T` at its mode it is nearly isotropic in w,
-:math:`z = z_0 + V \mathrm{diag}(h)^{-1/2} w`.
+- `Scaling` has units of typical steps, `Affine` axes along which a known curvature is the same: searches.
+- `PriorQuantiles` has a standard normal prior, x(u) being the quantile function of the prior of log parameters. Both
+  tails are short. That the function comes from a table is a choice and no approximation: any increasing one is right.
+- `CubeRoots` has :math:`u = l^{-1/3}` for length-scales: under an exponential prior of 1 / l, which an inverse gamma
+  prior of shape 1 is, that is nearly normal, and a length-scale of infinity is an ordinary point, u = 0.
+
+Around a mode with the curvature :math:`H = V \mathrm{diag}(h) V^T` a density is nearly isotropic in the coordinates
+:math:`u = u_0 + V \mathrm{diag}(h)^{-1/2} w`, which `Whitened` composes with prior quantiles.
 """
 
 from __future__ import annotations
@@ -22,61 +24,146 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
+from gpsift._utils.parameter import Parameter, positions
+
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log density and its gradient
+Gradient = Callable[[np.ndarray], np.ndarray]
 Drawn = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
 LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
-# Logarithms between which a prior is looked for, and where it is left out: this many nats below its maximum.
+# A step of differences of the objective of a search, in logarithms.
+DIFFERENCE = 1e-3
+# Curvatures of a search count as at least this, in nats for a factor of e: where it is flat, steps stay sensible.
+LEAST_CURVATURE = 0.1
+# Nats that a search may leave, by the curvature: half the squared length of the gradient in its coordinates.
+LEFT = 1e-4
+# Where no curvature is known, the largest slope that ends a search.
+LEAST_SLOPE = 1e-5
+# Logarithms between which a prior is evaluated, and where it is left out: this many nats below its maximum.
 FARTHEST = 300
 DEPTH = 16.0
-# Points at which the density of a prior is known, and quantiles at which its coordinate is.
+# Points at which the density of a prior is evaluated, and quantiles at which its coordinate is.
 N_POINTS = 600
 KNOTS = np.linspace(-4.0, 4.0, 33)
-# Steps of differences, in logarithms, and at most in z.
+# Steps of differences around a mode under prior quantiles, in logarithms, and at most in u.
 STEP = 0.1
 LARGEST_STEP = 0.3
-# A curvature below this counts as this: the prior alone has 1.
+# A curvature in prior quantiles counts as at least this: the prior alone has 1.
 LEAST_PRIOR_CURVATURE = 0.3
-MOST_ITERATIONS = 40
 
 
-def quantiles(log_density: Callable[[float], float]) -> np.ndarray:
-    """The logarithms at the standard normal `KNOTS`, of a log density of the logarithm."""
-    coarse = np.arange(-FARTHEST, FARTHEST + 1.0)
-    heights = np.array([log_density(s) for s in coarse])
-    within = np.flatnonzero(heights > np.nanmax(heights) - DEPTH)
-    fine = np.linspace(coarse[within[0]] - 1.0, coarse[within[-1]] + 1.0, N_POINTS)
-    heights = np.array([log_density(s) for s in fine])
-    mass = np.exp(heights - np.nanmax(heights))
-    between = 0.5 * (mass[1:] + mass[:-1])
-    below = (np.cumsum(between) - 0.5 * between) / between.sum()
-    middle = 0.5 * (fine[1:] + fine[:-1])
-    return np.interp(KNOTS, ndtri(below), middle)
+class Mapped(NamedTuple):
+    """The log parameters at a point, log |d params / du|, and the map from gradients by them to gradients by u."""
+
+    params: np.ndarray
+    log_jacobian: float
+    pull_back: Gradient
+
+
+class Coordinates(Protocol):
+    """A map from coordinates to log parameters."""
+
+    def at(self, u: np.ndarray) -> Mapped: ...
+
+
+class SamplerCoordinates(Protocol):
+    """Coordinates of a sampler: the density in them, where a chain starts, and the log parameters of a draw."""
+
+    def density(self, of_params: Density) -> Density: ...
+
+    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
+
+    def drawn(self, of_params: Density, rng: np.random.Generator) -> Drawn: ...
+
+
+def density_in(coordinates: Coordinates, of_params: Density) -> Density:
+    """Return the density of coordinates, up to a constant, of a density of log parameters."""
+
+    def density(u: np.ndarray) -> tuple[float, np.ndarray]:
+        params, log_jacobian, pull_back = coordinates.at(u)
+        value, gradient = of_params(params)
+        return value + log_jacobian, pull_back(gradient)
+
+    return density
 
 
 @dataclass(frozen=True, eq=False)
-class ByPrior:
-    """Log parameters as increasing functions s(z) of coordinates with a standard normal prior, from their quantiles."""
+class Scaling:
+    """Coordinates that are parameters in units of typical steps."""
 
-    at_knots: np.ndarray  # (knot, parameter)
+    steps: np.ndarray
+    least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
+
+    def at(self, u: np.ndarray) -> Mapped:
+        return Mapped(u * self.steps, 0.0, lambda gradient: gradient * self.steps)
+
+    def of(self, params: np.ndarray) -> np.ndarray:
+        """The coordinates of parameters."""
+        return params / self.steps
+
+    def curvature(self, inverse: np.ndarray) -> np.ndarray:
+        """The curvature by parameters, from the inverse of that by coordinates."""
+        return at_least(np.linalg.inv(inverse) / np.outer(self.steps, self.steps), LEAST_CURVATURE)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """Coordinates u of parameters center + axes u; the constant Jacobian is left out."""
+
+    center: np.ndarray
+    axes: np.ndarray
+    least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
 
     @classmethod
-    def of(cls, log_prior: LogPrior, kinds: np.ndarray, log_units: np.ndarray) -> Self:
-        """For a prior of the logarithms of each kind of parameter, in its units."""
+    def newton(cls, center: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Affine:
+        """Return coordinates in which the first step of a search is that of Newton's method.
 
-        def alone(kind: str, s: float) -> float:
+        With curvature L L^T the axes L^{-T} make it the same in all directions. L-BFGS begins with a step of length 1,
+        so that they are lengthened by the length of the gradient along them.
+        """
+        L = np.linalg.cholesky(curvature)
+        axes = solve_triangular(L, np.eye(len(L)), lower=True).T
+        least = math.sqrt(2.0 * LEFT)
+        length = max(float(np.linalg.norm(gradient @ axes)), least)
+        return cls(center, length * axes, length * least / math.sqrt(len(L)))
+
+    def at(self, u: np.ndarray) -> Mapped:
+        return Mapped(self.center + self.axes @ u, 0.0, lambda gradient: gradient @ self.axes)
+
+    def of(self, params: np.ndarray) -> np.ndarray:
+        """The coordinates of parameters."""
+        return np.linalg.solve(self.axes, params - self.center)
+
+    def curvature(self, inverse: np.ndarray) -> np.ndarray:
+        """The curvature by parameters, from the inverse of that by coordinates."""
+        return at_least(np.linalg.inv(self.axes @ inverse @ self.axes.T), LEAST_CURVATURE)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorQuantiles:
+    """Coordinates z of log parameters s(z), increasing functions, with a standard normal prior."""
+
+    at_knots: np.ndarray  # s at `KNOTS`, (knot, parameter)
+
+    @classmethod
+    def of_prior(cls, log_prior: LogPrior, parameters: np.ndarray, log_units: np.ndarray) -> Self:
+        """Return the coordinates of a prior of the logarithms of parameters, in their units."""
+
+        def log_density(parameter: Parameter, s: float) -> float:
             with np.errstate(all="ignore"):
-                return log_prior(np.array([kind]), np.array([s]))[0]
+                return log_prior(np.array([parameter], dtype=object), np.array([s]))[0]
 
-        known = {kind: quantiles(partial(alone, kind)) for kind in dict.fromkeys(kinds.tolist())}
-        return cls(np.column_stack([known[kind] for kind in kinds]) + log_units)
+        at_knots = np.empty((KNOTS.size, parameters.size))
+        for parameter, where in positions(parameters):
+            at_knots[:, where] = quantiles(partial(log_density, parameter))[:, None]
+        return cls(at_knots + log_units)
 
     @cached_property
     def _pieces(self) -> np.ndarray:
@@ -106,164 +193,119 @@ class ByPrior:
         value = c0 + t * (c1 + t * (c2 + t * c3)) + slope * (z - within)
         return value, slope, np.where(z == within, 2.0 * c2 + 6.0 * t * c3, 0.0)
 
-    def inverse(self, log_params: np.ndarray) -> np.ndarray:
+    def at(self, z: np.ndarray) -> Mapped:
+        s, slope, second = self(z)
+        return Mapped(s, float(np.log(slope).sum()), lambda gradient: gradient * slope + second / slope)
+
+    def of(self, log_params: np.ndarray) -> np.ndarray:
         """z of log parameters, to a tenth of a knot's distance; the last knot for those beyond."""
         fine = np.linspace(KNOTS[0], KNOTS[-1], 10 * KNOTS.size)
         table = np.array([self(np.full(log_params.size, z))[0] for z in fine])
         return np.array([np.interp(value, column, fine) for value, column in zip(log_params, table.T, strict=True)])
 
-    def density(self, of_log_params: Density) -> Density:
-        """The density of z, and its gradient."""
 
-        def density(z: np.ndarray) -> tuple[float, np.ndarray]:
-            s, slope, bend = self(z)
-            value, gradient = of_log_params(s)
-            return value + float(np.log(slope).sum()), gradient * slope + bend / slope
-
-        return density
+def quantiles(log_density: Callable[[float], float]) -> np.ndarray:
+    """The logarithms at the standard normal `KNOTS`, of a log density of the logarithm."""
+    coarse = np.arange(-FARTHEST, FARTHEST + 1.0)
+    heights = np.array([log_density(s) for s in coarse])
+    within = np.flatnonzero(heights > np.nanmax(heights) - DEPTH)
+    fine = np.linspace(coarse[within[0]] - 1.0, coarse[within[-1]] + 1.0, N_POINTS)
+    heights = np.array([log_density(s) for s in fine])
+    mass = np.exp(heights - np.nanmax(heights))
+    between = 0.5 * (mass[1:] + mass[:-1])
+    below = (np.cumsum(between) - 0.5 * between) / between.sum()
+    middle = 0.5 * (fine[1:] + fine[:-1])
+    return np.interp(KNOTS, ndtri(below), middle)
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
-    """Coordinates w, z = centre + axes w, in which a density is round around its mode."""
+class Whitened:
+    """Coordinates w of prior quantiles center + axes w, in which a density is nearly isotropic around its mode."""
 
-    by_prior: ByPrior
-    centre: np.ndarray
-    axes: np.ndarray
-
-    @classmethod
-    def around(cls, by_prior: ByPrior, of_log_params: Density, start: np.ndarray) -> Self:
-        """Around the mode that is found from log parameters."""
-        density = by_prior.density(of_log_params)
-        return cls.at(by_prior, density, highest(density, by_prior.inverse(start)))
+    prior_quantiles: PriorQuantiles
+    affine: Affine
 
     @classmethod
-    def at(cls, by_prior: ByPrior, density: Density, mode: np.ndarray) -> Self:
-        """Around a mode of a density of z."""
-        steps = np.minimum(STEP / by_prior(mode)[1], LARGEST_STEP)
-        moves = steps[:, None] * np.eye(mode.size)
-        H = np.array([density(mode - move)[1] - density(mode + move)[1] for move in moves]) / (2.0 * steps[:, None])
-        h, V = np.linalg.eigh(0.5 * (H + H.T))
-        return cls(by_prior, mode, V / np.sqrt(np.maximum(h, LEAST_PRIOR_CURVATURE)))
+    def around_mode(cls, prior_quantiles: PriorQuantiles, of_params: Density, start: np.ndarray) -> Self:
+        """Return coordinates around the mode that is found from log parameters."""
+        density = density_in(prior_quantiles, of_params)
+        return cls.at_mode(prior_quantiles, density, find_mode(density, prior_quantiles.of(start)))
 
-    def log_params(self, w: np.ndarray) -> np.ndarray:
-        return self.by_prior(self.centre + self.axes @ w)[0]
+    @classmethod
+    def at_mode(cls, prior_quantiles: PriorQuantiles, density: Density, mode: np.ndarray) -> Self:
+        """Return coordinates around a mode of a density of prior quantiles."""
+        steps = np.minimum(STEP / prior_quantiles(mode)[1], LARGEST_STEP)
+        values, vectors = np.linalg.eigh(-hessian_by_differences(lambda z: density(z)[1], mode, steps))
+        return cls(prior_quantiles, Affine(mode, vectors / np.sqrt(np.maximum(values, LEAST_PRIOR_CURVATURE))))
 
-    def drawn(self, _of_log_params: Density, _rng: np.random.Generator) -> Drawn:
-        return self.log_params
+    def at(self, w: np.ndarray) -> Mapped:
+        z, _, to_w = self.affine.at(w)
+        params, log_jacobian, to_z = self.prior_quantiles.at(z)
+        return Mapped(params, log_jacobian, lambda gradient: to_w(to_z(gradient)))
+
+    def of(self, log_params: np.ndarray) -> np.ndarray:
+        """w of log parameters, about."""
+        return self.affine.of(self.prior_quantiles.of(log_params))
+
+    def density(self, of_params: Density) -> Density:
+        return density_in(self, of_params)
 
     def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """w of one of several log parameters, about."""
-        return self.inverse(rng.choice(starts))
+        return self.of(rng.choice(starts))
 
-    def inverse(self, log_params: np.ndarray) -> np.ndarray:
-        """w of log parameters, about."""
-        return np.linalg.solve(self.axes, self.by_prior.inverse(log_params) - self.centre)
-
-    def density(self, of_log_params: Density) -> Density:
-        """The density of w up to a constant, and its gradient."""
-        of_z = self.by_prior.density(of_log_params)
-
-        def density(w: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = of_z(self.centre + self.axes @ w)
-            return value, gradient @ self.axes
-
-        return density
+    def drawn(self, _of_params: Density, _rng: np.random.Generator) -> Drawn:
+        return lambda w: self.at(w).params
 
 
-class Coordinates(Protocol):
-    """What a sampler moves in: w, with the density there, where a chain starts, and log parameters of a draw."""
+def find_mode(
+    density: Density,
+    start: np.ndarray,
+    widths: np.ndarray | float = 1.0,
+    is_known: Callable[[np.ndarray], bool] | None = None,
+    **options: Any,
+) -> np.ndarray:
+    """Return where a density is largest, searched from a start in units of typical widths.
 
-    def density(self, of_log_params: Density) -> Density: ...
+    The search ends early at a point that `is_known`; `options` are those of SciPy's L-BFGS-B.
+    """
 
-    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
+    def negative(steps: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = density(steps * widths)
+        return -value, -gradient * widths
 
-    def drawn(self, of_log_params: Density, rng: np.random.Generator) -> Drawn: ...
+    def stop_if_known(steps: np.ndarray) -> None:
+        if is_known is not None and is_known(steps * widths):
+            raise StopIteration
 
-
-def highest(density: Density, start: np.ndarray, most_iterations: int = MOST_ITERATIONS) -> np.ndarray:
-    """Where a density is largest, searched from a start."""
-
-    def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = density(z)
-        return -value, -gradient
-
-    found = minimize(negative, start, jac=True, method="L-BFGS-B", options={"maxiter": most_iterations})
-    return np.asarray(found.x) if np.isfinite(found.fun) else start
-
-
-# A step of differences, in logarithms.
-DIFFERENCE = 1e-3
-# Curvatures count as at least this, in nats for a factor of e: where it is flat, steps stay sensible.
-LEAST_CURVATURE = 0.1
-# Nats that a search may leave, by the curvature: half the squared length of the gradient in its coordinates.
-LEFT = 1e-4
-# Where no curvature is known, the largest slope that ends a search.
-LEAST_SLOPE = 1e-5
-
-Gradient = Callable[[np.ndarray], np.ndarray]
+    options = {"maxiter": 40, **options}
+    found = minimize(negative, start / widths, jac=True, method="L-BFGS-B", callback=stop_if_known, options=options)
+    return np.asarray(found.x) * widths if np.isfinite(found.fun) else start
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Coordinates that are parameters in units of typical steps."""
+def hessian_by_differences(
+    gradient: Gradient, point: np.ndarray, steps: np.ndarray, at_point: np.ndarray | None = None
+) -> np.ndarray:
+    """Second derivatives by differences of the gradient, to both sides, or to one side of a point of known gradient.
 
-    steps: np.ndarray
-    least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
-
-    def start(self, params: np.ndarray) -> np.ndarray:
-        return params / self.steps
-
-    def params(self, u: np.ndarray) -> np.ndarray:
-        return u * self.steps
-
-    def gradient(self, by_params: np.ndarray) -> np.ndarray:
-        return by_params * self.steps
-
-    def curvature(self, inverse: np.ndarray) -> np.ndarray:
-        """Of the parameters, from the inverse of the curvature of the coordinates."""
-        return at_least(np.linalg.inv(inverse) / np.outer(self.steps, self.steps), LEAST_CURVATURE)
+    A difference to one side takes half of the evaluations and needs exact gradients.
+    """
+    moves = np.diag(steps)
+    if at_point is None:
+        rows = np.array([(gradient(point + move) - gradient(point - move)) / 2.0 for move in moves])
+    else:
+        rows = np.array([gradient(point + move) - at_point for move in moves])
+    rows /= steps[:, None]
+    return 0.5 * (rows + rows.T)
 
 
-@dataclass(frozen=True, eq=False)
-class Newton:
-    """Coordinates around a place, in which a known curvature is the same in all directions."""
-
-    place: np.ndarray
-    T: np.ndarray
-    least_slope: float  # the search ends where all slopes are smaller
-
-    @classmethod
-    def around(cls, place: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Newton:
-        L = np.linalg.cholesky(curvature)
-        T = solve_triangular(L, np.eye(len(L)), lower=True).T
-        least = math.sqrt(2.0 * LEFT)
-        length = max(float(np.linalg.norm(gradient @ T)), least)
-        return cls(place, length * T, length * least / math.sqrt(len(L)))
-
-    def start(self, params: np.ndarray) -> np.ndarray:
-        return np.linalg.solve(self.T, params - self.place)
-
-    def params(self, u: np.ndarray) -> np.ndarray:
-        return self.place + self.T @ u
-
-    def gradient(self, by_params: np.ndarray) -> np.ndarray:
-        return by_params @ self.T
-
-    def curvature(self, inverse: np.ndarray) -> np.ndarray:
-        """Of the parameters, from the inverse of the curvature of the coordinates."""
-        return at_least(np.linalg.inv(self.T @ inverse @ self.T.T), LEAST_CURVATURE)
-
-
-def curvature_by_differences(gradient: Gradient, place: np.ndarray) -> np.ndarray:
+def curvature_by_differences(gradient: Gradient, point: np.ndarray) -> np.ndarray:
     """Second derivatives of a function around its minimum, from its gradient, made positive definite."""
-    steps = DIFFERENCE * np.eye(place.size)
-    here = gradient(place)
-    rows = np.array([gradient(place + step) - here for step in steps]) / DIFFERENCE
-    return at_least(0.5 * (rows + rows.T), LEAST_CURVATURE)
+    here = gradient(point)
+    steps = np.full(point.size, DIFFERENCE)
+    return at_least(hessian_by_differences(gradient, point, steps, here), LEAST_CURVATURE)
 
 
 def at_least(curvature: np.ndarray, least: float) -> np.ndarray:
-    """A symmetric matrix whose eigenvalues have their size, and no less than this."""
+    """Replace the eigenvalues of a symmetric matrix by their size, and by `least` if that is smaller."""
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.maximum(np.abs(values), least)) @ vectors.T

@@ -1,4 +1,10 @@
-"""Drawing hyperparameters from their posterior by the No-U-Turn sampler (nutpie), instead of maximising it."""
+"""Draws of the hyperparameters from their posterior by the No-U-Turn sampler of nutpie.
+
+The sampler moves in whitened prior quantiles (`gpsift.gp.hyperparameters.coordinates`), in which the posterior is
+nearly isotropic around its highest mode, or in warp-U coordinates of several modes (`warp_u.py`).
+Chains start at the modes that a search finds. They are threads; where sampling takes long, each computes the density in
+a process of its own (`in_processes`). `diagnose` and `advice` say how good the draws are.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +24,10 @@ from threadpoolctl import threadpool_limits
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters.choices import MAP, Hyper
-from gpsift.gp.hyperparameters.coordinates import ByPrior, Coordinates, Density, Round
-from gpsift.gp.hyperparameters.joined import Joined
+from gpsift.gp.hyperparameters.coordinates import Density, PriorQuantiles, SamplerCoordinates, Whitened, density_in
 from gpsift.gp.hyperparameters.optimize import Draws, Estimate, LogPrior, limits
-from gpsift.gp.hyperparameters.other_modes import joined_modes
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
+from gpsift.gp.hyperparameters.warp_u import WarpU
 
 # Advice is given beyond these. As many draws as become models should be worth as many independent ones.
 LARGEST_R_HAT = 1.02
@@ -32,13 +37,13 @@ SMALLEST_ESS = 100.0
 MODE_DEPTH = 10.0
 START_SD = 0.5
 # The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
-# nearly round three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
+# nearly normal three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
 # hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
-# nats of one another, or far below, have found one mode; where they find several, these are laid over one another.
+# nats of one another, or far below, have found one mode; several are laid over one another.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
-ROUND_ROWS = 100
-ROUND_ROWS_EACH = 5
+NORMAL_ROWS = 100
+NORMAL_ROWS_EACH = 5
 SAME_MODE = 0.1
 # Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
 # many evaluations of the density make a draw.
@@ -72,7 +77,7 @@ class NUTS(Hyper):
         How many chains run at the same time; as many as there are cores by default. The draws do not depend on it.
     max_depth : int, optional
         A draw takes at most 2^max_depth - 1 steps. By default 10, which leaves the end to the No-U-Turn criterion, but
-        2 where the posterior is nearly round: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
+        2 where the posterior is nearly normal: with Gaussian noise, 100 rows, five rows for each hyperparameter, and no
         `target_accept` given.
     """
 
@@ -107,7 +112,7 @@ class NUTS(Hyper):
         _import_sampler()
         # The mode of what is sampled, the density of the logarithms: that of `MAP` can lie at the end of a tail, a
         # vanishing level for one, from which a chain is long on its way.
-        modes = self.prior.maximised(problem, prior_of_logarithms(self.prior))
+        modes = self.prior.search(problem, prior_of_logarithms(self.prior))
         trace = self._sample(problem, modes)
         log_params = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
         chosen = np.unique(np.linspace(0, len(log_params) - 1, min(self.keep, len(log_params))).round().astype(int))
@@ -121,8 +126,8 @@ class NUTS(Hyper):
         cores = min(self.chains, _available_cores() if self.cores is None else self.cores)
         several = starts if has_several_modes(below) else None
         coordinates = coordinates_for(problem, self.prior, modes.log_params, several)
-        is_one_hill = several is None or isinstance(coordinates, Joined)
-        max_depth, target_accept = self._steps(is_one_hill and is_nearly_round(problem))
+        has_one_mode = several is None or isinstance(coordinates, WarpU)
+        max_depth, target_accept = self._steps(has_one_mode and is_nearly_normal(problem))
         with self._densities(problem, starts[0], cores) as make_density, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the sampler's own imports
             sampler = nutpie.sample(
@@ -156,9 +161,9 @@ class NUTS(Hyper):
         )
         return trace
 
-    def _steps(self, is_round: bool) -> tuple[int, float]:
+    def _steps(self, is_normal: bool) -> tuple[int, float]:
         """The largest depth and the share of accepted steps, as given or as suits the density."""
-        if self.max_depth is None and self.target_accept is None and is_round:
+        if self.max_depth is None and self.target_accept is None and is_normal:
             return THREE_STEPS
         depth, accept = UNTIL_IT_TURNS
         return (
@@ -168,7 +173,7 @@ class NUTS(Hyper):
 
     @contextmanager
     def _densities(self, problem: Problem, at: np.ndarray, cores: int) -> Iterator[Callable[[], Density]]:
-        """What makes the density for a chain: one of its own, or one that other processes share, if that saves time."""
+        """Yield what makes the density of a chain: its own, or one in other processes if that saves time."""
 
         def here() -> Density:
             return log_posterior(problem.stateless(), self.prior)
@@ -186,9 +191,9 @@ class NUTS(Hyper):
         return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
 
 
-def is_nearly_round(problem: Problem) -> bool:
-    """Whether the posterior may be taken for normal around a mode, in its coordinates: by its rows."""
-    enough = max(ROUND_ROWS, ROUND_ROWS_EACH * len(problem.kinds))
+def is_nearly_normal(problem: Problem) -> bool:
+    """Whether the data have enough rows for a posterior that is nearly normal around a mode, in its coordinates."""
+    enough = max(NORMAL_ROWS, NORMAL_ROWS_EACH * len(problem.kinds))
     return problem.engine.name == "exact" and len(problem.y) >= enough
 
 
@@ -197,21 +202,23 @@ def has_several_modes(below: np.ndarray) -> bool:
     return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
 
 
-def coordinates_for(problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None) -> Coordinates:
-    """Coordinates in which the posterior is round around a mode, or around all of those that `several` lead to."""
-    by_prior = ByPrior.of(prior_of_logarithms(prior), problem.kinds, problem.log_units)
-    density = log_posterior(problem.stateless(), prior)
-    if several is not None and is_nearly_round(problem):
-        joined = joined_modes(by_prior, by_prior.density(density), several, problem.kinds)
-        if len(joined.modes) > 1:
-            return joined
-    return Round.around(by_prior, density, mode)
+def coordinates_for(
+    problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None
+) -> SamplerCoordinates:
+    """Return coordinates in which the posterior is nearly isotropic around a mode, or around all that are found."""
+    quantiles = PriorQuantiles.of_prior(prior_of_logarithms(prior), problem.parameters, problem.log_units)
+    density = log_posterior(problem.fresh(), prior)
+    if several is not None and is_nearly_normal(problem):
+        warp = WarpU.of_modes(quantiles, density_in(quantiles, density), several, problem.kinds)
+        if len(warp.modes) > 1:
+            return warp
+    return Whitened.around_mode(quantiles, density, mode)
 
 
 def _compiled_model(
-    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Coordinates
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: SamplerCoordinates
 ) -> Any:
-    """The density in the form that nutpie takes; chains start near a random one of `starts`."""
+    """Return the density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
     labels = list(parameter_names(problem.labels))
     names = ["log_params", "hyperparameters"]
@@ -245,9 +252,9 @@ def _compiled_model(
 def prior_of_logarithms(prior: MAP) -> LogPrior:
     """Log prior density of the logarithms of the parameters, and its gradient: `prior.log_prior` with the Jacobian."""
 
-    def log_prior(kinds: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = prior.log_prior(kinds, log_params)
-        jacobian = prior.log_jacobian(kinds)
+    def log_prior(parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = prior.log_prior(parameters, log_params)
+        jacobian = prior.log_jacobian(parameters)
         return value + float(jacobian @ log_params), gradient + jacobian
 
     return log_prior
@@ -256,7 +263,7 @@ def prior_of_logarithms(prior: MAP) -> LogPrior:
 def log_posterior(problem: Problem, prior: MAP) -> Density:
     """Log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
-    log_prior = prior.of_logarithms(problem.kinds)
+    log_prior = prior.of_logarithms(problem.parameters)
     log_units = problem.log_units
     evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
 
@@ -354,7 +361,7 @@ def _available_cores() -> int:
 
 
 def equal_chains(trace: Any) -> Any:
-    """Of the chains of an interrupted run, as many, cut to one length, as keep the most draws."""
+    """Cut the chains of an interrupted run to one length, and drop chains, so that most draws are kept."""
     made = trace.posterior["log_params"].notnull().all("parameter").sum("draw").values  # the rest is not a number
     longest_first = np.argsort(-made, kind="stable")
     n_chains = 1 + int(np.argmax(made[longest_first] * np.arange(1, made.size + 1)))
@@ -381,7 +388,7 @@ def diagnose(trace: Any) -> dict[str, Any]:
 
 
 def advice(diagnostics: Mapping[str, Any]) -> list[str]:
-    """What a reader of the draws should know and do."""
+    """Return warnings about the draws, each with a remedy."""
     found = []
     if diagnostics["r_hat"] > LARGEST_R_HAT:
         found.append(

@@ -1,4 +1,4 @@
-"""What is optimised: the log evidence of a data set as a function of log hyperparameters."""
+"""The problem that searches and samplers solve: the log evidence of data as a function of log hyperparameters."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ E = TypeVar("E", bound=InferenceMethod, covariant=True)
 F = TypeVar("F", bound=InferenceMethod)
 Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
 
-# By which power of the target's scale a kind of hyperparameter grows; variances by the second.
-TARGET_POWER = {
-    "lengthscale": 0.0,
-    "shape": 0.0,
-    "df": 0.0,
-    "noise_scale": 1.0,
-    "concentration": 0.0,
-    "gamma_shape": 0.0,
-}
-VARIANCE_POWER = 2.0
 # A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
 TOLERANCE = 1e-7
 
@@ -75,12 +65,12 @@ class Problem(Generic[E]):
         return Problem(kernel, likelihood, X, y, ExactInference(X, y), names)
 
     def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
-        """The same problem by other inference, with these fields changed, too."""
+        """Return the problem with other inference, and with these fields changed, too."""
         return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
 
-    def on_columns(self, columns: Sequence[int]) -> Problem[DenseInference]:
-        """The same problem for some of the features, by dense inference."""
-        assert isinstance(self.engine, DenseInference)
+    def on_columns(self, columns: Sequence[int]) -> Problem[DenseEngine]:
+        """Return the problem for some of the features, by dense inference."""
+        assert isinstance(self.engine, DenseEngine)
         return self.with_engine(
             self.engine.on_columns(columns),
             kernel=self.kernel.for_columns(columns),
@@ -90,9 +80,9 @@ class Problem(Generic[E]):
             curvature=None,
         )
 
-    def on_rows(self, rows: np.ndarray) -> Problem[DenseInference]:
-        """The same problem for some of the rows, by dense inference."""
-        assert isinstance(self.engine, DenseInference)
+    def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
+        """Return the problem for some of the rows, by dense inference."""
+        assert isinstance(self.engine, DenseEngine)
         likelihood = self.likelihood
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
@@ -116,6 +106,11 @@ class Problem(Generic[E]):
         return np.array([kind for kind, _ in self.labels])
 
     @cached_property
+    def parameters(self) -> np.ndarray:
+        """The declaration of each parameter, an array of `Parameter`."""
+        return np.array([*self.kernel.parameters, *self.likelihood.parameters], dtype=object)
+
+    @cached_property
     def log_params(self) -> np.ndarray:
         """The values that the model came with."""
         return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
@@ -125,15 +120,24 @@ class Problem(Generic[E]):
         """Logarithm of each parameter's natural size: 0 on standardised data."""
         column_sd = np.log(np.where(np.ptp(self.X, axis=0) > 0, self.X.std(axis=0), 1.0))
         # A latent function behind a link has its own scale, whatever that of the observations.
-        spread = np.log(self.y.std()) if self.likelihood.standardises_target else 0.0
-        units = np.array([TARGET_POWER.get(kind, VARIANCE_POWER) * spread for kind in self.kinds])
-        if self.likelihood.standardises_target:  # the level has the size of y itself, not of its differences
-            units[self.kinds == "constant_var"] = np.log(np.mean(self.y**2))
-        for kind, power in (("lengthscale", 1.0), ("linear_var", -2.0)):
-            where = np.flatnonzero(self.kinds == kind)
-            sd = column_sd.mean() if where.size < self.X.shape[1] else np.resize(column_sd, where.size)
-            units[where] += power * sd
+        has_scale = self.likelihood.standardises_target
+        spread = np.log(self.y.std()) if has_scale else 0.0
+        units = np.array([parameter.target_power * spread for parameter in self.parameters])
+        if has_scale:  # the level has the size of y itself, not of its differences
+            units[[parameter.unit == "level**2" for parameter in self.parameters]] = np.log(np.mean(self.y**2))
+        columns = {name: j for j, name in enumerate(self.names)}
+        for i, (parameter, (_, feature)) in enumerate(zip(self.parameters, self.labels, strict=True)):
+            if parameter.input_power:
+                sd = column_sd.mean() if feature is None else column_sd[columns[feature]]
+                units[i] += parameter.input_power * sd
         return units
+
+    @cached_property
+    def log_absent(self) -> np.ndarray:
+        """Log parameters at which a feature has no part in the model; the model's own where there is no such value."""
+        with np.errstate(divide="ignore"):
+            absent = [np.nan if parameter.absent is None else np.log(parameter.absent) for parameter in self.parameters]
+        return np.where(np.isnan(absent), self.log_params, absent)
 
     def split(self, log_params: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood with these parameters."""
@@ -148,9 +152,9 @@ class Problem(Generic[E]):
         """How many parameters are the kernel's."""
         return int(self.kernel.log_params.size)
 
-    def stateless(self) -> Self:
-        """The same problem with an engine of its own that remembers nothing between evaluations."""
-        return replace(self, engine=self.engine.stateless())
+    def fresh(self) -> Self:
+        """Return the problem with an engine of its own that remembers nothing between evaluations."""
+        return replace(self, engine=self.engine.fresh())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
         """Log evidence with its gradient."""

@@ -25,14 +25,14 @@ from gpsift.gp.hyperparameters.optimize import (
     Estimate,
     LogPrior,
     Start,
-    best_of,
+    best_estimate,
     curvature_at,
-    searched_from,
+    search_from,
     starting_points,
 )
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
-from gpsift.gp.inference import DenseInference
+from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
+from gpsift.gp.inference import DenseEngine
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
 MANY_ROWS = 600
@@ -58,7 +58,7 @@ def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[n
     return [np.sort(order[:size]) for size in growing_sizes(min(len(y), most or len(y)))]
 
 
-def sampled_rows(y: np.ndarray, size: int, seed: int) -> np.ndarray:
+def sample_rows(y: np.ndarray, size: int, seed: int) -> np.ndarray:
     """Row numbers of one sample, with the smallest and the largest target."""
     return np.sort(extremes_first(y, seed)[:size])
 
@@ -90,13 +90,13 @@ def on_sample(problem: Problem, rows: np.ndarray) -> Problem:
 FAR_BEHIND = 10.0
 # In standard deviations, how much more than expected all rows gain where fewer were misleading.
 FAR = 4.0
-# Features that are tried with bends on the rows of a stage, at most.
-MOST_BENT = 4
+# Features that are tried with nonlinear effects on the rows of a stage, at most.
+MOST_NONLINEAR = 4
 
 
 @dataclass(frozen=True, eq=False)
-class CoarseToFine:
-    """A search on samples of the rows that grow."""
+class SubsampledSearch:
+    """A search from several starts on growing samples of the rows."""
 
     problem: Problem[DenseInference]
     log_prior: LogPrior
@@ -105,8 +105,8 @@ class CoarseToFine:
     max_iterations: int
 
     @cached_property
-    def samples(self) -> list[Problem[DenseInference]]:
-        """From few rows to all."""
+    def samples(self) -> list[Problem[DenseEngine]]:
+        """The problem on each sample, from few rows to all."""
         return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
 
     @cached_property
@@ -114,57 +114,57 @@ class CoarseToFine:
         return SearchProgress(self.n_starts + len(self.samples) - 1)
 
     def run(self) -> Estimate:
-        """The best that the starts lead to."""
+        """Return the best estimate over all starts."""
         ended: list[Start] = []
         left: list[tuple[Start, float]] = []
         for fewest in range(len(self.samples)):
-            going, behind = self.followed(fewest)
+            going, behind = self.follow(fewest)
             ended, left = [*ended, *going], [*left, *behind]
             if not any(map(self.has_moved_far, going)):
                 break
         top = max(start.objective for start in ended)
-        return best_of(self.problem, [*ended, *(replace(start, objective=top - gap) for start, gap in left)])
+        return best_estimate(self.problem, [*ended, *(replace(start, objective=top - gap) for start, gap in left)])
 
-    def followed(self, fewest: int) -> tuple[list[Start], list[tuple[Start, float]]]:
-        """Where starts lead from one sample to all rows, and those that were left, with the nats they were behind."""
-        going = [self.searched(self.samples[fewest], start, part) for part, start in enumerate(self.starts, start=1)]
+    def follow(self, fewest: int) -> tuple[list[Start], list[tuple[Start, float]]]:
+        """Search from one sample to all rows; return the ends, and dropped starts with the nats they were behind."""
+        going = [self.search(self.samples[fewest], start, part) for part, start in enumerate(self.starts, start=1)]
         left: list[tuple[Start, float]] = []
         for stage in range(fewest + 1, len(self.samples)):
-            going, behind = sorted_out(going)
+            going, behind = distinct_optima(going)
             left += behind
-            going = [self.continued(self.bent(start, stage - 1), stage) for start in going]
+            going = [self.go_on(self.try_nonlinear(start, stage - 1), stage) for start in going]
         return going, left
 
     @property
     def starts(self) -> list[np.ndarray]:
         return starting_points(self.problem, self.n_starts, self.seed)
 
-    def bent(self, start: Start, stage: int) -> Start:
-        """Where a start leads on the rows of a stage once features that it has let go are tried with bends."""
-        for _ in range(MOST_BENT):
-            place = with_bends(self.samples[stage], start.log_params)
+    def try_nonlinear(self, start: Start, stage: int) -> Start:
+        """Restart nonlinear features that a search on the rows of a stage has lost, as long as that helps."""
+        for _ in range(MOST_NONLINEAR):
+            place = restart_nonlinear(self.samples[stage], start.log_params)
             if place is None:
                 break
-            found = self.searched(self.samples[stage], place, self.n_starts + stage)
+            found = self.search(self.samples[stage], place, self.n_starts + stage)
             if found.objective < start.objective + AGREEMENT:
                 break
             start = replace(found, n_evaluations=start.n_evaluations + found.n_evaluations)
         return start
 
-    def continued(self, start: Start, stage: int) -> Start:
-        """Where a start leads that ended on fewer rows."""
+    def go_on(self, start: Start, stage: int) -> Start:
+        """Search on the rows of a stage from where a search on fewer rows has ended."""
         fewer, sample = self.samples[stage - 1], self.samples[stage]
-        place = with_trends(sample, start.log_params)
+        place = restart_trends(sample, start.log_params)
         curvature = curvature_at(fewer, self.log_prior, place) * (len(sample.y) / len(fewer.y))
-        end = self.searched(sample, place, self.n_starts + stage, curvature)
+        end = self.search(sample, place, self.n_starts + stage, curvature)
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
 
-    def searched(
-        self, sample: Problem[DenseInference], start: np.ndarray, part: int, curvature: np.ndarray | None = None
+    def search(
+        self, sample: Problem[DenseEngine], start: np.ndarray, part: int, curvature: np.ndarray | None = None
     ) -> Start:
-        """Where a search leads, which is this part of the whole."""
-        tell = partial(self.progress.update, part)
-        return searched_from(sample, self.log_prior, start, self.max_iterations, tell, curvature)
+        """Search from one start, which is this part of the whole."""
+        on_evaluation = partial(self.progress.update, part)
+        return search_from(sample, self.log_prior, start, self.max_iterations, on_evaluation, curvature)
 
     def has_moved_far(self, end: Start) -> bool:
         """Whether all rows have gained more nats than chance explains where fewer rows have the same optimum.
@@ -176,8 +176,8 @@ class CoarseToFine:
         return bool(2.0 * (end.objective - end.began) > (growth - 1.0) * (k + FAR * math.sqrt(2.0 * k)))
 
 
-def sorted_out(ended: Sequence[Start]) -> tuple[list[Start], list[tuple[Start, float]]]:
-    """One start for each optimum that is not far behind the best; the others, with the nats that they are behind."""
+def distinct_optima(ended: Sequence[Start]) -> tuple[list[Start], list[tuple[Start, float]]]:
+    """Return one start for each optimum near the best one, and the others with the nats that they are behind."""
     kept: list[Start] = []
     left: list[tuple[Start, float]] = []
     for start in sorted(ended, key=lambda start: -start.objective):

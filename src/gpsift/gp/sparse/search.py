@@ -138,7 +138,7 @@ class SparseSearch:
             found = found._replace(estimate=self.refinement.prune(found.problem, found.estimate))
         else:
             found = self._maximise(problem, self.first.log_params)
-            start = idle_back(problem, found.estimate.log_params)
+            start = reactivate(problem, found.estimate.log_params)
             if self.has_many_rows and not np.array_equal(start, found.estimate.log_params):
                 found = best_of([found, self._maximise(problem, start)])
         if rows is None:
@@ -173,10 +173,10 @@ class SparseSearch:
         ends = [each.log_params for each in [*found, by_bound]]
         log_params = max(ends, key=lambda end: self.vecchia_problem(rows, end).log_evidence(end))
         refinement = self.refinement
-        start = idle_back(self.problem, log_params) if refinement is None else refinement.reactivate(log_params)
+        start = reactivate(self.problem, log_params) if refinement is None else refinement.reactivate(log_params)
         found.append(self.once.estimate(self.vecchia_problem(rows, start)))
         log_params = found[-1].log_params
-        start = shorter_where_better(self.vecchia_problem(rows, log_params), log_params)
+        start = shorten_lengthscales(self.vecchia_problem(rows, log_params), log_params)
         found.append(self.once.estimate(self.vecchia_problem(rows, start)))
         estimate = with_evaluations_of(found[-1], found)
         if refinement is not None:
@@ -306,8 +306,8 @@ class StepwiseRefinement:
     def reactivate(self, log_params: np.ndarray) -> np.ndarray:
         """Return log parameters with all of these units active, none at a length-scale where the evidence is flat."""
         owned = np.any([self.params[unit] for unit in self.units], axis=0)
-        active = np.where(owned & ~np.isfinite(log_params), brought_back(self.problem), log_params)
-        return idle_back(self.problem, active)
+        active = np.where(owned & ~np.isfinite(log_params), weak_start(self.problem), log_params)
+        return reactivate(self.problem, active)
 
     def prune(self, problem: Problem[Any], estimate: Estimate) -> Estimate:
         """Drop units that raise the evidence by less than their penalty, beginning with the longest length-scale."""
@@ -330,7 +330,7 @@ class StepwiseRefinement:
         return np.where(np.any([self.params[unit] for unit in units], axis=0), absent, log_params)
 
     def penalty(self, k: int) -> float:
-        return owed_by(k, len(self.names), self.hyper.toll)
+        return selection_penalty(k, len(self.names), self.hyper.toll)
 
     def _refined_report(self, problem: Problem[Any], log_params: np.ndarray, value: float) -> SiftReport:
         """The selection's report with the units that more rows have activated, all in one step."""

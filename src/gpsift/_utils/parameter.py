@@ -1,0 +1,120 @@
+"""The declaration of a hyperparameter: its unit, limits and prior, and how it is searched.
+
+Kernels and likelihoods list the declarations of their hyperparameters in `PARAMS`. All that reads hyperparameters
+(searches, priors, samplers, projections) takes what it needs to know of them from there, so that a new kernel or
+likelihood needs no change anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from gpsift._utils.priors import HalfT, Prior
+
+Unit = Literal["none", "input", "target", "target**2", "level**2", "target**2/input**2"]
+# By which powers of the standard deviations of the target and of its input a hyperparameter grows.
+TARGET_POWERS = {"target": 1.0, "target**2": 2.0, "level**2": 2.0, "target**2/input**2": 2.0}
+INPUT_POWERS = {"input": 1.0, "target**2/input**2": -2.0}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A positive hyperparameter of a kernel or a likelihood.
+
+    Limits and the prior refer to inputs and a target of unit scale.
+
+    Parameters
+    ----------
+    name : str
+        The name of its field in the kernel or likelihood.
+    unit : str
+        What it is measured in: "none", "input", "target", "target**2", "level**2" or "target**2/input**2", where the
+        level is the root mean square of the target.
+    limits : (float, float)
+        The range that is numerically sensible.
+    prior : Prior
+        Its default prior; that of a variance is a prior of the standard deviation.
+    prior_argument : str, optional
+        The argument of `MAP` that replaces this prior.
+    per_feature : bool
+        Whether it may have a value for each feature.
+    absent : float, optional
+        The value, 0 or infinity, at which the feature or the term has no part in the model.
+    search_step : float
+        The first step of a search along its logarithm, relative to that of a length-scale.
+    short_start : float
+        The factor by which it begins lower in the second start of a search: short length-scales with little noise.
+    posterior_sd : float
+        The typical standard deviation of its posterior, in the coordinates of `LaplaceApproximation`.
+    projection_step : float
+        The first step along its logarithm when a submodel is projected.
+    """
+
+    name: str
+    unit: Unit = "none"
+    limits: tuple[float, float] = (1e-30, 1e30)
+    prior: Prior = HalfT(4.0, 1.0)
+    prior_argument: str | None = None
+    per_feature: bool = False
+    absent: float | None = None
+    search_step: float = 2.0
+    short_start: float = 1.0
+    posterior_sd: float = 1.0
+    projection_step: float = 2.0
+
+    @property
+    def target_power(self) -> float:
+        """The power of the target's scale by which it grows."""
+        return TARGET_POWERS.get(self.unit, 0.0)
+
+    @property
+    def input_power(self) -> float:
+        """The power of its input's scale by which it grows."""
+        return INPUT_POWERS.get(self.unit, 0.0)
+
+    @property
+    def is_variance(self) -> bool:
+        return self.target_power == 2.0
+
+    @property
+    def prior_power(self) -> float:
+        """The power of the hyperparameter that its prior is a prior of: 1/2 for a variance."""
+        return 0.5 if self.is_variance else 1.0
+
+
+class Parameterized:
+    """A class that declares its hyperparameters.
+
+    Attributes
+    ----------
+    PARAMS : tuple of Parameter
+        One for each hyperparameter, which is a field of that name. A name alone stands for the declaration that a base
+        class has, or for `Parameter(name)`.
+    """
+
+    PARAMS: ClassVar[tuple[Parameter, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        known = {
+            parameter.name: parameter
+            for base in reversed(cls.__mro__[1:])
+            for parameter in vars(base).get("PARAMS", ())
+        }
+        cls.PARAMS = tuple(known.get(p, Parameter(p)) if isinstance(p, str) else p for p in cls.PARAMS)
+
+
+def positions(parameters: Iterable[Parameter]) -> list[tuple[Parameter, np.ndarray]]:
+    """Return each different parameter, in order of appearance, with the positions where it stands."""
+    found: list[tuple[Parameter, list[int]]] = []
+    for i, parameter in enumerate(parameters):
+        known = next((where for other, where in found if other is parameter or other == parameter), None)
+        if known is None:
+            found.append((parameter, [i]))
+        else:
+            known.append(i)
+    return [(parameter, np.array(where)) for parameter, where in found]
