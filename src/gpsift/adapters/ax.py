@@ -251,7 +251,7 @@ def _to_user_units(reference: Reference, metric: str, adapter: TorchAdapter, spa
     if column_map is None or space.categorical:
         model = Coordinatewise.wrap(model, space, inputs)
     else:
-        model = ColumnMapped.around(model, space, column_map, inputs)
+        model = ColumnMapped.wrap(model, space, column_map, inputs)
     return OtherTarget(model, "the transformed metric") if is_nonlinear else model
 
 

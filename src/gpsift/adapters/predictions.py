@@ -15,7 +15,7 @@ import numpy as np
 
 from gpsift._utils.validation import column_sd
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.finite_differences import STEP, Graded, GradedResponse, NumericResponse, fourth_order
 from gpsift.reference.inputs import Inputs, Points
 
@@ -60,12 +60,12 @@ class LibraryModel(Graded):
 
     predict: Callable[[np.ndarray], Arrays]
     inputs: Inputs
-    predictive: Callable[..., Family]
+    predictive: Callable[..., Distribution]
     what: str
     differentiate: Callable[[np.ndarray], Arrays] | None = None
     predict_mean: Callable[[np.ndarray], np.ndarray] | None = None
     covariance: Callable[[np.ndarray], np.ndarray] | None = None
-    latent: Callable[..., Family] = families.Gaussian
+    latent: Callable[..., Distribution] = families.Gaussian
     source: str | None = None
     mean_of: str = "the target"
     notices: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class LibraryModel(Graded):
             return super().joint(points)
         return self.mean_only(points.X), self.covariance(points.X)
 
-    def family(self, X: np.ndarray, parameters: Arrays, *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: Arrays, *, latent: bool) -> Distribution:
         return (self.latent if latent else self.predictive)(*parameters)
 
     def parameters(self, X: np.ndarray) -> Arrays:

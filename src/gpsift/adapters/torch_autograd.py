@@ -73,7 +73,7 @@ class TorchFunction:
         with torch.no_grad(), self.within():
             return self._in_blocks(self._values, X)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         """Compute the first of the values."""
         return self.values(X)[0]
 

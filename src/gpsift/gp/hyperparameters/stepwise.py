@@ -55,6 +55,7 @@ from gpsift.gp.hyperparameters.score_tests import (
 )
 from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sample_rows
 from gpsift.gp.inference import DenseEngine, Slope
+from gpsift.gp.inference.base import DenseInference
 from gpsift.reference.base import N_CLOSE
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
@@ -595,7 +596,7 @@ class StepwiseSearch:
     @cached_property
     def low_precision(self) -> Problem[DenseEngine]:
         """The problem for searches on the path."""
-        return self.problem.with_engine(self.problem.engine.rough())
+        return self.problem.with_engine(self.problem.engine.low_precision())
 
     def columns(self, units: Sequence[int]) -> tuple[int, ...]:
         """The columns of some units, one unit after another."""
