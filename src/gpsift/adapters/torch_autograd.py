@@ -50,7 +50,7 @@ def torch_model(
     return LibraryModel(
         predict=call.values,
         differentiate=call.gradients,
-        predict_mean=None if mean is None else TorchFunction(lambda x: (mean(x),), device, dtype, within).first,
+        predict_mean=None if mean is None else TorchFunction(lambda x: (mean(x),), device, dtype, within).first_value,
         covariance=None
         if covariance is None
         else TorchFunction(lambda x: (covariance(x),), device, dtype, within).whole,
@@ -73,7 +73,7 @@ class TorchFunction:
         with torch.no_grad(), self.within():
             return self._in_blocks(self._values, X)
 
-    def mean_only(self, X: np.ndarray) -> np.ndarray:
+    def first_value(self, X: np.ndarray) -> np.ndarray:
         """Compute the first of the values."""
         return self.values(X)[0]
 

@@ -67,7 +67,6 @@ class Likelihood(Parameterized, ABC):
     Other code reads the capabilities of a likelihood from its members, never from its class.
     """
 
-    PARAMS: ClassVar[tuple[str, ...]] = ()  # the fields that are parameters; see `params`
     kind: ClassVar[str]  # the name of the distribution in messages
     target_rule: ClassVar[str]  # the rule for observations in messages, where they cannot be any number
     size_rule: ClassVar[str] = "positive"  # the rule for sizes
