@@ -8,7 +8,7 @@ from waist import at, moments
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
 from gpsift.adapters.sklearn.kernels import NoClosedForm
-from gpsift.reference.ensemble import Drawn
+from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.wrappers.outputs import Outputs
 
 torch = need("torch")
@@ -97,7 +97,7 @@ def test_each_draw_of_a_saas_model_predicts_like_the_library(data, warping):
     need("numpyro")
     model = saas(data, warping)
     reference = as_reference(model)
-    assert isinstance(reference, Drawn)
+    assert isinstance(reference, Ensemble)
     assert reference.how.startswith("closed form: Matérn 5/2")
     means, variances = observed(model, data[0])
     for draw, mean, var in zip(reference.draws, means, variances, strict=True):

@@ -8,9 +8,8 @@ from numpy.testing import assert_allclose
 from waist import at
 
 from gpsift.adapters.observed import NormalNoise
-from gpsift.reference.finite_differences import NumericResponse, latent_var_of
+from gpsift.reference.finite_differences import SHORT, Graded, NumericResponse, latent_var_of
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.wrappers.graded import SHORT, Graded
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 X = X / X.std(axis=0)
@@ -29,7 +28,7 @@ class Wave(Graded):
         self.calls.append("parameters")
         return np.sin(X[:, 0]) + 3.0 * X[:, 1], 0.5 + np.exp(-(X[:, 0] ** 2))
 
-    def first(self, X):
+    def mean_only(self, X):
         self.calls.append("first")
         return np.sin(X[:, 0]) + 3.0 * X[:, 1]
 
@@ -66,7 +65,7 @@ def test_predictions_are_made_once_and_only_when_asked_for():
 
 @pytest.mark.parametrize(("at_once", "n_calls"), [(1, 3), (4, 2), (5, 2), (6, 1), (99, 1)])
 def test_sections_set_the_feature(at_once, n_calls, monkeypatch):
-    monkeypatch.setattr(Wave, "AT_ONCE", at_once)
+    monkeypatch.setattr(Wave, "batch_size", at_once)
     wave = Wave()
     base, offset = np.array([10.0, 20.0]), np.array([0.0, 1.0, 5.0])
     found = at(wave, X, np.array([4, 7])).section(1, base, offset)

@@ -15,7 +15,7 @@ from waist import at
 import gpsift as gs
 from gpsift import RATE, rank
 from gpsift.adapters import as_reference
-from gpsift.reference.ensemble import Drawn
+from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model does not predict better")
@@ -63,7 +63,7 @@ def test_rate_sees_through_scalers():
     assert rank(as_reference(other), X, RATE()).scores.shape == (3,)
 
 
-class Unexplaining(Drawn):
+class Unexplaining(Ensemble):
     """A model of two draws, as those that NUTS gives."""
 
     explains = False
@@ -79,14 +79,14 @@ def test_draws_go_through_each_on_its_own():
     transform = StandardScaler().fit(X).transform
     expected = [rank(member, Z).scores for member in members]
     for model in (
-        ColumnMapped.around(inner, transform, column_map, inputs),
-        Transformed(inner, transform, "anything", inputs),
+        inner.map(lambda each: ColumnMapped.around(each, transform, column_map, inputs)),
+        inner.map(lambda each: Transformed(each, transform, "anything", inputs)),
     ):
         assert model.explains is False
         with pytest.warns(gs.GPSiftWarning, match="does not predict better"):
             assert_allclose(rank(model).draws, expected, rtol=1e-6)
     with pytest.warns(gs.GPSiftWarning, match="does not predict better"):
-        assert_allclose(rank(OtherTarget(inner), Z).draws, expected)
+        assert_allclose(rank(inner.map(OtherTarget), Z).draws, expected)
 
 
 def test_our_own_models_verdict_goes_through():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit
 
-from gpsift.reference.wrappers.onevsrest import OneVsRestLogit, diagonal
+from gpsift.reference.wrappers.outputs import OneVsRestLogit, diagonal
 
 RNG = np.random.default_rng(5)
 MEAN, VAR = 2 * RNG.normal(size=(4, 3)), RNG.gamma(2.0, 1.0, size=(4, 3))

@@ -8,8 +8,8 @@ from waist import at, moments
 from gpsift import GP, KL, VAR, Derivative, Fixed, rank
 from gpsift.adapters.functions import reference_of
 from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import Drawn
-from gpsift.reference.wrappers.outputs import Outputs, chosen_output
+from gpsift.reference.ensemble import Ensemble
+from gpsift.reference.wrappers.outputs import Outputs, choose_output, stack_outputs
 
 
 def fitted(X, y, lengthscale):
@@ -68,21 +68,22 @@ def test_outputs_of_different_rows_share_all_of_them(regression):
 
 def test_draws_go_together(two, regression):
     X, y = regression
-    drawn = Drawn(tuple(fitted(X, y, lengthscale) for lengthscale in (0.5, 1.0, 2.0)))
-    joint = Outputs({"drawn": drawn, "fixed": two["second"]}, np.ones(2))
-    draws = list(joint.draws)
-    assert len(draws) == 3
+    drawn = Ensemble(tuple(fitted(X, y, lengthscale) for lengthscale in (0.5, 1.0, 2.0)))
+    joint = stack_outputs({"drawn": drawn, "fixed": two["second"]}, np.ones(2))
+    assert isinstance(joint, Ensemble)
+    assert len(joint.members) == 3
+    assert joint.functions == joint.outputs == {"drawn": drawn, "fixed": two["second"]}
     expected = np.sqrt(rank(drawn.members[2]).pointwise ** 2 + rank(two["second"]).pointwise ** 2).mean(axis=0)
     assert_allclose(rank(joint).draws[2], expected, rtol=1e-9)
-    assert list(Outputs(two, np.ones(2)).draws) == []
+    assert isinstance(stack_outputs(two, np.ones(2)), Outputs)
 
 
 def test_an_output_is_chosen_by_name_or_position(two):
-    assert chosen_output(two, "second") is two["second"]
-    assert chosen_output(two, 0) is two["first"]
+    assert choose_output(two, "second") is two["second"]
+    assert choose_output(two, 0) is two["first"]
     for wrong in ("third", 2, -1, True):
         with pytest.raises(ValueError, match="must be one of 'first', 'second', or a whole number from 0 to 1"):
-            chosen_output(two, wrong)
+            choose_output(two, wrong)
 
 
 def test_other_features_are_refused(two, regression):

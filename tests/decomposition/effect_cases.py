@@ -11,7 +11,7 @@ import numpy as np
 import gpsift as gs
 from gpsift.decomposition.margins import data_margin, read_margins
 from gpsift.decomposition.products import Products
-from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.feature_groups import FeatureGroups
 
 N_NODES = 4  # of each of five features: 1024 combinations
 
@@ -41,7 +41,7 @@ def _margins():
 
 
 def products_of(gp, margins, **choices):
-    units = ScoredUnits.read(choices.get("groups"), choices.get("categorical"), gp.inputs)
+    units = FeatureGroups.read(choices.get("groups"), choices.get("categorical"), gp.inputs)
     placed = gp.at(gp.inputs.training_points).placed_posterior()
     return Products.of(placed, units.columns, read_margins(margins, gp.inputs.X, units))
 

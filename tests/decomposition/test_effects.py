@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 import gpsift as gs
 from gpsift.gp import DrawnGP
-from gpsift.reference.ensemble import AskedDraws
+from gpsift.reference.base import DrawRequest
 
 FIXED = gs.Fixed(lengthscale=np.array([1.0, 1.5, 2.0]), signal_var=1.0, noise_var=0.05)
 
@@ -226,7 +226,7 @@ def test_intervals_pool_draws_of_hyperparameters(monkeypatch):
     found = gs.effects(gp, intervals=True, seed=3)
     assert found.band == "closed form, over 8 draws of the hyperparameters"
     assert found.k_hat is not None
-    each = gp.over_draws(lambda model: gs.effects(model, features=["x1"])["x1"], AskedDraws(8, 3)).values
+    each = gp.map_draws(lambda model: gs.effects(model, features=["x1"])["x1"], DrawRequest(8, 3)).values
     means = np.array([curve.mean for curve in each])
     assert_allclose(found["x1"].mean, means.mean(axis=0), rtol=0, atol=1e-10)
     within = np.mean([curve.sd**2 for curve in each], axis=0)

@@ -14,7 +14,7 @@ from gpsift.decomposition.margins import (
     read_margins,
     uniform_margin,
 )
-from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.feature_groups import FeatureGroups
 
 
 def averages(margin, function):
@@ -85,7 +85,7 @@ def test_odd_margins_are_refused(given, message):
 
 def test_unknown_margins_are_refused():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    units = ScoredUnits.read(None, None, gs.Inputs(("a", "b"), X=X))
+    units = FeatureGroups.read(None, None, gs.Inputs(("a", "b"), X=X))
     with pytest.raises(ValueError, match="names c, but the features are a, b"):
         read_margins({"c": [1.0]}, X, units)
     with pytest.raises(ValueError, match='must be "data", "uniform", "normal" or a mapping'):

@@ -17,7 +17,7 @@ from gpsift.gp import FittedMulticlass
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import Softmax
 from gpsift.reference.base import MissingCapability
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.relevance.conditionals import fit_conditionals
 
 FIXED = gs.Fixed(lengthscale=[1.0, 1.5, 4.0], signal_var=4.0, constant_var=0.5)

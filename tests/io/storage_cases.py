@@ -22,7 +22,7 @@ from gpsift.likelihoods.distributions.pool import Pool
 from gpsift.likelihoods.mixture import LatentMixture
 from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.reference.posterior import DenseFactor
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import gpsift as gs
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 ROWS = np.array([3, 0, 3])
@@ -33,7 +33,7 @@ def test_points_are_the_chosen_rows_of_their_table():
 
 
 def test_moved_points_are_no_training_points_and_keep_their_units():
-    moved = INPUTS.points(X, ROWS, size=np.ones(3)).moved(X)
+    moved = INPUTS.points(X, ROWS, size=np.ones(3)).with_values(X)
     assert not moved.is_training
     assert moved.rows is None
     assert moved.size is None
@@ -60,23 +60,23 @@ def test_inputs_elsewhere_have_their_moments_only():
 
 def test_a_model_behind_a_transformation_recognises_its_training_points():
     behind = gs.Inputs(("u", "v"), X=10.0 * X)
-    seen = INPUTS.points(X, ROWS).seen_through(lambda X: (10.0 + 1e-15) * X, behind)
+    seen = INPUTS.points(X, ROWS).transformed(lambda X: (10.0 + 1e-15) * X, behind)
     assert seen.is_training
     assert_array_equal(seen.X, 10.0 * X[ROWS])
     # The user's table may differ in its last digits where the transformation brings it back to the model's own.
-    assert INPUTS.points(X + 1e-16).seen_through(lambda _: 10.0 * X, behind).is_training
-    assert not INPUTS.points(X + 1.0).seen_through(lambda X: 10.0 * X, behind).is_training
+    assert INPUTS.points(X + 1e-16).transformed(lambda _: 10.0 * X, behind).is_training
+    assert not INPUTS.points(X + 1.0).transformed(lambda X: 10.0 * X, behind).is_training
 
 
 def test_units_behind_a_transformation_are_those_of_the_transformed_table():
-    seen = gs.Inputs(("a", "b")).points(X, ROWS).seen_through(lambda X: 10.0 * X, gs.Inputs(("u", "v")))
+    seen = gs.Inputs(("a", "b")).points(X, ROWS).transformed(lambda X: 10.0 * X, gs.Inputs(("u", "v")))
     assert_array_equal(seen.inputs.X, 10.0 * X)
     assert_array_equal(seen.X, 10.0 * X[ROWS])
 
 
 def test_another_model_of_the_same_columns_decides_for_itself():
-    assert INPUTS.points(X).asked_of(gs.Inputs(("a", "b"), X=X.copy())).is_training
-    assert not INPUTS.points(X).asked_of(gs.Inputs(("a", "b"), X=X[:5])).is_training
+    assert INPUTS.points(X).for_model(gs.Inputs(("a", "b"), X=X.copy())).is_training
+    assert not INPUTS.points(X).for_model(gs.Inputs(("a", "b"), X=X[:5])).is_training
 
 
 def test_tables_with_other_columns_are_refused():

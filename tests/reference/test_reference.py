@@ -9,7 +9,7 @@ from waist import at
 
 import gpsift as gs
 from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import Drawn, without_caches
+from gpsift.reference.ensemble import Ensemble, without_caches
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 INPUTS = gs.Inputs(("a", "b"), names_given=True, X=X)
@@ -24,7 +24,7 @@ class Line(gs.NumericReference):
         return self.slope * X[:, 0], np.full(len(X), self.slope), np.full(len(X), 0.5)
 
 
-LINES = Drawn((Line(1.0), Line(3.0)))
+LINES = Ensemble((Line(1.0), Line(3.0)))
 
 
 def test_a_reference_without_at_fails_when_its_class_is_made():
@@ -68,5 +68,4 @@ def test_a_ranking_of_draws_is_one_for_each():
     ranking = gs.rank(LINES, X)
     assert len(ranking.draws) == 2
     assert LINES.how == "finite differences, for each of 2 draws"
-    with pytest.raises(TypeError, match="one response for each: use its `members`, or `rank`"):
-        at(LINES, X)
+    assert not isinstance(LINES, gs.Reference)

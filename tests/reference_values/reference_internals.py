@@ -18,7 +18,7 @@ from gpsift.gp.dask_data import standardised
 from gpsift.gp.sparse import Sparse, search
 from gpsift.gp.sparse.engine import local_rows
 from gpsift.gp.sparse.search import engine_for
-from gpsift.reference.dask.collections import read_collections
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance import points
 
 SMALL = (

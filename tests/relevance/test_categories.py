@@ -10,8 +10,8 @@ from waist import at
 
 import gpsift as gs
 from gpsift.reference.base import MissingCapability
-from gpsift.relevance.categories import read_categories
-from gpsift.relevance.training_levels import training_levels
+from gpsift.relevance.dask import training_levels
+from gpsift.relevance.feature_groups import read_categories
 
 SHARES = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2}
 

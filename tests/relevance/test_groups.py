@@ -12,6 +12,7 @@ import gpsift as gs
 from gpsift._utils.grouping import read_groups
 from gpsift.likelihoods.distributions import MultivariateNormal
 from gpsift.reference.base import MissingCapability
+from gpsift.reference.ensemble import Ensemble
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -203,7 +204,7 @@ class Mixed(gs.Reference):
         self.inputs = gs.Inputs(model.inputs.names, X=model.inputs.X @ A)
 
     def seen(self, points):
-        return points.seen_through(lambda X: X @ self.back, self.model.inputs)
+        return points.transformed(lambda X: X @ self.back, self.model.inputs)
 
     def joint(self, points):
         return self.model.joint(self.seen(points))
@@ -366,10 +367,7 @@ def test_groups_are_scored_for_each_draw():
     X, y = data()
     members = [gs.GP(hyper=gs.Fixed(lengthscale=scale, noise_var=0.1)).fit(X, y) for scale in (1.0, 2.0)]
 
-    class Drawn(Mixed):
-        draws = property(lambda self: members)
-
-    ranking = gs.rank(Drawn(members[0], np.eye(4)), X, groups=GROUPS)
+    ranking = gs.rank(Ensemble(tuple(members)), X, groups=GROUPS)
     assert_allclose(ranking.draws, [gs.rank(member, X, groups=GROUPS).scores for member in members], rtol=1e-12)
     assert ranking.interval().shape == (3, 2)
 

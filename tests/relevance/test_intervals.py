@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
 from gpsift.gp.hyperparameters.around import Around
-from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import AskedDraws
+from gpsift.reference.base import DrawRequest, MissingCapability
 from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED
 
 
@@ -98,10 +97,10 @@ def test_groups_points_and_aggregates(fitted, table):
 
 
 def test_more_draws_are_scored_where_those_that_are_are_not_enough(fitted, table, monkeypatch):
-    monkeypatch.setattr("gpsift.relevance.more_draws.MOST_LEFT", 0.0)
+    monkeypatch.setattr("gpsift.relevance.intervals.MOST_LEFT", 0.0)
     without = gs.rank(fitted, table[0], intervals=True)
     assert len(without.draws) == MOST_SCORED
-    monkeypatch.setattr("gpsift.relevance.more_draws.MOST_LEFT", 1.0)
+    monkeypatch.setattr("gpsift.relevance.intervals.MOST_LEFT", 1.0)
     with_lines = gs.rank(fitted, table[0], intervals=True)
     assert len(with_lines.draws) == N_DRAWS
     assert_array_equal(with_lines.draws[:N_SCORED], without.draws[:N_SCORED])
@@ -109,14 +108,16 @@ def test_more_draws_are_scored_where_those_that_are_are_not_enough(fitted, table
 
 
 def test_a_model_stops_where_draws_are_enough(fitted):
-    seven = AskedDraws(12, 0, 5, lambda places, values: len(values) == 7)
-    stopped = fitted.over_draws(lambda model: model.noise_var, seven)
-    whole = fitted.over_draws(lambda model: model.noise_var, AskedDraws(12, 0, 5))
+    seven = DrawRequest(12, 0, 5, lambda places, values: len(values) == 7)
+    stopped = fitted.map_draws(lambda model: model.noise_var, seven)
+    whole = fitted.map_draws(lambda model: model.noise_var, DrawRequest(12, 0, 5))
     assert (len(stopped.values), len(whole.values)) == (7, 12)
-    assert (stopped.are_enough, whole.are_enough) == (True, False)
+    assert (stopped.stopped, whole.stopped) == (True, False)
     assert_array_equal(stopped.values, whole.values[:7])
-    assert_array_equal(np.concatenate([stopped.places, stopped.others]), np.concatenate([whole.places, whole.others]))
-    assert len(whole.others) == 5
+    assert_array_equal(
+        np.concatenate([stopped.coordinates, stopped.unscored]), np.concatenate([whole.coordinates, whole.unscored])
+    )
+    assert len(whole.unscored) == 5
 
 
 @pytest.mark.filterwarnings("ignore:The model does not predict better")
@@ -130,7 +131,7 @@ def test_every_likelihood_has_them(likelihood, table):
         "softmax": np.digitize(y, [-0.5, 0.5]),
     }
     gp = gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=1)).fit(X[:40], targets[likelihood][:40])
-    values, k_hat, *_ = gp.over_draws(lambda model: gs.rank(model, X[:40]).scores, AskedDraws(12, 0))
+    values, k_hat, *_ = gp.map_draws(lambda model: gs.rank(model, X[:40]).scores, DrawRequest(12, 0))
     assert np.shape(values) == (12, 4)
     assert np.all(np.isfinite(values))
     assert np.median(values, axis=0)[:2].max() > np.median(values, axis=0)[2:].max()
@@ -185,12 +186,12 @@ def test_without_them_they_are_made_when_asked_for_and_once(fitted, table, ranki
     later = gs.rank(fitted, table[0])
     assert later.draws is None
     assert_array_equal(later.interval(), ranking.interval())
-    monkeypatch.setattr(type(fitted), "over_draws", None)  # it would be noticed
+    monkeypatch.setattr(type(fitted), "map_draws", None)  # it would be noticed
     assert_array_equal(later.rank_probability, ranking.rank_probability)
     made = later.with_intervals()
     assert_array_equal(made.draws, ranking.draws)
     assert made.k_hat == ranking.k_hat
-    assert made.around is None
+    assert made.draw_scores is None
     assert made.with_intervals() is made
     assert later.draws is None  # a record does not change
 

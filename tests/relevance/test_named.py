@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.relevance.named import MEASURES, MeasureName, read_measure
+from gpsift.relevance.rank import MEASURES, MeasureName, get_measure
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_name_stands_for_the_measure_with_its_defaults(name):
-    assert read_measure(name) == MEASURES[name]()
+    assert get_measure(name) == MEASURES[name]()
     assert name == MEASURES[name].__name__.lower()
 
 
@@ -17,8 +17,8 @@ def test_every_name_has_a_measure():
 
 def test_nothing_stands_for_kl_and_an_object_for_itself():
     chosen = gs.VAR()
-    assert read_measure(None) == gs.KL()
-    assert read_measure(chosen) is chosen
+    assert get_measure(None) == gs.KL()
+    assert get_measure(chosen) is chosen
 
 
 @pytest.mark.parametrize("name", ["kl", "ard"])
@@ -31,8 +31,8 @@ def test_rank_takes_names(name):
 
 def test_what_is_no_measure_is_refused():
     with pytest.raises(ValueError, match='"derivative", "projection", got \'mystery\''):
-        read_measure("mystery", "projection")
+        get_measure("mystery", "projection")
     with pytest.raises(TypeError, match="got 3"):
-        read_measure(3)
+        get_measure(3)
     with pytest.raises(TypeError, match=r"write KL\(\) with parentheses"):
-        read_measure(gs.KL)
+        get_measure(gs.KL)

@@ -12,6 +12,7 @@ from waist import at, joint
 
 import gpsift as gs
 from gpsift.reference.base import MissingCapability
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance.rate import centrality
 
 
@@ -213,10 +214,7 @@ def test_rate_is_made_for_each_draw(regression):
     X, y = regression
     members = [gs.GP(hyper=gs.Fixed(lengthscale=scale, noise_var=0.1)).fit(X, y) for scale in (1.0, 2.0)]
 
-    class Drawn(Known):
-        draws = property(lambda self: members)
-
-    ranking = gs.rank(Drawn(X, None, None), X, gs.RATE())
+    ranking = gs.rank(Ensemble(tuple(members)), X, gs.RATE())
     assert_allclose(ranking.draws, [gs.rank(member, X, gs.RATE()).scores for member in members], rtol=1e-12)
     assert ranking.scores.sum() == pytest.approx(1.0)
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, qmc
 
 import gpsift as gs
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.relevance.conditionals import fit_conditionals
 from gpsift.relevance.nodes import MOST_RESIDUAL_ROWS, ResidualNodes, slice_means, spread_rows
 

@@ -71,7 +71,7 @@ def test_the_order_has_what_is_used_then_what_came_close(sifted):
     ranking = gs.rank(sifted)
     n = len(sifted.used)
     assert set(ranking.order[:n]) == set(sifted.used)
-    assert [ranking.names[j] for j in ranking.order[n : ranking.n_told]] == [
+    assert [ranking.names[j] for j in ranking.order[n : ranking.n_shown]] == [
         name for name, _ in sifted.report.sift.close
     ]
     assert dict(ranking.close) == dict(sifted.report.sift.close)
@@ -80,7 +80,7 @@ def test_the_order_has_what_is_used_then_what_came_close(sifted):
 
 def test_what_is_shown_says_not_used(sifted, tmp_path):
     ranking = gs.rank(sifted)
-    rest = f"and {25 - ranking.n_told} others, not used"
+    rest = f"and {25 - ranking.n_shown} others, not used"
     assert repr(ranking).count("not used") == len(ranking.close) + 1
     assert repr(ranking).endswith(rest)
     assert rest in ranking._repr_html_()
@@ -96,7 +96,7 @@ def test_bars_say_not_used(sifted):
     ranking = gs.rank(sifted)
     ax = ranking.plot()
     labels = [text.get_text() for text in ax.get_yticklabels()]
-    assert len(labels) == ranking.n_told
+    assert len(labels) == ranking.n_shown
     assert sum("(not used)" in label for label in labels) == len(ranking.close)
     assert "others, not used" in ax.get_title()
     assert len(ranking.plot("pointwise").axes) >= len(sifted.used)
@@ -106,7 +106,7 @@ def test_nothing_is_called_unused_where_all_is_used(wide):
     X, y = wide
     ranking = gs.rank(gs.GP(hyper=gs.MAP(starts=1)).fit(X[["c0", "c1", "c2"]], y))
     assert ranking.used is None
-    assert ranking.n_told == 3
+    assert ranking.n_shown == 3
     assert "used" not in ranking.to_frame()
 
 

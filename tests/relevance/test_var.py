@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.relevance.conditionals import estimate_correlation, fit_conditionals
 from gpsift.relevance.nodes import gauss_hermite
 from gpsift.relevance.var import weighted_variance

@@ -97,7 +97,7 @@ def test_samples_sift_anew_and_what_no_sample_uses_is_summed_up(wide):
     found = gs.stability(*wide, n_splits=3, model=SIFT, work=QUIET)
     used = int(found.scores.any(axis=0).sum())
     assert {found.names[j] for j in found.order[:2]} == {"x1", "x2"}
-    assert found.n_told == used < 40
+    assert found.n_shown == used < 40
     assert (found.ranks[found.scores == 0] == 40).all()
     assert f"and {40 - used} others, not used in any sample" in repr(found)
     assert found.in_first(2)[[0, 1]].tolist() == [1.0, 1.0]

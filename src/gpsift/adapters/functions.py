@@ -12,7 +12,6 @@ from gpsift._utils.user_arrays import read_features
 from gpsift.adapters.known_inputs import known_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.base import Several
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs
 
@@ -117,7 +116,7 @@ def reference_of(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionReference(Numeric, Several):
+class FunctionReference(Numeric):
     """A function and the family of distributions that it predicts."""
 
     function: Callable[[Any], Any]

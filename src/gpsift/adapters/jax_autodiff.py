@@ -16,10 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import Graded, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.graded import Graded
 
 Latent = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -46,7 +45,7 @@ class Differentiated(Graded):
         mean, var = self._call(_predicted, X)
         return mean, latent_var_of(var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self._call(_mean, X)[0]
 
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:

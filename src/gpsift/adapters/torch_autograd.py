@@ -17,9 +17,8 @@ import torch
 from gpsift._utils.user_arrays import column_sd
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.finite_differences import STEP, NumericResponse, fourth_order
+from gpsift.reference.finite_differences import STEP, Graded, NumericResponse, fourth_order
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.wrappers.graded import Graded
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
 BLOCK = 512
@@ -33,7 +32,7 @@ Function = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
 class Differentiated(Graded):
     """A model given by a function of torch tensors, differentiated automatically."""
 
-    AT_ONCE = 16 * BLOCK
+    batch_size = 16 * BLOCK
 
     # From inputs (n, p) to what the predictive distribution varies with, tensors (n,) or (n, C); row i of each depends
     # on row i of the inputs only. The first one is what VAR looks at.
@@ -62,7 +61,7 @@ class Differentiated(Graded):
             return super().joint(points)
         X = points.X
         with torch.no_grad(), self.within():
-            return self.first(X), as_array(self.covariance(self.as_tensor(X)))
+            return self.mean_only(X), as_array(self.covariance(self.as_tensor(X)))
 
     def as_tensor(self, X: np.ndarray) -> torch.Tensor:
         """The inputs where the model lives."""
@@ -75,7 +74,7 @@ class Differentiated(Graded):
         with torch.no_grad(), self.within():
             return self._in_blocks(lambda block: self._values(self.function, block), X)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         mean = self.mean
         if mean is None:
             return self.parameters(X)[0]

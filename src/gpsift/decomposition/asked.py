@@ -16,12 +16,11 @@ from gpsift._utils.words import listed
 from gpsift.decomposition.sampled import HOW
 from gpsift.decomposition.triple import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference, Several
-from gpsift.reference.ensemble import Drawn, Uncertain
+from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
+from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Points
 from gpsift.reference.lookup import as_reference
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import units_on_columns, used_columns
+from gpsift.relevance.feature_groups import FeatureGroups
 
 # Of more features than this, those that are off are not told of.
 MOST_UNITS = 300
@@ -31,9 +30,9 @@ MOST_UNITS = 300
 class Asked:
     """A fitted model, the rows that it is asked about, and what is told apart: features, groups, categories."""
 
-    model: Reference
+    model: Reference | Ensemble
     points: Points
-    units: ScoredUnits
+    units: FeatureGroups
     of: str | None = None  # which of several functions it is
 
     @classmethod
@@ -49,13 +48,13 @@ class Asked:
         reference, name = function_of(as_reference(model), of)
         inputs = reference.inputs
         if X is None:
-            table = inputs.training_points.table if inputs.at_hand is None else inputs.at_hand
+            table = inputs.training_points.table if inputs.training_sample is None else inputs.training_sample
         else:
             table, names = read_features(X)
             inputs.check(names, table.shape[1])
         points = inputs.points(table)
-        units = ScoredUnits.read(groups, categorical, points.inputs)
-        return cls(reference, points, _told(units, possible_columns(reference)), name)
+        units = FeatureGroups.read(groups, categorical, points.inputs)
+        return cls(reference, points, _told(units, reference.open_columns), name)
 
     @property
     def X(self) -> np.ndarray:
@@ -65,8 +64,13 @@ class Asked:
     @property
     def members(self) -> Iterable[Reference]:
         """The draws of the model, or itself if it has none."""
-        members = self.model.draws or (self.model,)
+        members = members_of(self.model)
         return counted(members, len(members))
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model has draws of its own, which intervals come from."""
+        return isinstance(self.model, Ensemble)
 
     @cached_property
     def is_closed(self) -> bool:
@@ -81,24 +85,19 @@ class Asked:
     @property
     def margined(self) -> set[int]:
         """Units that the model, or one with other hyperparameters, may depend on."""
-        possible = set(possible_columns(self.model))
+        possible = set(self.model.open_columns)
         return {unit for unit, columns in enumerate(self.units.columns) if possible.intersection(columns)}
 
-    def on_columns(self, columns: Sequence[int]) -> tuple[list[int], ScoredUnits]:
+    def on_columns(self, columns: Sequence[int]) -> tuple[list[int], FeatureGroups]:
         """Which units have some of the columns, and these units in a table of those alone."""
-        return units_on_columns(self.units, tuple(columns))
+        return self.units.on_columns(columns)
 
 
-def possible_columns(model: Reference) -> tuple[int, ...]:
-    """The columns that a model, or one with other hyperparameters, may depend on."""
-    return model.open_columns if isinstance(model, Uncertain) else used_columns(model)
-
-
-def _told(units: ScoredUnits, possible: Sequence[int]) -> ScoredUnits:
+def _told(units: FeatureGroups, possible: Sequence[int]) -> FeatureGroups:
     """All units, or of many those that the model may depend on: what is told of pairs grows with their square."""
     if len(units.names) <= MOST_UNITS:
         return units
-    return units.only(*(unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)))
+    return units.select(*(unit for unit, columns in enumerate(units.columns) if set(possible).intersection(columns)))
 
 
 def placed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior:
@@ -116,10 +115,9 @@ def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:
     return placed
 
 
-def function_of(model: Reference, of: str | int | None) -> tuple[Reference, str | None]:
+def function_of(model: Reference | Ensemble, of: str | int | None) -> tuple[Reference | Ensemble, str | None]:
     """The model of one of several functions, by its name or number, and its name; the model itself where it has one."""
-    first = next(iter(model.draws), model)
-    names = list(first.functions) if isinstance(first, Several) else []
+    names = list(model.functions)
     if not names:
         if of is not None:
             raise ValueError(f"{type(model).__name__} has one function only; `of` must be None, got {of!r}.")
@@ -133,8 +131,7 @@ def function_of(model: Reference, of: str | int | None) -> tuple[Reference, str 
         raise ValueError(
             f"There is no function of {of!r}; there are those of {listed(names)}, to be named or numbered from 0."
         )
-    chosen = [each.functions[names[number]] for each in model.draws or (model,)]  # type: ignore[attr-defined]
-    return (Drawn(tuple(chosen)) if model.draws else chosen[0]), names[number]
+    return model.functions[names[number]], names[number]
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:

@@ -17,13 +17,11 @@ from gpsift.decomposition.averaged_rows import AveragedRows
 from gpsift.decomposition.axes import N_VALUES, Axis, axis_of
 from gpsift.decomposition.margins import read_margins
 from gpsift.decomposition.record_effects import Curve, Effects
-from gpsift.reference.base import Reference
-from gpsift.reference.ensemble import AskedDraws
+from gpsift.reference.base import DrawRequest, Reference
 from gpsift.relevance import KL
-from gpsift.relevance.intervals import tell_if_unsure, uncertain
+from gpsift.relevance.feature_groups import FeatureGroups, score_groups
+from gpsift.relevance.intervals import warn_if_unreliable
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import relevance_of_used, used_columns
 
 # Rows in the rug.
 N_RUG = 200
@@ -82,7 +80,7 @@ def effects(
     """
     asked = Asked.read(model, X, groups, categorical, of)
     named = asked.units
-    asked = replace(asked, units=named.opened(asked.points.inputs.names))
+    asked = replace(asked, units=named.ungrouped(asked.points.inputs.names))
     chosen = _by_relevance(_chosen(features, named, asked), asked)
     rows = AveragedRows.drawn(asked, latent, seed)
     axes = [_axis(unit, asked) for unit in chosen]
@@ -90,7 +88,7 @@ def effects(
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         members = [Member.of(each, rows.X, rows.is_latent) for each in asked.members]
         average = float(np.mean([member.predicted(rows.X)[0] for member in members]))
-        if intervals and not asked.model.draws:
+        if intervals and not asked.is_ensemble:
             found, k_hat = _around(asked, ways, rows, seed)
         else:
             found, k_hat = [[member.along(way) for way in ways] for member in members], None
@@ -127,13 +125,14 @@ def _axis(unit: int, asked: Asked) -> Axis:
 
 
 def _way(unit: int, axis: Axis, asked: Asked) -> Way:
-    (margin,) = read_margins("data", asked.X, asked.units.only(unit))
+    (margin,) = read_margins("data", asked.X, asked.units.select(unit))
     return Way(asked.units.columns[unit], axis.values, margin)
 
 
 def _around(asked: Asked, ways: Sequence[Way], rows: AveragedRows, seed: int) -> tuple[list[list[Along]], float]:
     """Curves with hyperparameters drawn from an approximation of their posterior, and the k-hat of these draws."""
-    model = uncertain(asked.model)
+    model = asked.model
+    assert isinstance(model, Reference)
     columns = model.open_columns
     seen, X = [way.on_columns(columns) for way in ways], rows.X[:, list(columns)]
 
@@ -141,8 +140,8 @@ def _around(asked: Asked, ways: Sequence[Way], rows: AveragedRows, seed: int) ->
         member = Member.of(each, X, rows.is_latent)
         return [member.along(way) if way.columns else _flat(way, len(X)) for way in seen]
 
-    drawn = model.over_draws(of, AskedDraws(N_DRAWS, seed))
-    tell_if_unsure(drawn.k_hat)
+    drawn = model.map_draws(of, DrawRequest(N_DRAWS, seed))
+    warn_if_unreliable(drawn.k_hat)
     return drawn.values, drawn.k_hat
 
 
@@ -152,17 +151,17 @@ def _flat(way: Way, n: int) -> Along:
     return Along(np.zeros((n, g)), np.zeros((g, g)))
 
 
-def _chosen(features: Iterable[str | int] | None, named: ScoredUnits, asked: Asked) -> list[int]:
+def _chosen(features: Iterable[str | int] | None, named: FeatureGroups, asked: Asked) -> list[int]:
     """The numbers of what has a curve, of the features as users name them, the columns of groups among them."""
     if features is None:
-        used = set(used_columns(asked.model))
+        used = set(asked.model.used)
         return [unit for unit, columns in enumerate(asked.units.columns) if used.intersection(columns)]
     if isinstance(features, str):
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
     return [unit for feature in features for unit in _units_of(feature, named, asked.units)]
 
 
-def _units_of(feature: str | int, named: ScoredUnits, opened: ScoredUnits) -> list[int]:
+def _units_of(feature: str | int, named: FeatureGroups, opened: FeatureGroups) -> list[int]:
     """One unit, or those of a group's columns."""
     number = number_of(feature, named.names)
     if number is not None:
@@ -177,7 +176,7 @@ def _by_relevance(chosen: Sequence[int], asked: Asked) -> list[int]:
     """The most relevant first, by KL."""
     first = next(iter(asked.members))
     measure = KL(latent=asked.of is not None)  # one of several functions has no observation of its own
-    relevance = relevance_of_used(measure, first, asked.points, asked.units).values.mean(axis=0)
+    relevance = score_groups(measure, first, asked.points, asked.units).values.mean(axis=0)
     return sorted(dict.fromkeys(chosen), key=lambda unit: -relevance[unit])
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from gpsift.decomposition.asked import Asked
 from gpsift.decomposition.axes import Axis
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 from gpsift.relevance.conditionals import fit_conditionals
-from gpsift.relevance.switched import used_columns
 
 # Rows that curves are averages over, at most; and where every row has to be predicted at every value.
 MOST_ROWS = 2000
@@ -41,7 +40,7 @@ class AveragedRows:
         X = asked.X[_some(len(asked.X), MOST_ROWS if is_summed else MOST_PREDICTED_ROWS, rng)]
         is_shown = np.zeros(len(X), dtype=bool)
         is_shown[_some(len(X), N_INDIVIDUAL, rng)] = True
-        return cls(X, is_shown, is_latent, Regression.of(X, used_columns(asked.model)))
+        return cls(X, is_shown, is_latent, Regression.of(X, asked.model.used))
 
 
 @dataclass(frozen=True, eq=False)

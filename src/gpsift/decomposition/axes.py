@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpsift.reference.inputs import Inputs
-from gpsift.relevance.categories import Levels
-from gpsift.relevance.scored import ScoredUnits
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.measure import Levels
 
 # Values along a number, and between which quantiles of it: beyond them lie too few rows to say much.
 N_VALUES = 41
@@ -30,7 +30,7 @@ class Axis:
         return self.values[:, 0] if self.labels is None else np.arange(float(len(self.values)))
 
 
-def axis_of(unit: int, units: ScoredUnits, X: np.ndarray, inputs: Inputs, n_values: int) -> Axis | None:
+def axis_of(unit: int, units: FeatureGroups, X: np.ndarray, inputs: Inputs, n_values: int) -> Axis | None:
     """Of a unit; None for a group of columns that is no category, along which there is no one way."""
     if unit in units.levels:
         return Axis(units.levels[unit].values, level_labels(units.levels[unit], units.names[unit], inputs))

@@ -15,10 +15,8 @@ from gpsift.decomposition.record_attribution import Attribution
 from gpsift.decomposition.sampled import sampled_shapley_values
 from gpsift.decomposition.shapley import shapley_values
 from gpsift.reference.base import Reference
-from gpsift.relevance.groups import group_coordinates
+from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates, scatter_scores
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import among_all
 
 
 def explain(
@@ -60,7 +58,7 @@ def explain(
     True
     """
     asked = Asked.read(model, X, groups, categorical, of)
-    known = asked.points.inputs.at_hand
+    known = asked.points.inputs.training_sample
     there = read_margins(margins, asked.X if known is None else known, asked.units, asked.margined)
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [_taken_apart(each, asked.X, asked.units, there) for each in asked.members]
@@ -87,7 +85,7 @@ def _coordinates(asked: Asked) -> np.ndarray:
 
 
 def _taken_apart(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin]
+    model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin]
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The average, and values and variances of all units, (n, p) each, in the units of the target."""
     placed = closed_posterior(model, X)
@@ -96,6 +94,6 @@ def _taken_apart(
         return mean, values, np.full_like(values, np.nan)
     products = Products.of(placed, units.columns, margins)
     found = shapley_values(products, placed.inputs(X))
-    values, variances = (among_all(each, products.varying, len(units.columns)) for each in found)
+    values, variances = (scatter_scores(each, products.varying, len(units.columns)) for each in found)
     average = placed.y_center + placed.y_scale * products.average
     return average, placed.y_scale * values, placed.y_scale**2 * variances

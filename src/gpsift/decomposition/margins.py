@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from gpsift._utils.words import listed
+from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.nodes import gauss_hermite
-from gpsift.relevance.scored import ScoredUnits
 
 # Values that a column has at most to be taken as they are, and nodes in their place otherwise.
 N_NODES = 32
@@ -43,7 +43,7 @@ class Margin:
 
 
 def read_margins(
-    margins: Margins, X: np.ndarray, units: ScoredUnits, needed: Collection[int] | None = None
+    margins: Margins, X: np.ndarray, units: FeatureGroups, needed: Collection[int] | None = None
 ) -> tuple[Margin, ...]:
     """The margin of each unit, as users ask for it; of units that are not needed, one row."""
     kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
@@ -63,7 +63,7 @@ def read_margins(
     )
 
 
-def _margin(kind: str, X: np.ndarray, units: ScoredUnits, number: int) -> Margin:
+def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Margin:
     """Of a unit; of categories and groups always that of the rows."""
     if number in units.levels:
         levels = units.levels[number]

@@ -27,7 +27,7 @@ from gpsift.decomposition.record_interactions import Interactions, Surface
 from gpsift.decomposition.sampled import mixed_differences, sampled_surface
 from gpsift.decomposition.shares import variances_of
 from gpsift.decomposition.triple import ProductTriple
-from gpsift.reference.base import MissingCapability, Reference, Response, Switched
+from gpsift.reference.base import MissingCapability, Reference, Response
 from gpsift.reference.inputs import Points
 from gpsift.relevance.rank import versions
 
@@ -135,7 +135,7 @@ def _strongest(decided: np.ndarray) -> list[tuple[int, int]]:
 
 def _looked_at(asked: Asked) -> Points:
     """The rows, or as many of them as second derivatives leave room for."""
-    n_features = len(asked.model.used) if isinstance(asked.model, Switched) else asked.points.inputs.n_features
+    n_features = len(asked.model.used)
     most = max(1, HESSIAN_DOUBLES // max(1, n_features) ** 2)
     n = len(asked.points)
     return asked.points if n <= most else asked.points.take(slice(None, None, -(-n // most)))
@@ -172,8 +172,8 @@ def _bends(model: Reference, points: Points, response: Response, pairs: Sequence
 def _of_used(model: Reference) -> tuple[Reference, tuple[int, ...]]:
     """The model as one of the columns that it uses, and these."""
     every = tuple(range(model.inputs.n_features))
-    smaller = model.on_columns(model.used) if isinstance(model, Switched) and model.used else None
-    return (model, every) if smaller is None else (smaller, model.used)  # type: ignore[attr-defined]
+    smaller = model.on_columns(model.used) if model.used else None
+    return (model, every) if smaller is None else (smaller, model.used)
 
 
 def _moves(unit: int, asked: Asked) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.notebook import words_and_table
 from gpsift._utils.words import percent
 from gpsift.io.savable import Savable
-from gpsift.relevance.limits import LEVEL, interval_with
+from gpsift.relevance.ranking import LEVEL, interval_with
 
 if TYPE_CHECKING:
     import pandas as pd

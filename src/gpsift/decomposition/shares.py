@@ -15,12 +15,10 @@ from gpsift.decomposition.products import Products
 from gpsift.decomposition.record_variance_shares import VarianceShares
 from gpsift.decomposition.sampled import sampled_variances
 from gpsift.decomposition.variances import Variances, variances
-from gpsift.reference.base import Reference
-from gpsift.reference.ensemble import AskedDraws
-from gpsift.relevance.intervals import tell_if_unsure, uncertain
+from gpsift.reference.base import DrawRequest, Reference
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.intervals import warn_if_unreliable
 from gpsift.relevance.rank import versions
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import used_columns
 
 # They fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent ones.
 N_DRAWS = 128
@@ -83,8 +81,8 @@ def variance_shares(
     with blas_threads_for(asked.model.inputs.n_rows or len(asked.X)):
         found = [variances_of(each, asked.X, asked.units, there) for each in asked.members]
         noises = [noise_var(each, asked.X) for each in asked.members]
-        draws, k_hat = found if asked.model.draws else [], None
-        if intervals and not asked.model.draws:
+        draws, k_hat = found if asked.is_ensemble else [], None
+        if intervals and not asked.is_ensemble:
             draws, k_hat = _variances_around(asked, there, seed)
     variance = float(np.mean([each.whole for each in found]))
     means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
@@ -104,7 +102,7 @@ def variance_shares(
 
 
 def variances_of(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
+    model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
     """Of all units, in squared units of the target: those that the model does not depend on have 0."""
     placed = closed_posterior(model, X)
@@ -116,9 +114,9 @@ def variances_of(
 
 
 def _sampled(
-    model: Reference, X: np.ndarray, units: ScoredUnits, margins: Sequence[Margin], **parts: bool
+    model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
-    used = set(used_columns(model))
+    used = set(model.used)
     kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
     columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
     return _among_all(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns), 1.0)
@@ -139,13 +137,14 @@ def _among_all(found: Variances, kept: Sequence[int], n_units: int, times: float
 
 def _variances_around(asked: Asked, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
     """With hyperparameters drawn from an approximation of their posterior, and the k-hat of these draws."""
-    model = uncertain(asked.model)
+    model = asked.model
+    assert isinstance(model, Reference)
     columns = model.open_columns
     kept, fewer = asked.on_columns(columns)
     seen = [_on_columns(margins[unit], asked.units.columns[unit], columns) for unit in kept]
     X = asked.X[:, list(columns)]
-    drawn = model.over_draws(lambda each: variances_of(each, X, fewer, seen), AskedDraws(N_DRAWS, seed))
-    tell_if_unsure(drawn.k_hat)
+    drawn = model.map_draws(lambda each: variances_of(each, X, fewer, seen), DrawRequest(N_DRAWS, seed))
+    warn_if_unreliable(drawn.k_hat)
     return [_among_all(each, kept, len(asked.units.columns), 1.0) for each in drawn.values], drawn.k_hat
 
 

@@ -12,12 +12,12 @@ from gpsift._utils.progress import counted
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import Inferred
 from gpsift.likelihoods import Likelihood
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T
+from gpsift.reference.base import DrawRequest, DrawResult, T
 
 
 def values_around(
-    problem: Problem[Any], value_of: Callable[[Likelihood, Inferred], T], asked: AskedDraws[T], n_starts: int | None
-) -> OverDraws[T]:
+    problem: Problem[Any], value_of: Callable[[Likelihood, Inferred], T], asked: DrawRequest[T], n_starts: int | None
+) -> DrawResult[T]:
     """The value of a likelihood and a posterior at each draw around the hyperparameters of a problem.
 
     Draws without a posterior, where no covariance matrix can be factorised, are passed over.
@@ -27,7 +27,7 @@ def values_around(
     from gpsift.gp.hyperparameters.around import Around
 
     around = Around.found(problem, problem.log_params, n_starts=n_starts)
-    drawn = around.places(asked.n + asked.n_others, asked.seed)
+    drawn = around.places(asked.n + asked.n_unscored, asked.seed)
     values: list[T] = []
     log_ratios: list[float] = []
     used: list[int] = []
@@ -44,4 +44,4 @@ def values_around(
         if are_enough := asked.is_enough(drawn[used], values):
             break
     k_hat = pareto_shape(np.array(log_ratios))
-    return OverDraws(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)
+    return DrawResult(values, k_hat, drawn[used], drawn[number + 1 :], are_enough)

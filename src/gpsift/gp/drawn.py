@@ -20,11 +20,11 @@ from gpsift.io.savable import Savable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.distributions.pool import Pool
-from gpsift.reference.ensemble import Drawn, without_caches
+from gpsift.reference.ensemble import Ensemble, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(AsText, Savable, Drawn):
+class DrawnGP(AsText, Savable, Ensemble):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the

@@ -31,8 +31,7 @@ from gpsift.io.savable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian
-from gpsift.reference.base import Coupled, MissingCapability, Reference, Switched
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
@@ -114,7 +113,7 @@ SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, Switched, Uncertain, Reference):
+class FittedGP(AsText, Savable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -202,11 +201,11 @@ class FittedGP(AsText, Savable, Switched, Uncertain, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
+    def map_draws(self, of: Callable[[Reference], T], asked: DrawRequest[T]) -> DrawResult[T]:
         smaller, problem = self._open
         is_sparse = self.inferred.is_sparse
         if is_sparse:
-            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_others=0)
+            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_unscored=0)
 
         def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
             posterior = inferred.posterior
@@ -380,7 +379,7 @@ class FittedGP(AsText, Savable, Switched, Uncertain, Reference):
             scaling.x_scale,
             scaling.y_center,
             scaling.y_scale,
-            stays=self.likelihood.has_closed_form,
+            on_model_device=self.likelihood.has_closed_form,
         )
 
     def blocks(self, n: int) -> list[slice]:

@@ -16,8 +16,7 @@ from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
-from gpsift.reference.base import PlacedPosterior, Reference, Response, Several, Switched
-from gpsift.reference.ensemble import AskedDraws, OverDraws, T, Uncertain
+from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Reference, Response, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedMulticlass(FittedGP, Several):
+class FittedMulticlass(FittedGP):
     """What `GP(likelihood="softmax").fit` returns: a `FittedGP` with a latent function for each class.
 
     Latent means are (n, C), covariances (n, C, C) and draws of the latent functions (n_draws, n, C). The `mean` of a
@@ -68,7 +67,7 @@ class FittedMulticlass(FittedGP, Several):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassFunction(Switched, Uncertain, Reference):
+class ClassFunction(Reference):
     """The latent function of one class less the average of all classes, which is all that probabilities depend on.
 
     An observation of it is whether a row is of the class.
@@ -105,11 +104,11 @@ class ClassFunction(Switched, Uncertain, Reference):
     def open_columns(self) -> tuple[int, ...]:
         return self.model.open_columns
 
-    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
+    def map_draws(self, of: Callable[[Reference], T], asked: DrawRequest[T]) -> DrawResult[T]:
         def of_class(each: Reference) -> T:
             return of(replace(self, model=each))  # type: ignore[arg-type]
 
-        return self.model.over_draws(of_class, asked)
+        return self.model.map_draws(of_class, asked)
 
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling

@@ -25,7 +25,7 @@ from gpsift._utils.rows import Rows, Totals
 from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Likelihood
 from gpsift.reference import dask as cluster
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.inputs import InputMoments
 
 # The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
 WithoutInputs = tuple[Likelihood, float | np.ndarray]

@@ -49,7 +49,7 @@ CLASSES: Mapping[str, str] = {
     "Inferred": "gpsift.gp.inference.engine:Inferred",
     "Scaling": "gpsift.gp.scaling:Scaling",
     "Inputs": "gpsift.reference.inputs:Inputs",
-    "InputMoments": "gpsift.reference.input_moments:InputMoments",
+    "InputMoments": "gpsift.reference.inputs:InputMoments",
     "Recipe": "gpsift._utils.recipe:Recipe",
     "FitReport": "gpsift.gp.fitreport:FitReport",
     "SiftReport": "gpsift.gp.hyperparameters.optimise:SiftReport",

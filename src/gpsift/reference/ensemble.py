@@ -1,134 +1,144 @@
-"""Models whose hyperparameters were drawn: many models that act as one."""
+"""Ensembles: many models that act as one, such as one for each draw of the hyperparameters.
+
+An `Ensemble` has no response of its own and so is no `gpsift.reference.base.Reference`. Whoever scores a model or
+averages its curves does so for each of `members_of(model)` and then summarises.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from gpsift.reference.base import Reference, Response
-from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.base import Reference
+from gpsift.reference.inputs import Inputs
 
-T = TypeVar("T")
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drawn(Reference):
-    """One model for each draw of the hyperparameters; a ranking is made for each and then summarised.
+class Ensemble:
+    """Models of the same features and training inputs; a ranking is made for each and then summarised.
 
     Parameters
     ----------
     members : tuple of Reference
-        Of the same features and training inputs.
     """
 
     members: tuple[Reference, ...]
 
     @property
-    def inputs(self) -> Inputs:  # type: ignore[override]
+    def draws(self) -> Sequence[Reference]:
+        """The members, one at a time, as copies that take their matrices with them when they go.
+
+        A hundred members with all their matrices would not fit into memory.
+        """
+        return LazySequence(lambda draw: without_caches(self.members[draw]), len(self.members))
+
+    @property
+    def inputs(self) -> Inputs:
+        """The inputs of all members."""
         return self.members[0].inputs
 
     @property
+    def functions(self) -> Mapping[str, Reference | Ensemble]:
+        """The ensemble of each of several functions by its name; empty where members have one function."""
+        return {name: self.map(lambda member, name=name: member.functions[name]) for name in self.members[0].functions}  # type: ignore[misc]
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """The columns that any member uses, ascending."""
+        return tuple(sorted({column for member in self.members for column in member.used}))
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """`Reference.slopes`, which all members share."""
+        return self.members[0].slopes
+
+    @property
+    def open_columns(self) -> tuple[int, ...]:
+        """The columns that any member uses."""
+        return self.used
+
+    @property
+    def explains(self) -> bool | None:
+        """Whether the ensemble predicts better than no inputs at all; None where that is not known."""
+        return None
+
+    @property
     def how(self) -> str:
+        """How derivatives are made, in a few words."""
         return f"{self.members[0].how}, for each of {len(self.members)} draws"
 
     @property
-    def mean_of(self) -> str:
-        return self.members[0].mean_of
+    def notices(self) -> tuple[str, ...]:
+        """Warnings for a reader of the ensemble's rankings."""
+        return self.members[0].notices
 
     @property
-    def draws(self) -> Sequence[Reference]:
-        # Copies, one at a time: the matrices that each keeps go with it, and a hundred of those would not fit.
-        return MadeWhenAsked(lambda draw: without_caches(self.members[draw]), len(self.members))
+    def mean_of(self) -> str:
+        """The name of the quantity whose mean the members predict."""
+        return self.members[0].mean_of
 
-    def at(self, points: Points) -> Response:
-        raise TypeError("A model of many draws has one response for each: use its `members`, or `rank`.")
+    def map(self, function: Callable[[Reference], Reference]) -> Ensemble:
+        """Return the ensemble of `function` of each member, such as a wrapper around it."""
+        return MappedEnsemble(tuple(map(function, self.members)), self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.inputs.n_features} features ({self.how})"
 
 
-class MadeWhenAsked(Sequence[Reference]):
-    """Models that are made each time they are asked for, and kept by nobody.
+@dataclass(frozen=True, eq=False, repr=False)
+class MappedEnsemble(Ensemble):
+    """An ensemble whose members are made of those of another, which says whether they explain the data."""
+
+    origin: Ensemble
+
+    @property
+    def explains(self) -> bool | None:
+        return self.origin.explains
+
+
+def members_of(model: Reference | Ensemble) -> Sequence[Reference]:
+    """Return the draws of an ensemble, or the one model itself."""
+    return model.draws if isinstance(model, Ensemble) else (model,)
+
+
+def map_members(model: Reference | Ensemble, function: Callable[[Reference], Reference]) -> Reference | Ensemble:
+    """Return `function` of the model, or the ensemble of `function` of each member."""
+    return model.map(function) if isinstance(model, Ensemble) else function(model)
+
+
+class LazySequence(Sequence[M]):
+    """A sequence whose items are made each time they are asked for, and not kept.
 
     Parameters
     ----------
     make : callable
-        Takes a number from 0 on.
+        Takes the number of an item, from 0 on.
     n : int
-        How many there are.
+        The number of items.
     """
 
-    def __init__(self, make: Callable[[int], Reference], n: int):
+    def __init__(self, make: Callable[[int], M], n: int):
         self._make, self._n = make, n
 
     def __len__(self) -> int:
         return self._n
 
     @overload
-    def __getitem__(self, item: int) -> Reference: ...
+    def __getitem__(self, item: int) -> M: ...
     @overload
-    def __getitem__(self, item: slice) -> Sequence[Reference]: ...
-    def __getitem__(self, item: int | slice) -> Reference | Sequence[Reference]:
+    def __getitem__(self, item: slice) -> Sequence[M]: ...
+    def __getitem__(self, item: int | slice) -> M | Sequence[M]:
         chosen = range(self._n)[item]  # which knows negative numbers, and where the end is
         return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
 
 
-@dataclass(frozen=True)
-class AskedDraws(Generic[T]):
-    """How many draws of the hyperparameters are asked for.
-
-    Parameters
-    ----------
-    n : int
-        Draws of which models are made.
-    seed : int
-    n_others : int
-        More draws, of which no models are made.
-    is_enough : callable
-        Whether the places (s, k) and values of the first draws are enough; what is left is then among the others.
-    """
-
-    n: int
-    seed: int
-    n_others: int = 0
-    is_enough: Callable[[np.ndarray, list[T]], bool] = lambda *_: False
-
-
-class OverDraws(NamedTuple, Generic[T]):
-    """What models with drawn hyperparameters have, and how far to trust their draws.
-
-    Places are coordinates of the hyperparameters in which their posterior is nearly normal, (s, k): those of the
-    models, and those of more draws, of which no model was made, (m, k). The models `are_enough` where what was
-    asked has said so.
-    """
-
-    values: list[T]
-    k_hat: float
-    places: np.ndarray
-    others: np.ndarray
-    are_enough: bool
-
-
-class Uncertain(ABC):
-    """What a reference offers besides if it knows how far the data leave its hyperparameters open."""
-
-    @property
-    @abstractmethod
-    def open_columns(self) -> tuple[int, ...]:
-        """The columns that draws may depend on: those that it uses, and those that it could have used."""
-
-    @abstractmethod
-    def over_draws(self, of: Callable[[Reference], T], asked: AskedDraws[T]) -> OverDraws[T]:
-        """`of` each of some models whose hyperparameters the data allow as well, and the k-hat of these draws.
-
-        They are drawn from an approximation of the posterior, which is to be trusted up to a k-hat of 0.7. The models
-        are of the open columns alone. Sparse models may make fewer than are asked for, and have no others.
-        """
-
-
-def without_caches(model: T) -> T:
-    """The same model without the matrices that it, its posterior or a model inside it has computed and kept."""
+def without_caches(model: M) -> M:
+    """Return a copy of a model without the matrices that it, its posterior or a model inside it has kept."""
     if not is_dataclass(model):
         return model
     parts: dict[str, Any] = {field.name: getattr(model, field.name) for field in fields(model)}

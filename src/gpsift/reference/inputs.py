@@ -1,4 +1,4 @@
-"""What a model knows of its inputs, and the points at which it is looked at."""
+"""The inputs of a model (column names, training rows, their moments) and the points at which it predicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from gpsift._utils.recipe import Recipe
 from gpsift._utils.user_arrays import column_sd
 from gpsift._utils.words import listed
-from gpsift.reference.input_moments import InputMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class Inputs:
     Parameters
     ----------
     names : tuple of str
-        Of the columns, in order.
+        Names of the columns, in order.
     names_given : bool
         Whether the names came from the user's data rather than being made up.
     X : array (n, p) or None
@@ -32,9 +31,9 @@ class Inputs:
     summary : InputMoments or None
         Moments of training inputs that are not in this process.
     source : row source or None
-        Where those are, to be visited there.
+        Access to training inputs that are not in this process, such as `gpsift.reference.dask.ClusterRows`.
     sample : array (m, p) or None
-        Some of those, drawn at random.
+        Some training inputs of `source`, drawn at random.
     recipe : Recipe or None
         What was done with the table that the inputs come from, where a file keeps it for new rows.
     is_own : bool
@@ -88,19 +87,19 @@ class Inputs:
         return InputMoments.of(self.X)
 
     @property
-    def at_hand(self) -> np.ndarray | None:
+    def training_sample(self) -> np.ndarray | None:
         """The training inputs, or a sample of those that are not in this process; None where there is neither."""
         return self.sample if self.X is None else self.X
 
     def correlation_of(self, columns: Sequence[int]) -> np.ndarray:
-        """Correlations of some of the columns in the training data; those of all are a square of their number."""
+        """Correlations of some of the columns in the training data, without the matrix of all columns."""
         chosen = list(columns)
         if self.X is None:
             return self.moments.correlation[np.ix_(chosen, chosen)]
         return InputMoments.of(self.X[:, chosen]).correlation
 
     def on_columns(self, columns: Sequence[int]) -> Inputs:
-        """Those of some of the columns, of training inputs that are in this process."""
+        """Return the inputs in some of the columns; the training rows must be in this process."""
         chosen = list(columns)
         assert self.X is not None
         return Inputs(
@@ -112,9 +111,9 @@ class Inputs:
         )
 
     def points(self, X: np.ndarray, rows: np.ndarray | None = None, size: np.ndarray | None = None) -> Points:
-        """The rows of a table as points, or those with the given numbers.
+        """Return the rows of a table as points, or those with the given numbers.
 
-        Here, and nowhere else, it is decided whether they are training points.
+        Only here it is decided whether they are training points.
         """
         units = self if self.are_known else replace(self, X=X, is_own=False)
         return Points(X, units, self.is_own and same_rows(X, self.X), rows, size)
@@ -144,20 +143,20 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points at which a model is looked at; made by `Inputs.points`.
+    """Points at which a model predicts; made by `Inputs.points`.
 
     Parameters
     ----------
     table : array (N, p)
-        The rows that they are taken from, in the user's units.
+        The rows that the points are taken from, in the user's units.
     inputs : Inputs
-        Those whose spread gives the units of scores and steps: the model's, or the table where it knows none.
+        The inputs whose spread gives the units of scores and steps: the model's, or the table where it knows none.
     is_training : bool
         Whether the table holds the rows that the model was trained on.
     rows : array (n,) or None
         Which rows of the table they are, None for all.
     size : array (n,) or None
-        Trials or exposures; None takes those of training points, and 1 elsewhere.
+        Trials or exposures; None takes the known ones at training points, and 1 elsewhere.
     """
 
     table: np.ndarray
@@ -175,32 +174,69 @@ class Points:
         return len(self.table if self.rows is None else self.rows)
 
     def take(self, which: slice) -> Self:
-        """Some of the points."""
+        """Return some of the points."""
         rows = np.arange(len(self.table)) if self.rows is None else self.rows
         return replace(self, rows=rows[which], size=None if self.size is None else self.size[which])
 
     def on_columns(self, columns: Sequence[int]) -> Points:
-        """The same points with some of the columns only, for a model that uses no others."""
+        """Return the points with some of the columns only, for a model of these columns."""
         inputs = self.inputs.on_columns(columns)
         table = inputs.X if self.table is self.inputs.X else self.table[:, list(columns)]
         assert table is not None
         return Points(table, inputs, self.is_training, self.rows, self.size)
 
-    def moved(self, X: np.ndarray) -> Self:
-        """Other points, which are no training points, in the same units."""
+    def with_values(self, X: np.ndarray) -> Self:
+        """Return other points, which are no training points, in the same units."""
         return replace(self, table=X, is_training=False, rows=None, size=None)
 
-    def seen_through(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
-        """The points as a model with these inputs sees them, behind a transformation of the user's columns."""
+    def transformed(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
+        """Return the points as a model with these inputs sees them, behind a transformation of the user's columns."""
         # Transformed again, the last digits of training points may differ from what the model was trained on.
         is_known = self.is_training and inputs.X is not None
         return inputs.points(inputs.X if is_known else transform(self.table), self.rows, self.size)  # type: ignore[arg-type]
 
-    def asked_of(self, inputs: Inputs) -> Points:
-        """The same points for a model of the same columns with training rows of its own."""
+    def for_model(self, inputs: Inputs) -> Points:
+        """Return these points for a model of the same columns that was trained on other rows."""
         return inputs.points(self.table, self.rows, self.size)
 
 
 def same_rows(X: np.ndarray | None, other: np.ndarray | None) -> bool:
     """Whether two tables are one, or hold the same numbers."""
     return X is not None and other is not None and (X is other or np.array_equal(X, other))
+
+
+@dataclass(frozen=True, eq=False)
+class InputMoments:
+    """Moments of n rows of p features, with z the rows in standard units; a constant feature is 0 there.
+
+    The units of scores and the conditionals of VAR come from them. All are sums over rows, so that the rows themselves
+    need not be in this process.
+
+    Attributes
+    ----------
+    n : int
+    center, sd : array (p,)
+        Mean and standard deviation of each feature, 0 for one that never varies.
+    correlation : array (p, p)
+        The mean of z_j z_k.
+    quartic : float
+        The mean of |z|^4, from which the noise of the correlations can be estimated.
+    """
+
+    n: int
+    center: np.ndarray
+    sd: np.ndarray
+    correlation: np.ndarray
+    quartic: float
+
+    @classmethod
+    def of(cls, X: np.ndarray) -> Self:
+        """Compute the moments of the rows of X."""
+        center, sd = X.mean(axis=0), column_sd(X)
+        Z = standard_units(X, center, sd)
+        return cls(len(X), center, sd, Z.T @ Z / len(X), float(np.mean(np.sum(Z**2, axis=1) ** 2)))
+
+
+def standard_units(X: np.ndarray, center: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """(X - center) / sd, and 0 where a feature never varies."""
+    return np.where(sd > 0, (X - center) / np.where(sd > 0, sd, 1.0), 0.0)

@@ -1,4 +1,4 @@
-"""The door: any fitted model in, a reference out."""
+"""Find the adapter of a fitted model: any model of a known library in, a reference out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from gpsift._utils.notices import notice
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
@@ -26,25 +27,26 @@ LIBRARIES = {
 FUNCTIONS = "gpsift.adapters.functions"
 
 
-def as_reference(model: Any, **options: Any) -> Reference:
-    """A fitted model of any library that is known here, or a function that predicts, as a model that can be ranked.
+def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
+    """Read a fitted model of any library that is known here, or a function that predicts, as one that can be ranked.
 
     `rank` does this by itself; it is for options, and for looking at what came out.
 
     Parameters
     ----------
     model : fitted model or callable
-        A `Reference` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of scikit-learn
-        (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions by
-        `gpsift.adapters.functions.reference_of`.
+        A `Reference` or an `Ensemble` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of
+        scikit-learn (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions
+        by `gpsift.adapters.functions.reference_of`.
     **options
         What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
         function; see there.
 
     Returns
     -------
-    Reference
-        Its ``how`` says in a few words how derivatives are made: in closed form, or by finite differences.
+    Reference or Ensemble
+        An ensemble where the model holds draws of its hyperparameters. Its ``how`` says in a few words how derivatives
+        are made: in closed form, or by finite differences.
 
     Examples
     --------
@@ -62,8 +64,8 @@ def as_reference(model: Any, **options: Any) -> Reference:
     >>> ranking.names[ranking.order[0]]
     'x1'
     """
-    own = model if isinstance(model, Reference) else getattr(model, "gp_", None)
-    if isinstance(own, Reference):
+    own = model if isinstance(model, Reference | Ensemble) else getattr(model, "gp_", None)
+    if isinstance(own, Reference | Ensemble):
         if options:
             raise TypeError(
                 f"A {type(model).__name__} is read as it is and takes no options, got {', '.join(options)}."
@@ -84,8 +86,8 @@ def as_reference(model: Any, **options: Any) -> Reference:
     return reference
 
 
-def _reader(model: Any) -> Callable[..., Reference]:
-    """The function that reads models of this kind, by the library that their class, or what it inherits, comes from."""
+def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
+    """The function that reads models of this kind, found by the library of their class or of one that it inherits."""
     own = type(model).__module__
     if own.startswith("gpsift.") and not own.startswith("gpsift.adapters."):
         raise TypeError(
@@ -105,7 +107,7 @@ def _reader(model: Any) -> Callable[..., Reference]:
     )
 
 
-def _unknown_options(reader: Callable[..., Reference], options: Iterable[str]) -> list[str]:
+def _unknown_options(reader: Callable[..., Reference | Ensemble], options: Iterable[str]) -> list[str]:
     known = inspect.signature(reader).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     return [] if takes_any else [name for name in options if name not in known]

@@ -21,12 +21,10 @@ which costs O(p n^2) for all points and features and keeps the digits that k(x, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
-
-import numpy as np
 
 from gpsift._utils.arrays import Array, eye_like, namespace, rows_of
 from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
@@ -38,7 +36,7 @@ from gpsift._utils.linalg import (
     row_products,
     solve_lower,
 )
-from gpsift._utils.threads import threaded_map
+from gpsift._utils.rows import mapped
 from gpsift.kernels import Kernel, Pairs
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -104,7 +102,7 @@ class DenseFactor(Factor):
 
 
 class PickledByFields:
-    """A dataclass that travels to another process without its cached matrices, which are made again when needed."""
+    """A dataclass that is pickled without its cached matrices, which are made again when needed."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -134,12 +132,12 @@ class Posterior(PickledByFields):
     site_var: Array = None
 
     def at(self, X: Array) -> LatentAt:
-        """The posterior at the rows of X, anywhere; of many rows, part by part."""
+        """The posterior at the rows of X, anywhere; many rows are taken part by part."""
         parts = self.parts(X.shape[0])
-        return LatentInParts(self, X, parts) if len(parts) > 1 else LatentAt(self, X, self.kernel.between(X, self.Z))
+        return LatentAt(self, X, parts if len(parts) > 1 else ())
 
     def parts(self, n: int) -> list[slice]:
-        """Parts of n points at which it is evaluated one after another, so that memory does not grow with n."""
+        """Divide n points into parts that are evaluated one after another, so that memory does not grow with n."""
         m = self.Z.shape[0]
         # Never fewer rows than support points: matrices of that size the posterior holds anyway.
         return row_chunks(n, m, max(chunk_bytes_for(self.Z), DOUBLE * m * m))
@@ -155,7 +153,7 @@ class Posterior(PickledByFields):
 
     @cached_property
     def known_at_support(self) -> dict[str, Array]:
-        """Attributes of `LatentAtSupport` that whoever made the posterior has computed, of all support points."""
+        """Attributes of `LatentAtSupport` at all support points, filled in by an inference that has them already."""
         return {}
 
     def covariance(self, X: Array) -> Array:
@@ -182,40 +180,82 @@ class Posterior(PickledByFields):
         return self.factors[0].matrix()
 
 
-class LatentAt:
-    """Mean, variance and their derivatives at the rows of X; everything is computed when first asked for."""
+class by_parts(cached_property[Array]):  # noqa: N801  # a decorator, as cached_property is
+    """A cached attribute of `LatentAt` that is found part by part where its points are divided.
 
-    def __init__(self, posterior: Posterior, X: Array, pairs: Pairs):
-        self.posterior, self.X, self.pairs, self.xp = posterior, X, pairs, namespace(X)
+    Only results are kept: the matrices of a part go when its results are there. Attributes that come from the same
+    matrices are therefore found together.
+    """
+
+    def __init__(self, *together: str):
+        self.together = together
+
+    def __call__(self, function: Callable[[Any], Array]) -> by_parts:
+        super().__init__(function)
+        return self
+
+    def __get__(self, latent: Any, owner: Any = None) -> Any:
+        if latent is None or not latent.parts:
+            return super().__get__(latent, owner)
+        assert self.attrname is not None
+        names = (self.attrname, *self.together)
+        values = latent.map_parts(lambda part: [getattr(part, name) for name in names])
+        latent.__dict__.update(zip(names, values, strict=True))
+        return latent.__dict__[self.attrname]
+
+
+class LatentAt:
+    """Mean, variance and their derivatives at the rows of X; everything is computed when first asked for.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    X : array (n, p)
+    parts : sequence of slices
+        Parts of the rows that are taken one after another; empty for all rows at once.
+    """
+
+    def __init__(self, posterior: Posterior, X: Array, parts: Sequence[slice] = ()):
+        self.posterior, self.X, self.parts, self.xp = posterior, X, parts, namespace(X)
+
+    def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
+        """Call `function` with the posterior at each part of the points, and put its arrays together."""
+        found = mapped(lambda part: function(LatentAt(self.posterior, self.X[part, :])), self.parts, self.X)
+        return [self.xp.concat(pieces) for pieces in zip(*found, strict=True)]
 
     @cached_property
+    def pairs(self) -> Pairs:
+        """The kernel between the points and the support points."""
+        return self.posterior.kernel.between(self.X, self.posterior.Z)
+
+    @by_parts()
     def mean(self) -> Array:
         """(n,)"""
         return self.pairs.K @ self.posterior.weights
 
-    @cached_property
+    @by_parts("mean")
     def var(self) -> Array:
         """(n,)"""
         roots = zip(self.posterior.factors, self._roots, strict=True)
         explained = sum(factor.sign * row_products(root.T, root.T) for factor, root in roots)
         return self.xp.clip(self.posterior.kernel.diag(self.X) - explained, 0.0, None)
 
-    @cached_property
+    @by_parts("mean", "var", "var_gradient")
     def mean_gradient(self) -> Array:
         """d mean / dx_j, (n, p)."""
         return self.pairs.input_gradient(self.posterior.weights)
 
-    @cached_property
+    @by_parts("mean", "var", "mean_gradient")
     def var_gradient(self) -> Array:
         """d var / dx_j, (n, p)."""
         return self.posterior.kernel.diag_gradient(self.X) - 2.0 * self.pairs.input_gradient(self._solved)
 
-    @cached_property
+    @by_parts()
     def mean_hessian(self) -> Array:
         """d2 mean / dx_j dx_m, (n, p, p)."""
         return self.pairs.input_hessian(self.posterior.weights)
 
-    @cached_property
+    @by_parts()
     def var_hessian(self) -> Array:
         """d2 var / dx_j dx_m = d2 k(x, x) - 2 (dk_j^T M dk_m + k^T M d2k_jm), (n, p, p)."""
         n, p = self.X.shape
@@ -229,6 +269,9 @@ class LatentAt:
 
         Never the difference of two predictions: for a step of 1e-7 that is up to 87 % wrong.
         """
+        if self.parts:
+            mean_change, var_change = self.map_parts(lambda part: part.step(j, delta))
+            return mean_change, var_change
         dk = self.pairs.step(j, delta)
         second = sum(factor.sign * self.xp.sum(factor.root(dk.T) ** 2, axis=0) for factor in self.posterior.factors)
         var_change = self.posterior.kernel.diag_step(self.X, j, delta) - 2.0 * self._explained_change(dk) - second
@@ -236,6 +279,9 @@ class LatentAt:
 
     def section(self, j: int, base: Array, offset: Array) -> Array:
         """Mean with feature j of row i set to base_i + offset_q, (n, q)."""
+        if self.parts:
+            at_parts = ((LatentAt(self.posterior, self.X[part, :]), base[part]) for part in self.parts)
+            return self.xp.concat([latent.section(j, its_base, offset) for latent, its_base in at_parts])
         return self.pairs.section(self.posterior.weights, j, base, offset)
 
     @cached_property
@@ -264,91 +310,21 @@ class LatentAt:
         return total
 
 
-class LatentInParts(LatentAt):
-    """The same at many points: only results are kept, matrices of a part's rows go when they have served."""
-
-    def __init__(self, posterior: Posterior, X: Array, parts: list[slice]):
-        self.posterior, self.X, self.parts, self.xp = posterior, X, parts, namespace(X)
-
-    @cached_property
-    def mean(self) -> Array:
-        return self._joined("mean")["mean"]
-
-    @cached_property
-    def var(self) -> Array:
-        return self._moments["var"]
-
-    @cached_property
-    def mean_gradient(self) -> Array:
-        return self._moments_and_gradients["mean_gradient"]
-
-    @cached_property
-    def var_gradient(self) -> Array:
-        return self._moments_and_gradients["var_gradient"]
-
-    @cached_property
-    def mean_hessian(self) -> Array:
-        return self._joined("mean_hessian")["mean_hessian"]
-
-    @cached_property
-    def var_hessian(self) -> Array:
-        return self._joined("var_hessian")["var_hessian"]
-
-    def step(self, j: int, delta: float) -> tuple[Array, Array]:
-        mean_change, var_change = self._joined_of(lambda latent: latent.step(j, delta))
-        return mean_change, var_change
-
-    def section(self, j: int, base: Array, offset: Array) -> Array:
-        return self.xp.concat([self._part(part).section(j, base[part], offset) for part in self.parts])
-
-    @cached_property
-    def _moments(self) -> dict[str, Array]:
-        known = self.__dict__.get("_moments_and_gradients")
-        return self._joined("mean", "var") if known is None else known
-
-    @cached_property
-    def _moments_and_gradients(self) -> dict[str, Array]:
-        # Who asks for slopes asks for moments too, and all come from the same matrices.
-        found = self._joined("mean", "var", "mean_gradient", "var_gradient")
-        self.__dict__["mean"] = found["mean"]
-        return found
-
-    def _joined(self, *names: str) -> dict[str, Array]:
-        """These attributes for all points."""
-        return dict(zip(names, self._joined_of(lambda latent: [getattr(latent, name) for name in names]), strict=True))
-
-    def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
-        """What `of` finds in each part, for all points."""
-
-        def of_part(part: slice) -> Iterable[Array]:
-            return of(self._part(part))
-
-        is_numpy = isinstance(self.X, np.ndarray)
-        found = threaded_map(of_part, self.parts) if is_numpy else [of_part(part) for part in self.parts]
-        return [self.xp.concat(pieces) for pieces in zip(*found, strict=True)]
-
-    def _part(self, part: slice) -> LatentAt:
-        X = self.X[part, :]
-        return LatentAt(self.posterior, X, self.posterior.kernel.between(X, self.posterior.Z))
-
-
 class LatentAtSupport(LatentAt):
-    """The same at the support points of a posterior with M^-1 = K + diag(D), where M K = I - M D."""
+    """The posterior at its support points, or at some of them, by the identities of M^-1 = K + diag(D)."""
 
     def __init__(self, posterior: Posterior, rows: Array | None):
-        self.posterior, self.rows, self.xp = posterior, rows, namespace(posterior.Z)
-        self.X: Array = self._at_rows(posterior.Z)
+        self.rows = rows
+        super().__init__(posterior, self._at_rows(posterior.Z))
         self.D: Array = self._at_rows(posterior.site_var)
 
     @cached_property
-    def pairs(self) -> Pairs:  # type: ignore[override]  # made when it is asked for
-        if self.rows is None:
-            return self.posterior.support_pairs
-        return self.posterior.kernel.between(self.X, self.posterior.Z)
+    def pairs(self) -> Pairs:
+        return self.posterior.support_pairs if self.rows is None else super().pairs
 
     @cached_property
     def M(self) -> Array:
-        """Rows of the posterior's own."""
+        """The rows of the posterior's M at these points."""
         return self._at_rows(self.posterior.M)
 
     @cached_property
@@ -362,6 +338,7 @@ class LatentAtSupport(LatentAt):
 
     @cached_property
     def _solved(self) -> Array:
+        """M K = I - M D."""
         return self._identity() - self.D[:, None] * self.M
 
     def _explained_change(self, dk: Array) -> Array:

@@ -1,27 +1,31 @@
 """The closed-form response of a latent posterior, a `gpsift.reference.base.Response` in the user's units.
 
-Our own fitted models and those of other libraries whose kernel we have answer with the same class. The posterior sees
-x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f, in NumPy, wherever it lives.
+Our own fitted models answer with a `GPResponse`; so do models of other libraries whose kernel we have (`LatentGP`). The
+posterior sees x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f. Arrays come out
+in NumPy, on whatever device the posterior computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift.likelihoods.distributions import Bernoulli, Family, Gaussian
-from gpsift.reference.base import PlacedPosterior, Response
+from gpsift.reference.base import PlacedPosterior, Reference, Response
+from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 
 # From latent mean and variance, in the user's units, to the distribution of a new observation.
 Predictive = Callable[[np.ndarray, np.ndarray], Family]
 
 
-# Of the latent mean, in its standard deviations: the error of a slope goes with its square, rounding with its inverse.
+# Step of the latent mean in its standard deviations: the error of a slope goes with its square, rounding with its
+# inverse.
 MEAN_STEP = 1e-4
 
 
@@ -37,10 +41,10 @@ class GPResponse(Response):
         From latent mean and variance, in the user's units, to the distribution of a new observation.
     x_center, x_scale : arrays (p,)
     y_center, y_scale : float
-    bring : callable
-        From arrays of the posterior to those that are handed out: NumPy's by default.
-    stays : bool
-        Whether `predictive` computes where the posterior lives, as that of Gaussian noise does; others are NumPy's.
+    to_output : callable
+        Converts arrays of the posterior to those that the response returns: by default to NumPy.
+    on_model_device : bool
+        Whether `predictive` computes on the device of the posterior, as that of Gaussian noise does; others need NumPy.
     """
 
     latent: LatentAt
@@ -49,24 +53,24 @@ class GPResponse(Response):
     x_scale: np.ndarray
     y_center: float
     y_scale: float
-    bring: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
-    stays: bool = field(default=True, kw_only=True)
+    to_output: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
+    on_model_device: bool = field(default=True, kw_only=True)
 
     @property
     def on_device(self) -> Self:
-        return replace(self, bring=_as_it_is) if self.stays else self
+        return replace(self, to_output=_identity) if self.on_model_device else self
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self.y_center + self.y_scale * self.bring(self.latent.mean)
+        return self.y_center + self.y_scale * self.to_output(self.latent.mean)
 
     @property
     def latent_var(self) -> np.ndarray:
-        return self.y_scale**2 * self.bring(self.latent.var)
+        return self.y_scale**2 * self.to_output(self.latent.var)
 
     @property
     def latent_cov(self) -> np.ndarray:
-        """Between all points, (n, n)."""
+        """Latent covariance between all points, (n, n)."""
         posterior = self.latent.posterior
         if not isinstance(self.latent, LatentAtSupport):
             return self.y_scale**2 * to_numpy(posterior.covariance(self.latent.X))
@@ -80,7 +84,10 @@ class GPResponse(Response):
         return Gaussian(mean, var) if latent else self.predictive(mean, var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        mean_gradient, var_gradient = self.bring(self.latent.mean_gradient), self.bring(self.latent.var_gradient)
+        mean_gradient, var_gradient = (
+            self.to_output(self.latent.mean_gradient),
+            self.to_output(self.latent.var_gradient),
+        )
         unit = like(mean_gradient, self.y_scale / self.x_scale)
         return mean_gradient * unit, var_gradient * (self.y_scale * unit)
 
@@ -117,16 +124,16 @@ class GPResponse(Response):
 
 
 class OneClassResponse(Response):
-    """One of several classes: its own latent function, and its probability among all of them.
+    """The response of one of several classes: its own latent function, and its probability among all of them.
 
     Parameters
     ----------
     own : Response
-        Of the latent function.
+        The response of the latent function.
     whole : Response
-        Of the model of all classes at the same points.
+        The response of the model of all classes at the same points.
     number : int
-        Of the class.
+        The number of the class.
     """
 
     def __init__(self, own: Response, whole: Response, number: int):
@@ -160,5 +167,62 @@ class OneClassResponse(Response):
         return self._own.placed_posterior()
 
 
-def _as_it_is(array: Array) -> Array:
+def _identity(array: Array) -> Array:
     return array
+
+
+# The arguments of a `GPResponse`.
+ResponseParts = tuple[LatentAt, Predictive, np.ndarray, np.ndarray, float, float]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LatentGP(Reference):
+    """A Gaussian process whose latent posterior is known as a triple, of another library or of our own."""
+
+    posterior: Posterior  # sees inputs in the user's units
+    predictive: Predictive
+    inputs: Inputs
+    y_center: float = 0.0  # the latent function in the user's units is y_center + y_scale f
+    y_scale: float = 1.0
+    mean_of: str = "the target"
+    notices: tuple[str, ...] = ()
+
+    @property
+    def how(self) -> str:
+        return f"closed form: {self.posterior.kernel.title}"
+
+    @property
+    def lengthscale(self) -> np.ndarray | None:
+        """Length-scales; None if the kernel has no single length-scale for each feature."""
+        lengthscales = self.posterior.kernel.lengthscales
+        return lengthscales[0] if len(lengthscales) == 1 and lengthscales[0].size == self.inputs.n_features else None
+
+    def at(self, points: Points) -> LatentGPResponse:
+        return LatentGPResponse(*self._response_at(points))
+
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        response = self.at(points)
+        return response.latent_mean, response.latent_cov
+
+    @cached_property
+    def _is_supported_by_training_points(self) -> bool:
+        return same_rows(self.inputs.X, self.posterior.Z)
+
+    def _response_at(self, points: Points) -> ResponseParts:
+        """The arguments of the response at the points; the posterior sees inputs in the user's units."""
+        if points.is_training and self._is_supported_by_training_points:
+            latent = self.posterior.at_support(points.rows)
+        else:
+            latent = self.posterior.at(points.X)
+        n_inputs = self.posterior.Z.shape[1]
+        return latent, self.predictive, np.zeros(n_inputs), np.ones(n_inputs), self.y_center, self.y_scale
+
+
+class LatentGPResponse(GPResponse):
+    """The closed-form response of models that may have no noise."""
+
+    @property
+    def latent_var(self) -> np.ndarray:
+        # Without noise nothing is unknown at a training point; rounding error of the prior variance is what is left.
+        prior_var = self.latent.posterior.kernel.diag(self.latent.X)
+        return np.maximum(super().latent_var, self.y_scale**2 * np.finfo(float).eps * prior_var)

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gpsift.reference.input_moments import InputMoments, standard_units
+from gpsift.reference.inputs import InputMoments, standard_units
 
 Covariance = Literal["auto", "sample", "ledoit-wolf", "oas", "ridge"]
 COVARIANCES: tuple[str, ...] = get_args(Covariance)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
+from gpsift.relevance.feature_groups import group_directions, refuse_raw_units, sum_over_groups
 from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
 
 Kind = Literal["squared", "absolute"]

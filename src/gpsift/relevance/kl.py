@@ -19,9 +19,8 @@ import numpy as np
 from gpsift._utils.arrays import like, namespace, to_numpy
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Points
-from gpsift.relevance.categories import Levels
-from gpsift.relevance.groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import group_directions, refuse_raw_units, sum_over_groups
+from gpsift.relevance.measure import Groups, Levels, Measure, Relevance, Units, check_units, feature_scale, per_unit
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,8 @@ class KL(Measure):
         """sum_c w_c sqrt(2 KL_c); its square is divided into terms as the average divergence is."""
         here = reference.at(points).distribution(latent=self.latent)
         values, divergences = np.zeros(len(points)), dict[str, np.ndarray]()
-        for share, moved, is_other in levels.changed(points.X):
-            there = reference.at(points.moved(moved)).distribution(latent=self.latent)
+        for share, moved, is_other in levels.replacements(points.X):
+            there = reference.at(points.with_values(moved)).distribution(latent=self.latent)
             changes = [after - before for before, after in zip(here.parameters, there.parameters, strict=True)]
             kl = {name: np.where(is_other, term, 0.0) for name, term in here.kl_terms(*changes).items()}
             values += share * np.sqrt(2.0 * functools.reduce(operator.add, kl.values()))

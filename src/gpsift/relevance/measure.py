@@ -1,39 +1,26 @@
-"""The contract of a measure, and the units that scores come in."""
+"""The contract of a measure: a reference model and points in, a score for each point and feature out.
+
+A measure implements `relevance`. It may also score groups of features, which move together, and categories, which do
+not move by a small step but change from one level to another.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.categories import Levels
 
 Units = Literal["sd", "raw"]
 Groups = tuple[tuple[int, ...], ...]  # the columns of each group
 
-
-@dataclass(frozen=True, eq=False)
-class Relevance:
-    """What a measure found.
-
-    `values` is (n, p), a score for each point and feature, or (p,) for a measure of the whole model. `terms` are parts
-    of the squared values; `details` is what the measure has to report of itself, `notices` what should be said aloud.
-    """
-
-    values: np.ndarray
-    units: str
-    terms: Mapping[str, np.ndarray] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-
-    def term(self, name: str) -> np.ndarray:
-        """One of `terms`; the whole where there is only one."""
-        return self.terms[name] if name in self.terms else self.values**2
+# A category with more levels is refused.
+MOST_LEVELS = 200
 
 
 class Measure(ABC):
@@ -42,7 +29,7 @@ class Measure(ABC):
     Attributes
     ----------
     is_joint : bool
-        Whether it looks at all points together. By default the score at a point depends on that point alone.
+        Whether a score depends on all points together. By default the score at a point depends on that point alone.
     """
 
     is_joint: ClassVar[bool] = False
@@ -52,14 +39,14 @@ class Measure(ABC):
         """Score the features of `reference` at the points."""
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
-        """The same for groups of features, given by their columns: one score a group, in the order of `groups`."""
+        """Score groups of features, given by their columns: one score a group, in the order of `groups`."""
         raise MissingCapability(
             f"{self.label} scores features one at a time and cannot score groups of them. Use KL(), Derivative() or "
             "RATE(), or leave `groups` out."
         )
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
-        """The same for a category, which changes its level instead of moving: values and terms (n,)."""
+        """Score a category by changes of its level; values and terms are (n,)."""
         raise MissingCapability(
             f"{self.label} has no score for categories. Use KL() or VAR(), or leave `categorical` out."
         )
@@ -73,6 +60,76 @@ class Measure(ABC):
             if getattr(self, choice.name) != choice.default
         ]
         return f"{type(self).__name__}({', '.join(chosen)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """The scores that a measure returns.
+
+    Attributes
+    ----------
+    values : array (n, p) or (p,)
+        A score for each point and feature, or for each feature where the measure is one of the whole model.
+    units : str
+    terms : mapping of str to array
+        Parts of the squared values, such as what moves the mean and what moves the variance.
+    details : mapping
+        Numbers that the measure reports of itself.
+    notices : tuple of str
+        Warnings for the user.
+    """
+
+    values: np.ndarray
+    units: str
+    terms: Mapping[str, np.ndarray] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+    def term(self, name: str) -> np.ndarray:
+        """One of `terms`, or the squared values where there is only one term."""
+        return self.terms[name] if name in self.terms else self.values**2
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The levels of a category.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The columns that code it.
+    values : array (L, k)
+        The values of these columns at each level.
+    shares : array (L,)
+        How often each level occurs in the training data, as parts of 1.
+    """
+
+    columns: tuple[int, ...]
+    values: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def from_rows(cls, X: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
+        """Find the levels that occur in the rows of X."""
+        return cls.from_counts(*np.unique(X[:, list(columns)], axis=0, return_counts=True), columns, name)
+
+    @classmethod
+    def from_counts(cls, values: np.ndarray, counts: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
+        """Make levels of these values, each of which occurs `counts` times."""
+        if len(values) > MOST_LEVELS:
+            raise ValueError(
+                f"`categorical` names {name!r}, which has {len(values)} different values in {counts.sum()} rows; more "
+                f"than {MOST_LEVELS} levels are no category. Leave it out to score it as a number."
+            )
+        return cls(columns, values, counts / counts.sum())
+
+    def replacements(self, points: np.ndarray) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Yield for each level its share, the points with that level, and which of them had another one before."""
+        columns = list(self.columns)
+        for value, share in zip(self.values, self.shares, strict=True):
+            moved = points.copy()
+            moved[:, columns] = value
+            yield float(share), moved, np.any(points[:, columns] != value, axis=1)
 
 
 def feature_scale(points: Points, units: Units) -> np.ndarray:

@@ -1,8 +1,8 @@
-r"""The values that VAR sets features to, around their means given the others, and what each of them weighs.
+r"""The values that VAR sets a feature to, around its mean given the others, and their weights.
 
-Under the normal conditional they are nodes of a quadrature, m_ij + s_j t_q. It reaches beyond the data where these are
+Under the normal conditional the values are nodes of a quadrature, m_ij + s_j t_q. They reach beyond data that are
 bounded or skewed: the outermost of 11 nodes are 5 conditional standard deviations away, a uniform variable ends at 1.7.
-What the data themselves leave over when the others have predicted a feature is of a size that does occur:
+Residuals of the training rows have sizes that do occur:
 
 .. math:: m_{ij} + r_{jq} , \qquad r_{jq} \text{ the mean of the q-th of Q equal slices of the sorted } x_{ij} - m_{ij}
 
@@ -62,7 +62,7 @@ class NormalNodes(Nodes):
 
 @dataclass(frozen=True, eq=False)
 class ResidualNodes(Nodes):
-    """What training rows leave over when the other features have predicted one; made by `ResidualNodes.of`."""
+    """Quantiles of the residuals of a feature, given the others, at the training rows; made by `ResidualNodes.of`."""
 
     X: np.ndarray  # training inputs, (n, p)
     quantiles: np.ndarray  # (q, p)
@@ -70,7 +70,7 @@ class ResidualNodes(Nodes):
 
     @classmethod
     def of(cls, conditionals: Conditionals, X: np.ndarray, n_nodes: int) -> Self:
-        """From the residuals at the rows of X; there are no more nodes than rows."""
+        """Compute the residuals at the rows of X; there are no more nodes than rows."""
         return cls(conditionals, X, *slice_means(X - conditionals.mean(X), n_nodes))
 
     def of_feature(self, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +95,7 @@ def slice_means(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread_rows(values: np.ndarray, most: int) -> np.ndarray:
-    """Which rows stand for all: every one, or, of more than `most`, evenly spaced ones along their longest axis."""
+    """Choose rows that represent all: each of them, or `most` evenly spaced ones along the longest axis."""
     n = len(values)
     if n <= most:
         return np.arange(n)
@@ -104,7 +104,7 @@ def spread_rows(values: np.ndarray, most: int) -> np.ndarray:
 
 
 def equal_weights(n: int) -> np.ndarray:
-    """Of n nodes."""
+    """Equal weights of n nodes, (n,)."""
     return np.full(n, 1.0 / n)
 
 

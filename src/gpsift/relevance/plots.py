@@ -25,11 +25,11 @@ LABEL_LENGTH = 28
 
 
 def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
-    """Horizontal bars of the scores, the most relevant on top; split by what moves the mean and the variance.
+    """Draw horizontal bars of the scores, the most relevant on top, split by what moves the mean and the variance.
 
     Lines are 90 % intervals, where there are any. Beside bars of VAR stand their shares of variance.
     """
-    chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_told))
+    chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_shown))
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
     places = np.arange(len(chosen))
     left = np.zeros(len(chosen))
@@ -62,7 +62,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
 def pointwise_relevance(
     ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None
 ) -> Figure | Axes:
-    """The relevance at every point against the feature's value there, a panel for each feature."""
+    """Draw the relevance at every point against the feature's value there, a panel for each feature."""
     import matplotlib.pyplot as plt
 
     if ranking.pointwise is None:
@@ -105,10 +105,10 @@ def _label(ranking: Ranking, j: int) -> str:
 
 
 def _hidden(ranking: Ranking, n_shown: int) -> str:
-    """What the title says of features without a bar."""
+    """The part of the title that counts the features without a bar."""
     if n_shown == len(ranking.names):
         return ""
-    if n_shown == ranking.n_told:
+    if n_shown == ranking.n_shown:
         return f" ({others_not_used(len(ranking.names) - n_shown)})"
     return f" (the first {n_shown} of {len(ranking.names)})"
 
@@ -127,7 +127,7 @@ def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Of a figure of this size in inches."""
+    """Axes of a new figure of this size in inches."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]

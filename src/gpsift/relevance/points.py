@@ -1,4 +1,4 @@
-"""Which points of a table, or of rows that are elsewhere, a ranking is made of."""
+"""Read the points of a ranking: rows of a table in memory, of a dask collection, or of the training data."""
 
 from __future__ import annotations
 
@@ -12,31 +12,42 @@ from gpsift.reference import dask as cluster
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
 
-# Of rows that are elsewhere, at most this many are scored point by point.
+# At most this many rows of a dask collection are scored point by point.
 KEPT_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class RankedPoints:
-    """The points of a ranking."""
+    """The points of a ranking.
 
-    points: Points  # those in this process that are looked at
-    numbers: np.ndarray  # that these have among the rows that were given
-    drawn: bool  # whether they were drawn at random
-    everywhere: cluster.ClusterRows | None = None  # the rows that scores are made of, where more than the points
+    Parameters
+    ----------
+    points : Points
+        The points in this process, which have pointwise scores.
+    rows : array (n,)
+        Their numbers among the rows that were given.
+    is_sample : bool
+        Whether they were drawn at random.
+    full_data : row source or None
+        All rows of a dask collection, where the points are only a part of those that scores are averaged over.
+    """
+
+    points: Points
+    rows: np.ndarray
+    is_sample: bool
+    full_data: cluster.ClusterRows | None = None
 
     @classmethod
     def read(cls, inputs: Inputs, X: Any, points: Any, seed: int, measure: Measure) -> Self:
-        """From the arguments of `rank`, for a model with these inputs."""
+        """Read the arguments of `rank`, for a model with these inputs."""
         source = _source(inputs, X)
         is_count = np.ndim(points) == 0
         if source is None:
             table = _read_table(inputs, X)
             rows = _choose_rows(points, len(table), seed)
             numbers = np.arange(len(table)) if rows is None else rows
-            return cls(inputs.points(table, rows), numbers, drawn=rows is not None and is_count)
+            return cls(inputs.points(table, rows), numbers, is_sample=rows is not None and is_count)
         chosen = _choose_rows(points, source.n, seed)
-        everywhere = source if chosen is None else None
         if chosen is None and measure.is_joint:
             raise ValueError(
                 f"{measure.label} looks at all points together, and these are rows of a dask collection. Take some of "
@@ -46,17 +57,18 @@ class RankedPoints:
         numbers = np.arange(source.n) if kept is None else kept
         ascending, back = np.unique(numbers, return_inverse=True)
         taken = source.take(ascending).take(back)
-        drawn = kept is not None and is_count
-        return cls(inputs.points(taken.X, size=taken.size), numbers, drawn=drawn, everywhere=everywhere)
+        is_sample = kept is not None and is_count
+        full_data = source if chosen is None else None
+        return cls(inputs.points(taken.X, size=taken.size), numbers, is_sample=is_sample, full_data=full_data)
 
     @property
     def n_scored(self) -> int:
-        """How many rows the scores are made of."""
-        return len(self.numbers) if self.everywhere is None else self.everywhere.n
+        """Number of rows that the scores are averaged over."""
+        return len(self.rows) if self.full_data is None else self.full_data.n
 
 
 def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
-    """Rows that are elsewhere, if those are meant."""
+    """The rows of a dask collection, given as X or by a model that was fitted to one; None for rows in memory."""
     if not is_dask(X):
         return inputs.source if X is None else None
     if not inputs.are_known:
@@ -66,7 +78,7 @@ def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
         )
     source = cluster.read_collections(X)
     inputs.check(source.names, source.reading.n_columns)
-    refuse_not_finite(source.total(cluster.missing).counts, source.names, "X")
+    refuse_not_finite(source.total(cluster.mark_missing).counts, source.names, "X")
     if inputs.source is not None:
         return source.read_as(**inputs.source.reading.chunking)
     n_train = 1 if inputs.X is None else len(inputs.X)

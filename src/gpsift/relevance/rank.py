@@ -1,10 +1,11 @@
-"""The verb: apply a measure to a model and make the record."""
+"""Rank the features of a model: read the arguments, apply a measure, and make the `Ranking`."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -14,19 +15,23 @@ import scipy
 
 from gpsift._utils.notices import notice
 from gpsift._utils.progress import counted
+from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.lookup import as_reference
-from gpsift.relevance.everywhere import scores_everywhere
-from gpsift.relevance.groups import group_coordinates
-from gpsift.relevance.intervals import ScoresAround, scores_around
+from gpsift.relevance.ard import ARD
+from gpsift.relevance.dask import aggregate_scores
+from gpsift.relevance.derivative import Derivative
+from gpsift.relevance.feature_groups import FeatureGroups, apply_measure, group_coordinates, score_groups
+from gpsift.relevance.intervals import draw_scores
+from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure, Relevance
-from gpsift.relevance.named import read_measure
 from gpsift.relevance.points import RankedPoints
-from gpsift.relevance.ranking import Ranking
-from gpsift.relevance.scored import ScoredUnits
-from gpsift.relevance.switched import relevance_of_used, used_units
+from gpsift.relevance.ranking import Ranking, ScoreDraws
+from gpsift.relevance.rate import RATE
+from gpsift.relevance.var import VAR
 from gpsift.version import __version__
 
 NOTHING_EXPLAINED = (
@@ -55,8 +60,8 @@ def rank(
     model : fitted model
         Such as ``GP().fit(X, y)``, or a model of another library that `as_reference` reads.
     X : array or data frame (n, p), optional
-        The points at which to look; by default those that the model was fitted on. Rows of dask collections are visited
-        where they are: scores are those of all rows, what is told point by point is that of a sample of 10,000.
+        The points at which features are scored; by default those that the model was fitted on. Rows of dask collections
+        are scored where they are: scores are those of all rows, pointwise scores those of a sample of 10,000.
     measure : Measure or {"kl", "var", "ard", "rate", "derivative"}, optional
         `KL()` by default; `VAR()`, `Derivative()`, `RATE()`, `ARD()`.
     groups : mapping of str to sequence of names or indices, optional
@@ -92,102 +97,122 @@ def rank(
     'x1'
     """
     model = as_reference(model)
-    measure = read_measure(measure)
+    measure = get_measure(measure)
     _check_aggregate(aggregate)
-    looked = RankedPoints.read(model.inputs, X, points, seed, measure)
-    if intervals and looked.everywhere is not None and not model.draws:
+    read = RankedPoints.read(model.inputs, X, points, seed, measure)
+    if intervals and read.full_data is not None and not isinstance(model, Ensemble):
         raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
-    units = ScoredUnits.read(groups, categorical, looked.points.inputs)
+    feature_groups = FeatureGroups.read(groups, categorical, read.points.inputs)
     if model.explains is False:
         notice(NOTHING_EXPLAINED)
-    scored = _Scored(model, measure, looked, units, aggregate)
-    found = scored.relevances()
+    scoring = _Scoring(model, measure, read, feature_groups, aggregate)
+    found = scoring.relevances()
     first = found[0]
     for message in first.notices:
         notice(message)
-    scores = scored.scores(found)
+    scores = scoring.scores(found)
     is_pointwise = first.values.ndim == 2
-    used, slopes = used_units(model, units)
+    used, slopes = _used_groups(model, feature_groups)
     ranking = Ranking(
         measure=measure.label,
         scores=np.mean(scores, axis=0),
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
-        names=units.names,
+        names=feature_groups.names,
         units=first.units,
-        points=group_coordinates(looked.points, units.columns),
-        rows=looked.numbers,
+        points=group_coordinates(read.points, feature_groups.columns),
+        rows=read.rows,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details={
             "aggregate": aggregate if is_pointwise else None,
-            "n_points": looked.n_scored,
-            "seed": seed if looked.drawn else None,
+            "n_points": read.n_scored,
+            "seed": seed if read.is_sample else None,
             **first.details,
             "versions": versions(),
-            **_details_of_units(units, looked.points.inputs, groups),
+            **_details_of_groups(feature_groups, read.points.inputs, groups),
         },
-        draws=np.array(scores) if model.draws else None,
+        draws=np.array(scores) if isinstance(model, Ensemble) else None,
         used=used,
         slopes=slopes,
-        around=scored.around(seed),
+        draw_scores=scoring.draw_scores(seed),
     )
     return ranking.with_intervals() if intervals else ranking
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """What is scored: the units of a model by a measure at points, whose scores are aggregated."""
+class _Scoring:
+    """A measure, the model, points and groups that it scores, and how the scores of the points become one."""
 
-    model: Reference
+    model: Reference | Ensemble
     measure: Measure
-    looked: RankedPoints
-    units: ScoredUnits
+    read: RankedPoints
+    groups: FeatureGroups
     aggregate: str | float
 
     def relevances(self) -> list[Relevance]:
-        """Of the model, or of each of its draws."""
-        points, X = self.looked.points, self.looked.points.inputs.X
+        """Score the points, for each member of an ensemble."""
+        points, X = self.read.points, self.read.points.inputs.X
         with blas_threads_for(len(points) if X is None else len(X)):
-            return [relevance_of_used(self.measure, each, points, self.units) for each in self._members()]
+            return [score_groups(self.measure, each, points, self.groups) for each in self._members()]
 
     def scores(self, found: Sequence[Relevance]) -> list[np.ndarray]:
-        """Aggregated over the points, or over all rows where these are elsewhere."""
+        """Aggregate the scores over the points, or compute and aggregate those of all rows of a dask collection."""
         if found[0].values.ndim == 1:
             return [each.values for each in found]
-        everywhere = self.looked.everywhere
-        if everywhere is None:
+        rows = self.read.full_data
+        if rows is None:
             return [self.aggregated(each.values) for each in found]
         return [
-            scores_everywhere(everywhere, self.measure, each, self.units, self.aggregate) for each in self._members()
+            aggregate_scores(rows, partial(_score_rows, self.measure, _without_rows(each), self.groups), self.aggregate)
+            for each in self._members()
         ]
 
-    def around(self, seed: int) -> Callable[[], ScoresAround] | None:
-        """What makes scores with other hyperparameters, of points in memory; a model of draws has them."""
-        if self.looked.everywhere is not None or self.model.draws:
+    def draw_scores(self, seed: int) -> Callable[[], ScoreDraws] | None:
+        """Return what makes scores with other hyperparameters, at points in memory; an ensemble has them already."""
+        if self.read.full_data is not None or isinstance(self.model, Ensemble):
             return None
-        return partial(scores_around, self.model, self.measure, self.looked.points, self.units, self.aggregated, seed)
+        return partial(draw_scores, self.model, self.measure, self.read.points, self.groups, self.aggregated, seed)
 
     def aggregated(self, pointwise: np.ndarray) -> np.ndarray:
-        """The scores of points as one for each unit."""
+        """The scores of points as one for each group."""
         if isinstance(self.aggregate, str):
             return pointwise.mean(axis=0) if self.aggregate == "mean" else pointwise.max(axis=0)
         return np.quantile(pointwise, self.aggregate, axis=0)
 
     def _members(self) -> Iterator[Reference]:
-        """The draws of the model, or itself if it has none."""
-        members = self.model.draws or (self.model,)
+        members = members_of(self.model)
         return counted(members, len(members))
 
 
-def _details_of_units(
-    units: ScoredUnits, inputs: Inputs, groups: Mapping[str, Sequence[str | int]] | None
+def _score_rows(measure: Measure, model: Reference, groups: FeatureGroups, rows: Rows) -> np.ndarray:
+    """Score a chunk of rows where it is."""
+    return apply_measure(measure, model, model.inputs.points(rows.X, size=rows.size), groups).values
+
+
+def _without_rows(model: Any) -> Reference:
+    """The model without its own rows, which makes it light enough to be sent to where rows are."""
+    return model if model.inputs.source is None else replace(model, inputs=replace(model.inputs, source=None))
+
+
+def _used_groups(model: Reference | Ensemble, groups: FeatureGroups) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Which groups a model uses, and the steepest slopes of the others; None where it uses all columns."""
+    on = set(model.used)
+    if len(on) == model.inputs.n_features:
+        return None, None
+    used = np.array([bool(on.intersection(columns)) for columns in groups.columns])
+    slopes = np.array([model.slopes[list(columns)].max() for columns in groups.columns])
+    return used, np.where(used, -np.inf, slopes)
+
+
+def _details_of_groups(
+    scored: FeatureGroups, inputs: Inputs, groups: Mapping[str, Sequence[str | int]] | None
 ) -> dict[str, Any]:
     """Which columns the groups have, and how many levels the categories, where there are any."""
     details: dict[str, Any] = {}
     if groups:
-        columns = dict(zip(units.names, units.columns, strict=True))
+        columns = dict(zip(scored.names, scored.columns, strict=True))
         details["groups"] = {name: tuple(inputs.names[j] for j in columns[name]) for name in groups}
-    if units.levels:
-        details["levels"] = dict(units.n_levels)
+    if scored.levels:
+        details["levels"] = dict(scored.n_levels)
     return details
 
 
@@ -210,3 +235,43 @@ def _check_aggregate(aggregate: Any) -> None:
     if (isinstance(aggregate, str) and aggregate in ("mean", "max")) or (is_number and 0 <= aggregate <= 1):
         return
     raise ValueError(f'`aggregate` must be "mean", "max" or a quantile between 0 and 1, got {aggregate!r}.')
+
+
+class MeasureName(StrEnum):
+    """The names of the measures; each stands for the measure with its default choices."""
+
+    KL = "kl"
+    VAR = "var"
+    ARD = "ard"
+    RATE = "rate"
+    DERIVATIVE = "derivative"
+
+
+MEASURES: Mapping[str, type[Measure]] = {
+    MeasureName.KL: KL,
+    MeasureName.VAR: VAR,
+    MeasureName.ARD: ARD,
+    MeasureName.RATE: RATE,
+    MeasureName.DERIVATIVE: Derivative,
+}
+
+
+def get_measure(measure: Any, *others: str) -> Measure:
+    """Return the measure that is given as an object, by its name, or as None, which is `KL()`.
+
+    `others` are further names that the caller understands, for the error message.
+    """
+    if measure is None:
+        return KL()
+    if isinstance(measure, Measure):
+        return measure
+    if isinstance(measure, str) and measure in MEASURES:
+        return MEASURES[measure]()
+    if isinstance(measure, type) and issubclass(measure, Measure):
+        raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
+    names = ", ".join(f'"{name}"' for name in (*MEASURES, *others))
+    refusal = (
+        f"`measure` must be a measure such as KL(), VAR() or ARD(), which scores every feature, or one of {names}, got "
+        f"{measure!r}."
+    )
+    raise ValueError(refusal) if isinstance(measure, str) else TypeError(refusal)

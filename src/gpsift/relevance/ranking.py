@@ -1,30 +1,40 @@
-"""The answer of `rank`: a score for each feature, and where it comes from."""
+"""The answer of `rank`: a score for each feature, and where it comes from.
+
+`Ranking` holds the scores and the numbers that follow from them. `gpsift.relevance.display` prints and exports it,
+`gpsift.relevance.plots` draws it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpsift._utils.optional import optional_library
-from gpsift._utils.words import NOT_USED, others_not_used, percent
+from gpsift._utils.words import others_not_used
 from gpsift.io.savable import Savable, kept_fields, not_kept
 from gpsift.reference.base import N_CLOSE
-from gpsift.relevance.limits import LEVEL, interval_with
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# Of intervals, unless another one is asked for.
+LEVEL = 0.9
 NO_DRAWS = (
     "This ranking has no draws of its scores, and no model beside it that could make them: it comes from a file or "
     "another process, or from rows that are not in memory. Rank the model again with rank(..., intervals=True), or "
     "draw the hyperparameters, GP(hyper=NUTS())."
 )
+
+
+class ScoreDraws(NamedTuple):
+    """Scores (s, p) of models with drawn hyperparameters, and the k-hat of these draws."""
+
+    scores: np.ndarray
+    k_hat: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +44,7 @@ class Ranking(Savable):
     Attributes
     ----------
     measure : str
-        What was measured, as it would be typed.
+        The measure as it would be typed.
     scores : array (p,)
         One score a feature; larger is more relevant.
     pointwise : array (n, p) or None
@@ -45,7 +55,7 @@ class Ranking(Savable):
     spread : array (p,) or None
         Standard deviation of `pointwise` over the points: how unevenly a feature matters. Not an interval of the score.
     units : str
-        What the scores are measured in.
+        The units of the scores.
     terms : mapping of str to array (n, p)
         Squared parts of `pointwise`, such as what moves the mean and what moves the variance.
     points : array (n, p)
@@ -53,23 +63,23 @@ class Ranking(Savable):
     rows : array (n,)
         Their row numbers in the X that was given.
     details : mapping
-        What was done: aggregate, seed, versions and what the measure reports of itself.
+        How the ranking was made: aggregate, seed, versions and what the measure reports of itself.
     effect_shares : array (p,) or None
         The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
         The scores of each draw of the hyperparameters: where the model itself was drawn, `scores` is their mean; where
-        intervals were asked for at once, they are around `scores`, computed for the first of them and read off lines
-        through these for the others. Otherwise `interval` and the probabilities of ranks make them when they are
-        needed, and `with_intervals` gives a ranking that has them.
+        intervals were asked for at once, they are around `scores`, computed for the first of them and predicted from
+        these for the others. Otherwise `interval` and the probabilities of ranks make them when they are needed, and
+        `with_intervals` gives a ranking that has them.
     k_hat : float or None
         How far to trust draws that intervals were asked for: up to 0.7. Beyond, `NUTS()` is the way to them.
     used : array (p,) of bool, or None
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
     slopes : array (p,) or None
-        Of features that are not used the steepest slope of the log evidence as they enter, in standard deviations under
-        noise; minus infinity where it is not known. It decides the order of those without a score.
-    around : callable or None
+        For features that are not used the steepest slope of the log evidence as they enter, in standard deviations
+        under noise; minus infinity where it is not known. It decides the order of those without a score.
+    draw_scores : callable or None
         Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is lost on the way through a
         file or to another process.
     """
@@ -87,10 +97,12 @@ class Ranking(Savable):
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
     k_hat: float | None = None
-    around: Callable[[], tuple[np.ndarray, float]] | None = not_kept()
+    draw_scores: Callable[[], ScoreDraws] | None = not_kept()
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in kept_fields(self)}
+
+    # The order of the features
 
     @property
     def order(self) -> np.ndarray:
@@ -98,6 +110,17 @@ class Ranking(Savable):
             return np.argsort(-self.scores, kind="stable")
         slopes = np.zeros(len(self.names)) if self.slopes is None else self.slopes
         return np.lexsort((-slopes, ~self.used, -self.scores))
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Position of each feature in the order, 1 for the most relevant."""
+        ranks = np.empty(len(self.scores), dtype=int)
+        ranks[self.order] = np.arange(1, len(self.scores) + 1)
+        return ranks
+
+    def is_used(self, j: int) -> bool:
+        """Whether the model uses feature j, as far as is known."""
+        return self.used is None or bool(self.used[j])
 
     @property
     def close(self) -> Mapping[str, float]:
@@ -108,39 +131,29 @@ class Ranking(Savable):
         return {self.names[j]: float(self.slopes[j]) for j in next_ones}
 
     @property
-    def n_told(self) -> int:
-        """How many features of the order deserve a line each: those that are used and those that came close."""
+    def n_shown(self) -> int:
+        """Number of features, from the first in the order, that tables list: those used and those that came close."""
         return len(self.names) if self.used is None else int(self.used.sum()) + len(self.close)
 
     @property
-    def rest_told(self) -> tuple[str, ...]:
-        """A line for all other features, which are not used; none where there are no others."""
-        n_others = len(self.names) - self.n_told
-        return (others_not_used(n_others),) if n_others else ()
+    def hidden_note(self) -> tuple[str, ...]:
+        """A line for the features that tables do not list; none where they list all."""
+        n_hidden = len(self.names) - self.n_shown
+        return (others_not_used(n_hidden),) if n_hidden else ()
 
-    def is_used(self, j: int) -> bool:
-        """Whether the model uses feature j, as far as is known."""
-        return self.used is None or bool(self.used[j])
-
-    def _score_text(self, j: int) -> str:
-        return f"{self.scores[j]:.4g}" if self.is_used(j) else NOT_USED
-
-    def _interval_text(self, j: int) -> str:
-        if self.draws is None:
-            return ""
-        low, high = self.interval()[j]
-        return f"  {low:.4g} to {high:.4g}"
-
-    @property
-    def ranks(self) -> np.ndarray:
-        """Position of each feature in the order, 1 for the most relevant."""
-        ranks = np.empty(len(self.scores), dtype=int)
-        ranks[self.order] = np.arange(1, len(self.scores) + 1)
-        return ranks
+    # What scores consist of
 
     @property
     def spread(self) -> np.ndarray | None:
         return None if self.pointwise is None else self.pointwise.std(axis=0)
+
+    @property
+    def unevenness(self) -> np.ndarray | None:
+        """The largest pointwise score of each feature over its mean, (p,), NaN where that is 0; None without them."""
+        if self.pointwise is None:
+            return None
+        largest, mean = self.pointwise.max(axis=0), self.pointwise.mean(axis=0)
+        return np.divide(largest, mean, out=np.full_like(mean, np.nan), where=mean > 0)
 
     @property
     def shares(self) -> Mapping[str, np.ndarray]:
@@ -148,6 +161,14 @@ class Ranking(Savable):
         total = sum(values.sum(axis=0) for values in self.terms.values())
         safe = np.where(total > 0, total, 1.0)
         return {name: values.sum(axis=0) / safe for name, values in self.terms.items()}
+
+    @property
+    def mean_shares(self) -> np.ndarray | None:
+        """How much of the squared score at each point moves the mean, (n, p); None where it has no such parts."""
+        if set(self.terms) != {"mean", "variance"}:
+            return None
+        mean, total = self.terms["mean"], self.terms["mean"] + self.terms["variance"]
+        return mean / np.where(total > 0, total, 1.0)
 
     @property
     def effect_shares(self) -> np.ndarray | None:
@@ -162,12 +183,7 @@ class Ranking(Savable):
         total = self.scores.sum()
         return self.scores / (total if total > 0 else 1.0)
 
-    def with_intervals(self) -> Ranking:
-        """The same ranking with `draws` and `k_hat`, as ``rank(..., intervals=True)`` makes it."""
-        if self.draws is not None:
-            return self
-        draws, k_hat = self._made_draws
-        return replace(self, draws=draws, k_hat=k_hat, around=None)
+    # How far the data leave scores open
 
     def interval(self, level: float = LEVEL) -> np.ndarray:
         """Central interval of each score over the draws of the hyperparameters, (p, 2); the score itself is in it.
@@ -175,50 +191,38 @@ class Ranking(Savable):
         A score of the fit that is beyond an end is taken for the end. Where there are no draws yet they are made now,
         for the price of a fit or two, and remembered.
         """
-        return interval_with(self.scores, self._known_draws(), level)
+        return interval_with(self.scores, self.known_draws, level)
 
     @property
     def rank_probability(self) -> np.ndarray:
         """Share of the draws in which feature j has rank k + 1, (p, p)."""
-        draws = self._known_draws()
-        places = np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1)
-        return np.mean(places[:, :, None] == np.arange(draws.shape[1]), axis=0)
+        ranks = ranks_of_draws(self.known_draws)
+        return np.mean(ranks[:, :, None] == np.arange(1, ranks.shape[1] + 1), axis=0)
 
     def in_first_probability(self, k: int) -> np.ndarray:
         """Share of the draws in which a feature is among the first k, (p,)."""
         return self.rank_probability[:, :k].sum(axis=1)
 
-    @property
-    def unevenness(self) -> np.ndarray | None:
-        """The largest pointwise score of each feature over its mean, (p,), NaN where that is 0; None without them."""
-        if self.pointwise is None:
-            return None
-        largest, mean = self.pointwise.max(axis=0), self.pointwise.mean(axis=0)
-        return np.divide(largest, mean, out=np.full_like(mean, np.nan), where=mean > 0)
+    def with_intervals(self) -> Ranking:
+        """Return this ranking with `draws` and `k_hat`, as ``rank(..., intervals=True)`` makes it."""
+        if self.draws is not None:
+            return self
+        draws, k_hat = self._drawn_scores
+        return replace(self, draws=draws, k_hat=k_hat, draw_scores=None)
 
     @property
-    def mean_shares(self) -> np.ndarray | None:
-        """How much of the squared score at each point moves the mean, (n, p); None where it has no such parts."""
-        if set(self.terms) != {"mean", "variance"}:
-            return None
-        mean, total = self.terms["mean"], self.terms["mean"] + self.terms["variance"]
-        return mean / np.where(total > 0, total, 1.0)
-
-    def _known_draws(self) -> np.ndarray:
-        return self._made_draws[0] if self.draws is None else self.draws
+    def known_draws(self) -> np.ndarray:
+        """`draws`, which are made now where there are none yet, (s, p)."""
+        return self._drawn_scores.scores if self.draws is None else self.draws
 
     @cached_property
-    def _made_draws(self) -> tuple[np.ndarray, float]:
-        if self.around is None:
+    def _drawn_scores(self) -> ScoreDraws:
+        if self.draw_scores is None:
             raise ValueError(NO_DRAWS)
-        return self.around()
-
-    def _draws_of(self, columns: Sequence[int]) -> tuple[np.ndarray, float]:
-        draws, k_hat = self._made_draws
-        return draws[:, columns], k_hat
+        return self.draw_scores()
 
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
-        """What this ranking says of some of its features, under other names."""
+        """Return the ranking of some of the features alone, under other names."""
         chosen = list(columns)
         return replace(
             self,
@@ -230,56 +234,35 @@ class Ranking(Savable):
             draws=None if self.draws is None else self.draws[:, chosen],
             used=None if self.used is None else self.used[chosen],
             slopes=None if self.slopes is None else self.slopes[chosen],
-            around=None if self.around is None else partial(self._draws_of, chosen),
+            draw_scores=None if self.draw_scores is None else partial(self._draw_scores_of, chosen),
         )
+
+    def _draw_scores_of(self, columns: Sequence[int]) -> ScoreDraws:
+        scores, k_hat = self._drawn_scores
+        return ScoreDraws(scores[:, columns], k_hat)
+
+    # How it is shown
 
     def to_frame(self) -> pd.DataFrame:
         """A data frame with a row for each feature, the most relevant first; whether it is used, where some are not."""
-        import pandas as pd
+        from gpsift.relevance import display
 
-        columns: dict[str, Any] = {"feature": self.names, "score": self.scores, "rank": self.ranks}
-        largest = self.scores.max()
-        columns["relative"] = self.scores / largest if largest > 0 else self.scores
-        if self.pointwise is not None:
-            columns["spread"] = self.spread
-            columns["max"] = self.pointwise.max(axis=0)
-        for name, share in self.shares.items():
-            columns[f"{name}_share"] = share
-        if self.effect_shares is not None:
-            columns["share"] = self.effect_shares
-        if self.draws is not None:
-            columns["lower"], columns["upper"] = self.interval().T
-        if self.used is not None:
-            columns["used"] = self.used
-        return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
+        return display.to_frame(self)
 
     def to_shap(self) -> Any:
         """The pointwise scores as shap's Explanation, for its plots, such as ``shap.plots.beeswarm``.
 
         They are no Shapley values: relevances are not negative and do not add up to the prediction.
         """
-        shap = optional_library("shap", "Explanations")
-        if self.pointwise is None:
-            raise ValueError(f"{self.measure} has no pointwise scores that shap could plot; use KL() or VAR().")
-        return shap.Explanation(
-            values=self.pointwise.copy(),
-            base_values=np.zeros(len(self.pointwise)),
-            data=self.points.copy(),
-            feature_names=list(self.names),
-            output_names=[self.measure],
-        )
+        from gpsift.relevance import display
+
+        return display.to_shap(self)
 
     def to_arviz(self) -> Any:
         """The scores of all draws as ArviZ's InferenceData: `relevance` and `rank` by draw and feature."""
-        draws = self._known_draws()
-        arviz = optional_library("arviz", "Records of draws")
-        ranks = np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1
-        return arviz.from_dict(
-            posterior={"relevance": draws[None], "rank": ranks[None]},
-            coords={"feature": list(self.names)},
-            dims={"relevance": ["feature"], "rank": ["feature"]},
-            attrs={"measure": self.measure, "units": self.units},
-        )
+        from gpsift.relevance import display
+
+        return display.to_arviz(self)
 
     def plot(self, kind: str = "bars", *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Any:
         """Draw the ranking.
@@ -301,26 +284,30 @@ class Ranking(Savable):
         return drawings[kind](self, features=features, ax=ax)
 
     def __repr__(self) -> str:
-        width = max(len("feature"), *(len(self.names[j]) for j in self.order[: self.n_told]))
-        lines = [f"Ranking by {self.measure} of {len(self.names)} features, {self.units}"]
-        interval = "" if self.draws is None else f"  {percent(LEVEL)} interval"
-        lines.append(f"  rank  {'feature':<{width}}  {'score':>10}{interval}")
-        for position, j in enumerate(self.order[: self.n_told], start=1):
-            score = f"{self._score_text(int(j)):>10}{self._interval_text(int(j))}"
-            lines.append(f"  {position:>4}  {self.names[j]:<{width}}  {score}")
-        lines += [f"        {rest}" for rest in self.rest_told]
-        return "\n".join(lines)
+        from gpsift.relevance import display
+
+        return display.to_text(self)
 
     def _repr_html_(self) -> str:
-        largest = float(self.scores.max()) or 1.0
-        rows = []
-        for position, j in enumerate(self.order[: self.n_told], start=1):
-            bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * self.scores[j] / largest:z.1f}%'></div>"
-            rows.append(
-                f"<tr><td>{position}</td><td style='text-align:left'>{escape(self.names[j])}</td>"
-                f"<td>{self._score_text(int(j))}</td><td style='width:12em'>{bar}</td></tr>"
-            )
-        rows += [f"<tr><td></td><td style='text-align:left' colspan='3'>{rest}</td></tr>" for rest in self.rest_told]
-        caption = escape(f"{self.measure}, {self.units}")
-        head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
-        return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+        from gpsift.relevance import display
+
+        return display.to_html(self)
+
+
+def interval_with(value: np.ndarray, draws: np.ndarray, level: float) -> np.ndarray:
+    """Return the central interval of draws (s, p), extended to the value (p,) where that is beyond an end; (p, 2).
+
+    The value is that of a fit, which has a stronger prior than the draws around it and may have switched a feature off.
+    It is something that the data allow, too.
+
+    >>> interval_with(np.array([0.0, 2.5]), np.array([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]]), level=1.0)
+    array([[0., 3.],
+           [2., 4.]])
+    """
+    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    return np.column_stack([np.minimum(low, value), np.maximum(high, value)])
+
+
+def ranks_of_draws(draws: np.ndarray) -> np.ndarray:
+    """Rank of each feature in each draw of the scores, 1 for the largest, (s, p)."""
+    return np.argsort(np.argsort(-draws, axis=1, kind="stable"), axis=1) + 1

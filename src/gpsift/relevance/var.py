@@ -23,9 +23,8 @@ from gpsift._utils.progress import counted
 from gpsift._utils.threads import threaded_map
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.relevance.categories import Levels
 from gpsift.relevance.conditionals import COVARIANCES, Covariance, fit_conditionals
-from gpsift.relevance.measure import Groups, Measure, Relevance
+from gpsift.relevance.measure import Groups, Levels, Measure, Relevance
 from gpsift.relevance.nodes import Nodes, NormalNodes, ResidualNodes
 
 Conditional = Literal["residuals", "normal"]
@@ -100,28 +99,28 @@ class VAR(Measure):
         return Relevance(values, f"in squared units of {reference.mean_of}", details=details)
 
     def conditional_of(self, inputs: Inputs) -> Conditional:
-        """The conditional that was asked for, or the best one that a model with these inputs has."""
+        """The conditional that was chosen, or the default for a model with these inputs."""
         if self.conditional is not None:
             return self.conditional
-        return "normal" if inputs.at_hand is None else "residuals"
+        return "normal" if inputs.training_sample is None else "residuals"
 
     def nodes(self, inputs: Inputs) -> Nodes:
-        """What features are set to, for a model with these inputs."""
+        """The values that features are set to, for a model with these inputs."""
         conditional = self.conditional_of(inputs)
         conditionals = fit_conditionals(inputs.moments, self.covariance)
         n_nodes = N_NODES[conditional] if self.n_nodes is None else int(self.n_nodes)
         if conditional == "normal":
             return NormalNodes(conditionals, n_nodes)
-        if inputs.at_hand is None:
+        if inputs.training_sample is None:
             raise ValueError(
                 f"{self.label} takes residuals of the training inputs, and this model has their moments only: it was "
                 "made from rows elsewhere by a version that kept none of them. Fit it again, or use "
                 'VAR(conditional="normal").'
             )
-        return ResidualNodes.of(conditionals, inputs.at_hand, n_nodes)
+        return ResidualNodes.of(conditionals, inputs.training_sample, n_nodes)
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
-        moved = (points.moved(X) for _, X, _ in levels.changed(points.X))
+        moved = (points.with_values(X) for _, X, _ in levels.replacements(points.X))
         means = np.stack([reference.at(each).latent_mean for each in moved], axis=1)
         return Relevance(variance_of_means(means, levels.shares), f"in squared units of {reference.mean_of}")
 
@@ -152,7 +151,7 @@ def _joint_variance(reference: Reference, points: Points, nodes: Nodes, group: t
         rows = slice(start, start + size)
         moved = np.repeat(points.X[rows], len(offsets), axis=0)
         moved[:, list(group)] = (center[rows, None, :] + offsets).reshape(len(moved), -1)
-        means = reference.at(points.moved(moved)).latent_mean
+        means = reference.at(points.with_values(moved)).latent_mean
         values[rows] = variance_of_means(means.reshape(-1, len(offsets), *means.shape[1:]), weights)
     return values
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.base import MissingCapability, Reference
-from gpsift.relevance import KL, Measure, rank, read_measure
+from gpsift.reference.ensemble import Ensemble
+from gpsift.relevance import KL, Measure, get_measure, rank
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.units import Units
 
@@ -84,11 +85,11 @@ class Ranked(Order):
     starts: int = SUBMODEL_STARTS
 
     def __post_init__(self) -> None:
-        read_measure(self.measure)
+        get_measure(self.measure)
 
     @property
     def scoring(self) -> Measure:
-        return read_measure(self.measure)
+        return get_measure(self.measure)
 
     @property
     def label(self) -> str:
@@ -169,10 +170,12 @@ def read_order(measure: Any) -> Order:
         return measure
     if isinstance(measure, type) and issubclass(measure, Order):
         raise TypeError(f"`measure` must be an instance: write {measure.__name__}() with parentheses.")
-    return ForwardProjection() if measure == PROJECTION else Ranked(read_measure(measure, PROJECTION))
+    return ForwardProjection() if measure == PROJECTION else Ranked(get_measure(measure, PROJECTION))
 
 
-def unit_ranking(fitted: Reference, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
+def unit_ranking(
+    fitted: Reference | Ensemble, units: Units, measure: Measure, X: Any = None, **options: Any
+) -> Ranking:
     """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either.
 
     Options are those of `rank`.

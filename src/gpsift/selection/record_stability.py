@@ -56,14 +56,14 @@ class Stability(Savable):
         return np.where(self.scores == 0, self.n_features, ranks) if self.switches else ranks
 
     @property
-    def n_told(self) -> int:
+    def n_shown(self) -> int:
         """How many features of the order deserve a line each: those that are used in some sample, at least one."""
         return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
 
     @property
-    def rest_told(self) -> tuple[str, ...]:
+    def hidden_note(self) -> tuple[str, ...]:
         """A line for all other features, which are not used in any sample; none where there are no others."""
-        n_others = self.n_features - self.n_told
+        n_others = self.n_features - self.n_shown
         return (f"{others_not_used(n_others)} in any sample",) if n_others else ()
 
     @property
@@ -135,7 +135,7 @@ class Stability(Savable):
         return drawings[kind](self, ax=ax)
 
     def __repr__(self) -> str:
-        told = self.to_frame()[: self.n_told]
+        told = self.to_frame()[: self.n_shown]
         width = max(len("feature"), *(len(name) for name in told["feature"]))
         lines = [
             f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
@@ -144,7 +144,7 @@ class Stability(Savable):
         for row, first in zip(told.itertuples(), map(percent, told["first"]), strict=True):
             span = f"{row.best_rank} to {row.worst_rank}"
             lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {first:>6}")
-        lines += [f"  {rest}" for rest in self.rest_told]
+        lines += [f"  {rest}" for rest in self.hidden_note]
         shown = ", ".join(f"{value:z.2f}" for value in self.entropy[:8])
         lines.append(
             f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
@@ -153,5 +153,5 @@ class Stability(Savable):
 
     def _repr_html_(self) -> str:
         head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
-        rest = "".join(f"<p>{line}</p>" for line in self.rest_told)
-        return words_and_table(head, self.to_frame()[: self.n_told]) + rest
+        rest = "".join(f"<p>{line}</p>" for line in self.hidden_note)
+        return words_and_table(head, self.to_frame()[: self.n_shown]) + rest

@@ -16,7 +16,6 @@ from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
-from gpsift.relevance.switched import slopes_of, used_columns
 from gpsift.selection.data import Data, Observed
 from gpsift.selection.held_out import HeldOut, read_held_out
 from gpsift.selection.orders import Order, read_order
@@ -127,8 +126,8 @@ def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, 
 
 def told_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
     """How many units come into question for submodels: those that the full model uses, and those that came close."""
-    n_used = len(units.with_some_of(used_columns(fitted)))
-    n_known = int(np.isfinite(slopes_of(fitted)).sum())
+    n_used = len(units.with_some_of(fitted.used))
+    n_known = int(np.isfinite(fitted.slopes).sum())
     return min(len(units), n_used + min(N_CLOSE, n_known))
 
 

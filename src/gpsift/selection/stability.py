@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.notices import Notices, messages
 from gpsift._utils.parallel import Task, Work
 from gpsift.gp import GP
-from gpsift.relevance import Measure, read_measure
+from gpsift.relevance import Measure, get_measure
 from gpsift.relevance.rank import versions
 from gpsift.selection.data import Data, Observed
 from gpsift.selection.orders import unit_scores
@@ -76,7 +76,7 @@ def stability(
     Paananen, Piironen, Andersen and Vehtari (2019), section 4.3.
     """
     data = Data.read(X, y, observed)
-    measure = read_measure(measure)
+    measure = get_measure(measure)
     model = GP() if model is None else model
     units = features.units(data.names)
     n_rows = _read_train_size(train_size, data.y.size)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from gpsift._utils.grouping import read_groups
 from gpsift._utils.words import listed
-from gpsift.relevance.categories import read_categories
+from gpsift.relevance.feature_groups import read_categories
 
 
 @dataclass(frozen=True)

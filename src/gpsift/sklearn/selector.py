@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from gpsift._utils.notices import notice
 from gpsift._utils.parallel import Work
 from gpsift.gp import GP
-from gpsift.relevance import Measure, rank, read_measure
+from gpsift.relevance import Measure, get_measure, rank
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
 from gpsift.selection.orders import Order, Ranked, read_order
@@ -225,7 +225,7 @@ def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
     >>> SelectFromModel(model, importance_getter=gs.importance("kl")).fit(X, y).get_support()
     array([ True, False, False])
     """
-    return _Importance(read_measure(measure))
+    return _Importance(get_measure(measure))
 
 
 class _Importance:

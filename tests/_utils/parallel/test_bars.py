@@ -9,7 +9,7 @@ from rich.console import Console
 import gpsift as gs
 from gpsift._utils.parallel import bars, fit_bar, share_bar, waiting_bar
 from gpsift._utils.progress import SearchProgress, counted, hearing, say
-from gpsift.reference.ensemble import Drawn
+from gpsift.reference.ensemble import Ensemble
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
     X = rng.normal(size=(30, 4))
     members = [gs.GP(hyper=gs.Fixed(lengthscale=each, noise_var=0.1)).fit(X, X[:, 0]) for each in (1.0, 2.0)]
 
-    class Explaining(Drawn):
+    class Explaining(Ensemble):
         explains = True
 
     sampled = Explaining(tuple(members))

@@ -15,7 +15,7 @@ from gpsift.kernels import SquaredExponential
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "numeric"]
 

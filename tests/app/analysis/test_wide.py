@@ -41,7 +41,7 @@ def printed(analysis):
 
 
 def test_a_wide_table_is_searched(answer):
-    n_told = answer.leading.n_told
+    n_told = answer.leading.n_shown
     assert set(answer.selected) == {"gene0", "gene1"}
     assert answer.path.sizes[-1] == n_told < 12
     assert answer.unsearched is None
@@ -65,7 +65,7 @@ def test_the_terminal_sums_up_what_is_not_used(answer):
 
 def test_the_page_sums_up_what_is_not_used(answer):
     page = page_text(answer)
-    assert f"and {341 - answer.leading.n_told} others, not used" in page
+    assert f"and {341 - answer.leading.n_shown} others, not used" in page
     assert page.count('<span class="figure">not used</span>') == len(answer.leading.close)
     assert "came close" in page
     assert "Switched on" in page

@@ -11,8 +11,7 @@ import gpsift as gs
 from gpsift.app.analysis.intervals import with_intervals
 from gpsift.app.findings import FindingKind
 from gpsift.gp.fitted import SPARSE_DRAWS
-from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import AskedDraws
+from gpsift.reference.base import DrawRequest, MissingCapability
 
 N = 120
 FIXED = gs.Fixed(lengthscale=np.array([1.0, 2.0, 4.0]), signal_var=1.0, noise_var=0.1, constant_var=0.5)
@@ -40,8 +39,8 @@ def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice
     """All rows are inducing points, near every block, and given to the next one."""
     sparse = gs.GP(hyper=FIXED, inference=choice).fit(*table())
     sparse = replace(sparse, report=replace(sparse.report, by_neighbours=by_neighbours))
-    found, k_hat, *_ = sparse.over_draws(scores, AskedDraws(16, 0))
-    expected, k_hat_exact, *_ = exact.over_draws(scores, AskedDraws(16, 0))
+    found, k_hat, *_ = sparse.map_draws(scores, DrawRequest(16, 0))
+    expected, k_hat_exact, *_ = exact.map_draws(scores, DrawRequest(16, 0))
     assert len(found) == 16
     assert_allclose(found, expected, rtol=0.01, atol=0.01 * np.max(expected))
     assert k_hat == pytest.approx(k_hat_exact, abs=0.1)
@@ -59,7 +58,7 @@ def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, 
     found = problem.engine.evidence(sparse.kernel, sparse.likelihood)
     assert found.value == pytest.approx(sparse.report.objectives[0], abs=0.1)  # points are picked for all rows
     assert_allclose(found.gradient, 0.0, atol=0.5)
-    assert len(sparse.over_draws(scores, AskedDraws(4, 0)).values) == 4
+    assert len(sparse.map_draws(scores, DrawRequest(4, 0)).values) == 4
 
 
 @pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")
@@ -82,7 +81,7 @@ def test_known_noise_of_each_row_counts():
         gs.GP(hyper=gs.Fixed(lengthscale=1.5), inference=each).fit(X, y, noise_var=noise_var)
         for each in ("exact", ALL_POINTS, ALL_NEAR)
     ]
-    expected, *found = (model.over_draws(scores, AskedDraws(8, 0))[0] for model in models)
+    expected, *found = (model.map_draws(scores, DrawRequest(8, 0))[0] for model in models)
     for each in found:
         assert_allclose(each, expected, rtol=0.01, atol=0.01 * np.max(expected))
 

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gpsift._utils.rows import Rows
 from gpsift.likelihoods import Binomial, Gaussian
-from gpsift.reference.dask.summary import NOWHERE, Bounds, Spread, Values, cloud, missing, summarise
-from gpsift.reference.input_moments import InputMoments
+from gpsift.reference.dask.summary import NOWHERE, Bounds, Spread, Values, cloud, mark_missing, summarise
+from gpsift.reference.inputs import InputMoments
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_spread_keeps_its_digits_where_the_mean_is_large():
 def test_missing_values_are_counted_and_the_first_is_found(rows):
     X = rows.X.copy()
     X[[160, 370], 1], X[300, 2] = np.nan, np.inf
-    found = in_parts(missing, Rows(X, rows.y))
+    found = in_parts(mark_missing, Rows(X, rows.y))
     assert_array_equal(found.counts, [0, 2, 1, 0])
     assert_array_equal(found.first, [NOWHERE, 160, 300, NOWHERE])
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from optional import need
 
 import gpsift as gs
-from gpsift.reference.dask.collections import read_collections
+from gpsift.reference.dask.rows import read_collections
 
 dask = need("dask")
 array = need("dask.array")

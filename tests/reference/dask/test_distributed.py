@@ -12,7 +12,7 @@ import gpsift as gs
 from gpsift._utils.rows import LocalRows, Rows
 from gpsift.gp.dask_data import standardised
 from gpsift.gp.sparse.bound import bound_evidence, bound_model, site_sums
-from gpsift.reference.dask.collections import read_collections
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance import points as points_module
 
 need("distributed")

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from optional import need
 
 import gpsift as gs
-from gpsift.reference.dask.passes import Pass
+from gpsift.reference.dask.rows import Pass
 
 need("distributed")
 dask, array = need("dask"), need("dask.array")

@@ -7,6 +7,7 @@ choices, standardised metrics. They are read here, and undone. The model is the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,17 @@ from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 from gpsift.adapters import botorch
 from gpsift.likelihoods.distributions import Family, Gaussian
 from gpsift.reference.base import Reference, Response
+from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.wrappers.coordinatewise import CoordinateMap, Coordinatewise
-from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Wrapped
-from gpsift.reference.wrappers.outputs import Outputs, chosen_output
+from gpsift.reference.wrappers.mapped import (
+    ColumnMap,
+    ColumnMapped,
+    CoordinateMap,
+    Coordinatewise,
+    OtherTarget,
+    Wrapped,
+)
+from gpsift.reference.wrappers.outputs import Outputs, OutputsEnsemble, choose_output, stack_outputs
 
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
 SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)
@@ -49,7 +57,7 @@ BENDING = {BilogY: "metric_to_bound", LogY: "metric_signatures", PowerTransformY
 KNOWN = (*SILENT, *ENCODERS, *BENDING, OneHot, Log, Logit, UnitX, StandardizeY)
 
 
-def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Reference:
+def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Reference | Ensemble:
     """The surrogate model of an Ax experiment as one that can be ranked.
 
     Parameters
@@ -77,14 +85,17 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     adapter = _adapter(model)
     space = SearchSpaceMap(adapter)
     read = botorch.reference_of(adapter.botorch_model, output_names=adapter.outcomes, **options)
-    parts = dict(read.outputs) if isinstance(read, Outputs) else {adapter.outcomes[0]: read}
-    outputs = {name: _in_users_units(part, name, adapter, space) for name, part in parts.items()}
+    parts = dict(read.outputs) if isinstance(read, Outputs | OutputsEnsemble) else {adapter.outcomes[0]: read}
+    outputs = {
+        name: map_members(part, partial(_in_users_units, metric=name, adapter=adapter, space=space))
+        for name, part in parts.items()
+    }
     if metric is not None:
-        return chosen_output(outputs, metric)
-    if not isinstance(read, Outputs):
+        return choose_output(outputs, metric)
+    if not isinstance(read, Outputs | OutputsEnsemble):
         return outputs[adapter.outcomes[0]]
     units = [metric_units(adapter, name)[1] for name in outputs]
-    return Outputs(outputs, read.scale * np.array(units))
+    return stack_outputs(outputs, read.scale * np.array(units))
 
 
 def _adapter(model: Any) -> TorchAdapter:

@@ -33,12 +33,11 @@ from gpsift.adapters.options import Options, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array
 from gpsift.reference.base import Reference
-from gpsift.reference.ensemble import Drawn
+from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.wrappers.coordinatewise import Coordinatewise
-from gpsift.reference.wrappers.latent import LatentGP
-from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget
-from gpsift.reference.wrappers.outputs import Outputs, chosen_output
+from gpsift.reference.response import LatentGP
+from gpsift.reference.wrappers.mapped import ColumnMapped, Coordinatewise, OtherTarget
+from gpsift.reference.wrappers.outputs import choose_output, stack_outputs
 
 
 def reference_of(
@@ -50,7 +49,7 @@ def reference_of(
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """A fitted model of BoTorch as one that can be ranked.
 
     Parameters
@@ -79,21 +78,21 @@ def reference_of(
     return _read(model, options.checked(Derivatives))
 
 
-def _read(model: Any, options: Options) -> Reference:
+def _read(model: Any, options: Options) -> Reference | Ensemble:
     parts = _outputs(model, options)
     names = [f"y{k + 1}" for k in range(len(parts))] if options.output_names is None else list(options.output_names)
     if len(names) != len(parts) or len(set(names)) < len(names):
         raise ValueError(f"`output_names` must be {len(parts)} different names, one for each output, got {names}.")
     outputs = {name: reference for name, (reference, _) in zip(names, parts, strict=True)}
     if options.output is not None:
-        return chosen_output(outputs, options.output)
+        return choose_output(outputs, options.output)
     if len(parts) == 1:
         return parts[0][0]
-    return Outputs(outputs, np.array([scale for _, scale in parts]))
+    return stack_outputs(outputs, np.array([scale for _, scale in parts]))
 
 
 # A model of one output, and the unit of that output in a sum over outputs.
-Output = tuple[Reference, float]
+Output = tuple[Reference | Ensemble, float]
 
 
 def _outputs(model: Any, options: Options) -> list[Output]:
@@ -123,7 +122,7 @@ def _exact(model: Any, options: Options) -> list[Output]:
     if not model._is_ensemble:
         return [_output(ExactPart(model, k), options) for k in range(model.num_outputs)]
     members = [_output(ExactPart(model, draw=draw), options) for draw in range(model.batch_shape[0])]
-    return [(Drawn(tuple(member for member, _ in members)), members[0][1])]
+    return [(Ensemble(tuple(member for member, _ in members)), members[0][1])]
 
 
 def _drawn_copy(model: Any) -> Any:
@@ -163,7 +162,7 @@ READERS: dict[type, Any] = {
 PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forward)
 
 
-def _output(part: Part, options: Options) -> Output:
+def _output(part: Part, options: Options) -> tuple[Reference, float]:
     """One output and one draw."""
     reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
     reference = _automatic(part, options) if reference is None else reference

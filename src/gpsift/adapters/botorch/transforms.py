@@ -16,8 +16,7 @@ from botorch.models.transforms import input as inputs
 from botorch.models.transforms import outcome as outcomes
 
 from gpsift.adapters.torch_autograd import as_array, differentiating
-from gpsift.reference.wrappers.coordinatewise import CoordinateMap
-from gpsift.reference.wrappers.mapped import ColumnMap
+from gpsift.reference.wrappers.mapped import ColumnMap, CoordinateMap
 
 # By the class itself, not by what it inherits: a subclass may compute something else.
 AFFINE = (inputs.AffineInputTransform, inputs.Normalize, inputs.InputStandardize)

@@ -27,8 +27,7 @@ from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP, Predictive
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 

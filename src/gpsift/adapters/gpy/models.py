@@ -26,12 +26,10 @@ from gpsift.adapters.options import Options, closed_form_or_none, output_index
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.kernels import Kernel
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.finite_differences import Graded, Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor
-from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.graded import Graded
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP, Predictive
 
 Derivatives = Literal["auto", "closed", "library", "numeric"]
 

@@ -14,10 +14,10 @@ from gpsift.adapters.gpytorch.kernels import value_of
 from gpsift.adapters.gpytorch.prior import Mean
 from gpsift.kernels import Kernel
 from gpsift.reference.base import MissingCapability, PlacedPosterior
+from gpsift.reference.finite_differences import GradedResponse
 from gpsift.reference.inputs import Points
 from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.wrappers.graded import GradedResponse
-from gpsift.reference.wrappers.latent import LatentGP, LatentGPResponse
+from gpsift.reference.response import LatentGP, LatentGPResponse
 
 # Strategies with a closed form, and whether their inducing values are whitened.
 WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}

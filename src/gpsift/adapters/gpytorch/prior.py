@@ -19,8 +19,8 @@ from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
 from gpsift.kernels import Kernel, Sum
 from gpsift.likelihoods import distributions as families
+from gpsift.reference.finite_differences import GradedResponse
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.wrappers.graded import GradedResponse
 
 # A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
 ANY_SIZE = 2**31

@@ -29,12 +29,11 @@ from gpsift.adapters.options import check_derivatives, closed_form_or_none
 from gpsift.adapters.pymc.kernels import converted, symbols_of
 from gpsift.adapters.terms import NoClosedForm
 from gpsift.reference.base import Reference
-from gpsift.reference.ensemble import Drawn
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.ensemble import Ensemble
+from gpsift.reference.finite_differences import Graded, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
-from gpsift.reference.wrappers.graded import Graded
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 Point = Mapping[str, np.ndarray]
@@ -51,7 +50,7 @@ def reference_of(
     draws: int = 100,
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """A Gaussian process of PyMC as one that can be ranked, for each draw of its hyperparameters.
 
     Parameters
@@ -86,7 +85,7 @@ def reference_of(
     if members is None:
         conditional = Conditional.of(model, points[0])
         members = [DifferentiatedMarginal(conditional, each, inputs) for each in points]
-    return members[0] if point is not None else Drawn(tuple(members))
+    return members[0] if point is not None else Ensemble(tuple(members))
 
 
 def _refuse_unreadable(model: Any) -> None:
@@ -225,7 +224,7 @@ class Conditional:
 class DifferentiatedMarginal(Graded):
     """A process whose covariance function we do not have, at one point of its hyperparameters."""
 
-    AT_ONCE = 2**13  # each call factorises the covariance of the training points again
+    batch_size = 2**13  # each call factorises the covariance of the training points again
 
     conditional: Conditional
     point: Point
@@ -241,7 +240,7 @@ class DifferentiatedMarginal(Graded):
         mean, var = self.conditional.moments(self.point, X)
         return mean, latent_var_of(var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self.conditional.mean(self.point, X)[0]
 
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:

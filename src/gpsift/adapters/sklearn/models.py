@@ -26,12 +26,13 @@ from gpsift.adapters.sklearn.kernels import converted, white_of
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Logit
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.finite_differences import Numeric, latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget, Transformed
-from gpsift.reference.wrappers.onevsrest import OneVsRest
+from gpsift.reference.wrappers.outputs import OneVsRest
 
 Derivatives = Literal["auto", "closed", "numeric"]
 
@@ -44,7 +45,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
-) -> Reference:
+) -> Reference | Ensemble:
     """A fitted model of scikit-learn as one that can be ranked.
 
     Parameters
@@ -73,9 +74,9 @@ def reference_of(
     )
 
 
-def _read(model: Any, options: Options) -> Reference:
+def _read(model: Any, options: Options) -> Reference | Ensemble:
     own = getattr(model, "gp_", None)
-    if isinstance(own, Reference):  # one of our own estimators, inside a pipeline or a search
+    if isinstance(own, Reference | Ensemble):  # one of our own estimators, inside a pipeline or a search
         if not options.are_defaults:
             raise TypeError(f"A {type(model).__name__} inside another model is read as it is and takes no options.")
         return own
@@ -181,7 +182,7 @@ class DifferencedRegressor(Numeric):
         total = self._one(std) ** 2
         return self._one(mean), latent_var_of(total, self.white_var)
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self._one(self.model.predict(as_fitted(self.model, X)))
 
     def _one(self, values: np.ndarray) -> np.ndarray:
@@ -275,16 +276,16 @@ class DifferencedClassifier(Numeric):
         var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
         return K.T @ (model.y_train_ - model.pi_), var
 
-    def first(self, X: np.ndarray) -> np.ndarray:
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
         return self.model.kernel_(X, self.model.X_train_) @ (self.model.y_train_ - self.model.pi_)
 
 
-def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference:
+def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference | Ensemble:
     _refuse_unfitted(model, "regressor_")
-    return OtherTarget(_read(model.regressor_, options))
+    return map_members(_read(model.regressor_, options), OtherTarget)
 
 
-def _pipeline(model: Pipeline, options: Options) -> Reference:
+def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     last = model.steps[-1][1]
     inner = _read(last, replace(options, X_train=None, feature_names=None))
     steps = [step for step in active_steps(model) if step is not last]
@@ -297,8 +298,9 @@ def _pipeline(model: Pipeline, options: Options) -> Reference:
     kept = None if column_map is None or seen is None else column_map.inverse(seen)
     inputs = known_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
-        return Transformed(inner, transform, ", ".join(type(step).__name__ for step in steps), inputs)
-    return ColumnMapped.around(inner, transform, column_map, inputs)
+        through = ", ".join(type(step).__name__ for step in steps)
+        return map_members(inner, lambda each: Transformed(each, transform, through, inputs))
+    return map_members(inner, lambda each: ColumnMapped.around(each, transform, column_map, inputs))
 
 
 READERS: dict[type, Any] = {

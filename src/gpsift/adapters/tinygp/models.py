@@ -24,7 +24,7 @@ from gpsift.adapters.terms import NoClosedForm
 from gpsift.adapters.tinygp.kernels import converted
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor
-from gpsift.reference.wrappers.latent import LatentGP
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 # Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.

@@ -11,8 +11,7 @@ from gpsift._utils.user_arrays import column_sd
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.tabular import Prepared
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.reference.input_moments import standard_units
-from gpsift.relevance.switched import used_columns
+from gpsift.reference.inputs import standard_units
 
 CORRELATED = 0.9
 # Fewer rows than this for each column make any ranking shaky.
@@ -76,7 +75,7 @@ def _correlated(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
     Indicators of one category are no news.
     """
     owner, names = table.owner, list(table.X.columns)
-    used = used_columns(model)
+    used = model.used
     pairs = sorted(
         (
             (names[i], names[j], r)

@@ -15,7 +15,7 @@ from gpsift.gp import DrawnGP, FittedGP
 from gpsift.io import load
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, Measure
-from gpsift.relevance.named import read_measure
+from gpsift.relevance.rank import get_measure
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.orders import unit_ranking
 
@@ -60,7 +60,7 @@ def compare(
     >>> gs.compare(before, after, intervals=False).places.tolist()
     [-1, -1, 2]
     """
-    scoring = read_measure(measure) if measure is not None else KL()
+    scoring = get_measure(measure) if measure is not None else KL()
     found = [_ranking(each, scoring, intervals, seed) for each in (first, second)]
     return Comparison.of(found[0], found[1], labels or _labels(first, second))
 

@@ -13,6 +13,7 @@ from gpsift.app.analysis.saved_inputs import features_of, inputs_of
 from gpsift.app.findings import Finding
 from gpsift.app.tables.tabular import Table
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.orders import unit_ranking
@@ -61,7 +62,7 @@ class RankedAgain:
     @cached_property
     def told(self) -> Mapping[str, Ranking]:
         """The ranking of the columns that deserve a line each, by the name of its measure."""
-        shown = self.leading.order[: self.leading.n_told].tolist()
+        shown = self.leading.order[: self.leading.n_shown].tolist()
         told = self.leading.of_columns(shown, [self.leading.names[j] for j in shown])
         return {self.leading.measure.split("(")[0]: told}
 
@@ -82,7 +83,7 @@ class RankedAgain:
 
 
 def ranked_again(
-    model: Reference, table: Table | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
+    model: Reference | Ensemble, table: Table | None, measure: Measure, *, names: tuple[str, str | None], **options: Any
 ) -> RankedAgain:
     """Rank a saved model; `names` are those of the files of model and table, and options those of `rank`."""
     tidied = None if table is None else inputs_of(table, model)

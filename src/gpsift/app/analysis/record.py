@@ -173,9 +173,9 @@ class Analysis:
     def told(self) -> Mapping[str, Ranking]:
         """The rankings of the columns that deserve a line each: those that are used, and those that came close."""
         leading = self.leading
-        if leading.n_told == len(leading.names):
+        if leading.n_shown == len(leading.names):
             return self.rankings
-        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_told])]
+        names = [leading.names[j] for j in np.sort(leading.order[: leading.n_shown])]
         return {label: _of_names(ranking, names) for label, ranking in self.rankings.items()}
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.notebook import words_and_table
 from gpsift._utils.words import NOT_USED, listed, percent
 from gpsift.io.savable import Savable
-from gpsift.relevance.limits import LEVEL
+from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,6 @@ from gpsift.gp.sparse import Sparse
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.relevance.ranking import Ranking
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.data import Data
 from gpsift.selection.held_out import Folds
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
@@ -242,7 +241,7 @@ class _Fits:
         """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
-        if len(used_columns(self.fitted)) <= MOST_COLUMNS_OF_VAR:
+        if len(self.fitted.used) <= MOST_COLUMNS_OF_VAR:
             beside.insert(0, VAR())
         elif not isinstance(first, VAR):
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))

@@ -10,10 +10,11 @@ import pandas as pd
 from gpsift.app.tables.tabular import Table
 from gpsift.app.tables.tidy.again import Tidied, set_aside, tidied_again
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.selection.units import Features
 
 
-def categories_of(model: Reference) -> dict[str, list[str]]:
+def categories_of(model: Reference | Ensemble) -> dict[str, list[str]]:
     """Which columns of a model are indicators, such as "colour=red", by the name of the column of texts."""
     groups: dict[str, list[str]] = {}
     inputs = model.inputs.sample if model.inputs.X is None else model.inputs.X
@@ -25,19 +26,19 @@ def categories_of(model: Reference) -> dict[str, list[str]]:
     return groups
 
 
-def dates_of(model: Reference) -> dict[str, list[str]]:
+def dates_of(model: Reference | Ensemble) -> dict[str, list[str]]:
     """Which columns of a model are parts of a date, such as "day: month", by the name of the column of dates."""
     known = () if model.inputs.recipe is None else model.inputs.recipe.first_dates
     return {name: [feature for feature in model.inputs.names if feature.startswith(f"{name}: ")] for name in known}
 
 
-def features_of(model: Reference) -> Features:
+def features_of(model: Reference | Ensemble) -> Features:
     """The user's columns: categories and dates are several columns of the model each."""
     categories = categories_of(model)
     return Features({**categories, **dates_of(model)}, list(categories))
 
 
-def inputs_of(table: Table, model: Reference) -> Tidied:
+def inputs_of(table: Table, model: Reference | Ensemble) -> Tidied:
     """The columns that a model was fitted on, from a table; as its own table was treated, where its file says how."""
     recipe, names = model.inputs.recipe, model.inputs.names
     tidied = _as_it_is(table.frame, names) if recipe is None else tidied_again(table.frame, names, recipe)

@@ -18,7 +18,7 @@ from gpsift.decomposition.pairs import interactions
 from gpsift.decomposition.shares import variance_shares
 from gpsift.gp import DrawnGP, FittedGP, one_of
 from gpsift.reference.base import MissingCapability
-from gpsift.relevance.switched import used_columns
+from gpsift.reference.ensemble import members_of
 
 # Draws times squared rows, or inducing points, times columns that are used: by inference, up to this many take about
 # a quarter of a minute on one core. Means of what is observed are made at every value where they are not latent means.
@@ -36,7 +36,7 @@ def with_shape(analysis: Analysis, wanted: bool | None = None, work: Work = Work
     That it is left out is among its cautions. What the model does not offer is not there, and all is missing where it
     uses no column. What is there already stays.
     """
-    used = used_columns(analysis.model)
+    used = analysis.model.used
     if wanted is False or not used:
         return analysis
     if wanted is None and takes_long(analysis.model):
@@ -50,10 +50,10 @@ def with_shape(analysis: Analysis, wanted: bool | None = None, work: Work = Work
 def takes_long(model: FittedGP | DrawnGP) -> bool:
     """Whether curves, pairs, shares and rows taken apart may take more than a quarter of a minute."""
     first = one_of(model)
-    n_columns = len(used_columns(model)) * (len(model.draws) or 1)
+    n_columns = len(model.used) * len(members_of(model))
     if first.report.n_blocks:
         return n_columns > MOST_PREDICTED_COLUMNS
-    if len(used_columns(model)) > MOST_COLUMNS:
+    if len(model.used) > MOST_COLUMNS:
         return True
     n = first.inferred.n_inducing or first.n_rows
     return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)

@@ -18,7 +18,7 @@ from gpsift.app.cli.errors import clear_errors
 from gpsift.app.cli.machine import comparison_as_json
 from gpsift.app.cli.saved import check_saved
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
-from gpsift.relevance.named import MeasureName
+from gpsift.relevance.rank import MeasureName
 
 Saved = Annotated[Path, typer.Argument(help="A saved model or ranking, such as rank --save writes.")]
 Picture = Annotated[Path | None, typer.Option(help="Draw both scores of each column into this file, such as two.png.")]

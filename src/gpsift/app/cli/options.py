@@ -12,8 +12,8 @@ import typer
 from gpsift.gp import MAP, ML2
 from gpsift.gp.hyperparameters import Sift
 from gpsift.gp.hyperparameters.choices import Hyper
-from gpsift.relevance import VAR, Measure, read_measure
-from gpsift.relevance.named import MeasureName
+from gpsift.relevance import VAR, Measure, get_measure
+from gpsift.relevance.rank import MeasureName
 
 
 class TaskChoice(StrEnum):
@@ -161,7 +161,7 @@ Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to 
 def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
     """The measure of that name, with what was said of it."""
     if conditional is None:
-        return read_measure(measure.value)
+        return get_measure(measure.value)
     if measure is not MeasureName.VAR:
         raise typer.BadParameter(f"it is a choice of --measure var, not of {measure.value}", param_hint="--conditional")
     return VAR(conditional=conditional.value)

@@ -12,7 +12,7 @@ from gpsift.app.cli.answering import analysed, answered, check_writable, refuse_
 from gpsift.app.cli.dry_run import show_plan
 from gpsift.app.cli.errors import clear_errors
 from gpsift.app.cli.shown import show_ranking
-from gpsift.relevance.named import MeasureName
+from gpsift.relevance.rank import MeasureName
 
 # What can be said of a saved model; the rest is about reading a table and fitting.
 BESIDE_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")

@@ -12,6 +12,7 @@ from gpsift.app.cli.machine import ranked_again_as_json
 from gpsift.app.cli.shown import show_ranked_again
 from gpsift.app.tables.tabular import read_table
 from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
 
 # Of every file that was saved, which is a ZIP archive.
@@ -34,13 +35,13 @@ def rank_saved(
     tell(answer, ranked_again_as_json, show_ranked_again, json=json, html=html, quiet=quiet)
 
 
-def load_model(model: Path) -> Reference:
+def load_model(model: Path) -> Reference | Ensemble:
     """The fitted model that a file holds."""
     check_saved(model)
     from gpsift.io import load  # knows every class that is kept, which takes a while to load
 
     loaded = load(model)
-    if not isinstance(loaded, Reference):
+    if not isinstance(loaded, Reference | Ensemble):
         raise ValueError(f"{model} holds a {type(loaded).__name__}, which is no fitted model.")
     return loaded
 

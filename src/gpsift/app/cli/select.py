@@ -16,7 +16,7 @@ from gpsift.app.cli.discover import discovered
 from gpsift.app.cli.dry_run import show_plan
 from gpsift.app.cli.errors import KEPT, clear_errors
 from gpsift.app.cli.shown import show_ranking
-from gpsift.relevance.named import MeasureName
+from gpsift.relevance.rank import MeasureName
 
 # What says nothing about a test at a rate.
 FOR_SUBMODELS = ("measure", "conditional", "intervals", "effects", "test", "rule", "folds", "samples", "hyper", "save")

@@ -15,7 +15,7 @@ from gpsift.app.analysis.switched import switching_told
 from gpsift.app.cli.advice import ADVICE
 from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shortened
 from gpsift.app.findings import Finding, FindingKind, told
-from gpsift.relevance.limits import LEVEL
+from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
@@ -41,14 +41,14 @@ def show_ranked_again(answer: RankedAgain, console: Console) -> None:
     """The ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
-    _show_rankings(answer.told, console, answer.leading.rest_told)
+    _show_rankings(answer.told, console, answer.leading.hidden_note)
     say_cautions(answer.cautions, console)
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
     """The columns in their order, one measure beside the other; where that was asked, how many are enough."""
     show_model(analysis, console)
-    _show_rankings(analysis.told, console, analysis.leading.rest_told)
+    _show_rankings(analysis.told, console, analysis.leading.hidden_note)
     _say_oddities(analysis, console)
     if analysis.path is not None:
         _show_path(analysis.path, console)
@@ -246,7 +246,7 @@ def _show_stability(found: Stability, console: Console) -> None:
     console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
     firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
     print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
-    for line in found.rest_told:
+    for line in found.hidden_note:
         console.print(f"{line}\n")
 
 
@@ -254,7 +254,7 @@ def _stability_table(found: Stability, firsts: list[int]) -> Table:
     table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
     ranks = found.mean_ranks
     shares = [found.in_first(k) for k in firsts]
-    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_told)]:
+    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
         table.add_row(escape(shortened(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
     return table
 

@@ -13,7 +13,7 @@ from gpsift.app.cli.answering import analysed, answered, check_writable, remarks
 from gpsift.app.cli.dry_run import show_plan
 from gpsift.app.cli.errors import KEPT, clear_errors
 from gpsift.app.cli.shown import show_stability
-from gpsift.relevance.named import MeasureName
+from gpsift.relevance.rank import MeasureName
 
 
 def stability(

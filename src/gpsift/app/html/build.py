@@ -153,4 +153,4 @@ def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
     if found is None:
         return []
     lines = found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order])
-    return lines[: found.n_told].to_dict("records")
+    return lines[: found.n_shown].to_dict("records")

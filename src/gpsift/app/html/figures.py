@@ -100,7 +100,7 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     """The rank of each column in every sample, a jittered dot each, columns by mean rank."""
     ranks = stability.ranks
-    shown = stability.order[: min(MOST_STRIPS, stability.n_told)]
+    shown = stability.order[: min(MOST_STRIPS, stability.n_shown)]
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
     jitter = np.random.default_rng(0).uniform(-1.0, 1.0, size=(2, len(shown), len(ranks)))
     x = ranks[:, shown].T + 0.28 * jitter[0]

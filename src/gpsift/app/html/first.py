@@ -11,8 +11,7 @@ from gpsift.app.analysis import Analysis
 from gpsift.app.findings import FindingKind
 from gpsift.app.html.thumbnails import thumbnails
 from gpsift.app.html.words import aligned, number, percent, signed
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # Columns on the first screen, at most.
 MOST_COLUMNS = 6

@@ -13,8 +13,7 @@ from gpsift.app.analysis.ranked_again import RankedAgain
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.glossary import TERMS
 from gpsift.app.html.words import aligned, limits, number, percent
-from gpsift.relevance.limits import LEVEL
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.ranking import LEVEL, Ranking
 
 # This many reasons stand below the table; the others can be read by pointing at a flag.
 MOST_REASONS = 10
@@ -119,7 +118,7 @@ def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
         units=column_units(leading),
         columns=columns,
         uneven=tuple(uneven),
-        rest=analysis.leading.rest_told,
+        rest=analysis.leading.hidden_note,
     )
 
 

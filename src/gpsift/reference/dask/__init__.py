@@ -1,8 +1,7 @@
-"""Rows in dask collections, visited where they are: arrays and data frames in, a source of rows out.
+"""Rows in dask collections: arrays and data frames in, a source of rows out.
 
-`collections.py` reads what users have, `rows.py` is the source, `passes.py` runs one pass over all partitions on a
-cluster or in this process, `summary.py` holds the sums that a fit begins with. dask is imported when a collection comes
-in, and not before.
+`rows.py` reads what users have and runs passes over all partitions, on a cluster or in this process; `summary.py` holds
+the sums that a fit begins with. dask is imported when a collection comes in, and not before.
 """
 
 import lazy_loader

@@ -1,19 +1,28 @@
-"""Rows in the partitions of dask collections, visited by whoever has them."""
+"""Rows of dask collections: arrays and data frames as users have them in, a source of rows out.
+
+`read_collections` makes a `ClusterRows`, which calls a function with chunks of rows, where these are, and adds up or
+concatenates the results. Each such *pass* is a graph with a task for each partition and a tree of sums whose shape
+depends on nothing but their number (`Pass`).
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
+import sys
+import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from gpsift._utils.chunks import CHUNK_BYTES, row_chunks
+from gpsift._utils.parallel.bars import is_shown, task_bar
 from gpsift._utils.rows import Rows, drawn_rows
-from gpsift._utils.user_arrays import feature_values, target_values
-from gpsift.reference.dask.passes import Pass
+from gpsift._utils.user_arrays import feature_values, is_dask, read_target, target_values
 
 T = TypeVar("T")
 
@@ -28,15 +37,15 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How a partition is read where it is: in chunks, each made what visits expect.
+    """How a partition is read: in chunks, each of which is transformed when it is read.
 
-    That is done when a chunk is visited, such as standardisation, so that there is no second copy of the data.
+    So a transformation such as standardisation makes no second copy of the data.
     """
 
-    n_columns: int  # of the matrices that a visit makes
-    chunk_bytes: int = CHUNK_BYTES  # that one of them may take
+    n_columns: int  # of the matrices that are made for a chunk
+    chunk_bytes: int = CHUNK_BYTES  # that one of these matrices may take
     transform: Callable[[Rows], Rows] | None = None
-    size_name: str = "size"  # what users call the size of an observation
+    size_name: str = "size"  # the user's name of the size of an observation
 
     @property
     def chunking(self) -> dict[str, int]:
@@ -58,7 +67,7 @@ class Reading:
 
 
 class ClusterRows:
-    """A source of rows: what `gpsift._utils.rows.LocalRows` is for rows in this process.
+    """A source of rows in dask partitions, as `gpsift._utils.rows.LocalRows` is one of rows in this process.
 
     Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
     scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a
@@ -84,7 +93,7 @@ class ClusterRows:
         return int(self._starts[-1])
 
     def read_as(self, *, extremes: Sequence[int] = (), **changes: Any) -> Self:
-        """The same rows, read in another way: the fields of `Reading`."""
+        """Return these rows with other fields of `Reading`."""
         return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.held, extremes)
 
     def total(self, visit: Callable[[Rows], T]) -> T:
@@ -148,3 +157,203 @@ def _stacked(parts: Sequence[Rows]) -> Rows:
         return None if pieces[0] is None else np.concatenate(pieces)
 
     return Rows(stacked("X"), stacked("y"), stacked("noise_var"), stacked("size"))
+
+
+# Sums that are added by one task.
+FAN_IN = 8
+# How a client announces itself in dask's settings.
+CLUSTER = "dask.distributed"
+# The matrices of a model are in the graph on purpose; dask warns from 10 MB on.
+LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+
+Delayed = Any
+
+
+def dask_module(name: str = "dask") -> Any:
+    """Import a module of dask."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"Collections of dask need dask itself, and {error.name or name} is not installed: "
+            "pip install 'gpsift[dask]'."
+        ) from error
+
+
+class Pass:
+    """The tasks of one pass over all partitions; each gets `carried` as its first argument.
+
+    What every task needs, such as the matrices of a model, is one entry of the graph. It is not scattered: data that
+    were scattered are gone with the last worker that holds them, while all that is in a graph is made again. The title
+    is in the names of the tasks, which dask's dashboard shows.
+    """
+
+    def __init__(self, title: str, carried: Any):
+        self.title, self._delayed = title, dask_module().delayed
+        # No two passes share a name: dask would take one for the other.
+        self._name = f"gpsift-{title}-{uuid.uuid4().hex[:12]}"
+        self._carried = self._delayed(carried, name=f"{self._name}-carried", traverse=False)
+        self._tasks: list[Delayed] = []
+
+    def add(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Add a task that calls `function` with what is carried, then with these arguments."""
+        name = f"{self._name}-{len(self._tasks)}"
+        self._tasks.append(self._delayed(function, pure=False)(self._carried, *arguments, dask_key_name=name))
+
+    def results(self) -> list[Any]:
+        """Compute the results of all tasks, in their order."""
+        return self._computed(self._tasks)
+
+    def total(self) -> Any:
+        """Compute the sum of all results, always in the same order."""
+        level, sums = 0, self._tasks
+        add = self._delayed(_sum, pure=False)
+        while len(sums) > 1:
+            level += 1
+            groups = [sums[start : start + FAN_IN] for start in range(0, len(sums), FAN_IN)]
+            sums = [add(*group, dask_key_name=f"{self._name}-sum-{level}-{k}") for k, group in enumerate(groups)]
+        (found,) = self._computed(sums)
+        return found
+
+    def _computed(self, wanted: Sequence[Delayed]) -> list[Any]:
+        dask, client = dask_module(), current_client()
+        with ExitStack() as stack:
+            if client is not None:
+                stack.enter_context(dask.config.set(LARGE_GRAPH))
+            if not is_shown(None):
+                return list(dask.compute(*wanted))
+            advance = stack.enter_context(task_bar(self.title, len(self._tasks), transient=True))
+            if client is None:
+                stack.enter_context(_counting({task.key for task in self._tasks}, advance))
+                return list(dask.compute(*wanted))
+            futures = client.compute(list(wanted))
+            # Not kept in a list: a result whose sum is made may go.
+            for _ in importlib.import_module("distributed").as_completed(client.compute(self._tasks)):
+                advance()
+            return client.gather(futures)
+
+
+def current_client() -> Any:
+    """The client of a cluster that dask would use now, or None."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None or dask_module().config.get("scheduler", None) not in (None, "distributed", CLUSTER):
+        return None
+    try:
+        return distributed.Client.current()
+    except ValueError:
+        return None
+
+
+def _sum(*found: Any) -> Any:
+    return functools.reduce(operator.add, found)
+
+
+def _counting(keys: set[Any], advance: Callable[[], None]) -> Any:
+    """Return a context in which every finished task of dask's local schedulers advances the bar."""
+
+    def finished(key: Any, *_: Any) -> None:
+        if key in keys:
+            advance()
+
+    return dask_module("dask.callbacks").Callback(posttask=finished)
+
+
+def read_collections(
+    X: Any, y: Any = None, noise_var: Any = None, size: Any = None, *, size_name: str = "size"
+) -> ClusterRows:
+    """Read the rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
+
+    Targets are a dask array, a series or a data frame with one column; known noise and sizes may be a number for all
+    rows. Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
+    Partitions may be of any size; those of the others are made those of X.
+    """
+    fields = {"X": X, "y": y, "noise_var": noise_var, size_name: size}
+    numbers = {name: _number(fields[name], name) for name in ("noise_var", size_name) if np.ndim(fields[name]) == 0}
+    given = {name: values for name, values in fields.items() if values is not None and name not in numbers}
+    for name, values in given.items():
+        _refuse_unreadable(values, name)
+    is_frame = hasattr(X, "columns")
+    # What dask makes of a frame when it is computed may have other partitions: small files are read together.
+    given = {name: values if hasattr(values, "chunks") else values.optimize() for name, values in given.items()}
+    if X.ndim != 2:
+        raise ValueError(f"`X` must be 2-d (rows, features), got {X.ndim} dimension(s): pass a frame or 2-d array.")
+    names = tuple(str(column) for column in X.columns) if is_frame else None
+    n_features = len(X.columns) if is_frame else X.shape[1]
+    lengths = _lengths(given)
+    n_rows = sum(lengths["X"])
+    if n_rows == 0 or n_features == 0:
+        raise ValueError(f"`X` is empty: {n_rows} rows and {n_features} features.")
+    for name, each in lengths.items():
+        if sum(each) != n_rows:
+            raise ValueError(f"`{name}` has {sum(each)} entries but `X` has {n_rows} rows.")
+    tables = {
+        name: _partitions(values if lengths[name] == lengths["X"] else _divide(values, lengths[name], lengths["X"]))
+        for name, values in given.items()
+    }
+    partitions = [
+        Partition(n, tuple(tables[name][k] if name in tables else numbers.get(name) for name in fields))
+        for k, n in enumerate(lengths["X"])
+        if n > 0
+    ]
+    return ClusterRows(partitions, names, Reading(n_features, size_name=size_name), held=given)
+
+
+def _number(value: Any, name: str) -> float | None:
+    return None if value is None else float(read_target(np.array([value]), 1, name=name)[0])
+
+
+def _refuse_unreadable(values: Any, name: str) -> None:
+    dask_module()
+    if not is_dask(values):
+        remedy = f"`dask.array.from_array({name}, chunks=...)`" if name != "X" else "`y.compute()` beside it"
+        raise TypeError(
+            f"`{name}` is in memory (a {type(values).__name__}) and the others are dask collections: pass {remedy}."
+        )
+    if not hasattr(values, "to_delayed") or not hasattr(values, "ndim"):
+        raise TypeError(
+            f"`{name}` must be a dask array, data frame or series, got a {type(values).__name__}. Make one of it, "
+            "such as with its `to_dataframe()`."
+        )
+
+
+def _partitions(values: Any) -> list[Any]:
+    """The delayed partitions along the rows."""
+    if not hasattr(values, "chunks"):
+        return list(values.to_delayed())
+    whole_rows = values.rechunk({1: -1}) if values.ndim == 2 and len(values.chunks[1]) > 1 else values
+    return list(np.ravel(whole_rows.to_delayed()))
+
+
+def _lengths(given: dict[str, Any]) -> dict[str, list[int]]:
+    """The number of rows in each partition; counted in one pass where it is not known."""
+    known = {name: _known_lengths(values) for name, values in given.items()}
+    counting = Pass("count", None)
+    for name, values in given.items():
+        if known[name] is None:
+            for partition in _partitions(values):
+                counting.add(_count, name, partition)
+    counted: dict[str, list[int]] = {name: [] for name in given}
+    for name, n in counting.results():
+        counted[name].append(n)
+    return {name: counted[name] if lengths is None else lengths for name, lengths in known.items()}
+
+
+def _known_lengths(values: Any) -> list[int] | None:
+    chunks = getattr(values, "chunks", None)
+    if chunks is None or np.isnan(chunks[0]).any():
+        return None
+    return [int(n) for n in chunks[0]]
+
+
+def _count(_carried: None, name: str, partition: Any) -> tuple[str, int]:
+    return name, len(partition)
+
+
+def _divide(values: Any, lengths: Sequence[int], wanted: Sequence[int]) -> Any:
+    """Divide a target into other partitions."""
+    array = dask_module("dask.array")
+    if not hasattr(values, "chunks"):
+        values = values.to_dask_array(lengths=list(lengths))
+    elif _known_lengths(values) is None:
+        values = array.Array(values.dask, values.name, (tuple(lengths), *values.chunks[1:]), dtype=values.dtype)
+    return values.rechunk({0: tuple(wanted)})

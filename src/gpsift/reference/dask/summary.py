@@ -1,4 +1,4 @@
-"""Sums over rows with which a fit begins: extremes, means, spreads, and what must be refused.
+"""Sums over rows that a fit needs before it has a model: extremes, means, spreads, and values to refuse.
 
 Means and squared deviations of two sets of rows are joined by the formulas of Chan, Golub and LeVeque (1983), which
 lose no digits where the mean is large.
@@ -13,7 +13,7 @@ import numpy as np
 
 from gpsift._utils.rows import Rows, Totals
 from gpsift.likelihoods import Likelihood
-from gpsift.reference.input_moments import InputMoments, standard_units
+from gpsift.reference.inputs import InputMoments, standard_units
 
 # Values that are not finite, or too large to be squared, are refused when all rows have been seen.
 UNCHECKED: Any = {"invalid": "ignore", "over": "ignore"}
@@ -97,7 +97,7 @@ class Marked(Totals):
 
 
 def missing(rows: Rows) -> Marked:
-    """Features of a chunk of rows that are not finite."""
+    """Mark features of a chunk of rows that are not finite."""
     return Marked.of(~np.isfinite(rows.X))
 
 
@@ -135,10 +135,10 @@ def _few(values: np.ndarray, most: int) -> np.ndarray | None:
 
 @dataclass(frozen=True, eq=False)
 class Summary(Totals):
-    """All that a fit asks of the rows before it has a model.
+    """The sums over rows that a fit needs before it has a model.
 
-    Columns are those of X, then y, then any known noise or sizes. Those of `wrong` are y and its sizes, by what the
-    likelihood says.
+    Columns are those of X, then y, then any known noise or sizes. Columns of `wrong` are y and its sizes, marked where
+    the likelihood refuses them.
     """
 
     missing: Marked
@@ -149,7 +149,7 @@ class Summary(Totals):
 
 
 def summarise(most_values: int, likelihood: Likelihood, rows: Rows) -> Summary:
-    """A chunk of rows in the user's units."""
+    """Summarise a chunk of rows in the user's units."""
     columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var, rows.size) if a is not None])
     y, size = rows.observed()
     with np.errstate(**UNCHECKED):
@@ -171,11 +171,11 @@ class Cloud(Totals):
     quartic: float
 
     def moments(self, center: np.ndarray, sd: np.ndarray) -> InputMoments:
-        """Of inputs with this centre and spread."""
+        """The moments of inputs with this centre and spread."""
         return InputMoments(self.n, center, sd, self.products / self.n, self.quartic / self.n)
 
 
 def cloud(center: np.ndarray, sd: np.ndarray, X: np.ndarray) -> Cloud:
-    """Of rows whose columns have this centre and spread."""
+    """Sum products over rows whose columns have this centre and spread."""
     Z = standard_units(X, center, sd)
     return Cloud(len(Z), Z.T @ Z, float(np.sum(np.sum(Z**2, axis=1) ** 2)))

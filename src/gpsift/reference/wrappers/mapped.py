@@ -1,21 +1,28 @@
-r"""Models that see their inputs transformed: rankings in the units of what the user has.
+r"""Wrappers around models that see transformed inputs or targets: they answer in the units of the user's table.
 
-Where each column that the model sees is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k, the chain
-rule is a division, and what is closed stays closed (`ColumnMapped`). Any other transformation is differenced through
-(`Transformed`).
+Which wrapper serves depends on the transformation of the inputs:
+
+- Each column z_k of the model is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k: the chain rule is a
+  division (`ColumnMapped`).
+- Each column is a function of one of the user's, z_k = g_j(x_j), such as a warp. The chain rule is a product,
+  :math:`\partial m / \partial x_j = g_j'(x_j) \, \partial m / \partial z_k` (`Coordinatewise`). Columns that hold
+  categories may become several columns, or codes; there is no slope along them.
+- Any other transformation: derivatives are differences through it (`Transformed`).
+
+In the first two cases closed forms of the model stay closed. `OtherTarget` is for a transformed target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.base import PlacedPosterior, Reference, Response, Several
-from gpsift.reference.ensemble import MadeWhenAsked
+from gpsift.reference.base import PlacedPosterior, Reference, Response
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs, Points
 
@@ -24,7 +31,7 @@ Transform = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """z_k = (x_columns_k - center_k) / scale_k, from n_inputs columns to some of them, each at most once."""
+    """The map z_k = (x_columns_k - center_k) / scale_k, from n_inputs columns to some of them, each at most once."""
 
     columns: np.ndarray
     center: np.ndarray
@@ -33,18 +40,18 @@ class ColumnMap:
 
     @classmethod
     def scaling(cls, center: Any, scale: Any, n_inputs: int) -> Self:
-        """All columns in their order, shifted and scaled."""
+        """Return the map that shifts and scales all columns."""
         center, scale = (np.broadcast_to(np.asarray(v, dtype=float), n_inputs) for v in (center, scale))
         return cls(np.arange(n_inputs), center, scale, n_inputs)
 
     @classmethod
     def selecting(cls, columns: Any, n_inputs: int) -> Self:
-        """Some of the columns, as they are."""
+        """Return the map that selects some of the columns."""
         columns = np.asarray(columns, dtype=int)
         return cls(columns, np.zeros(columns.size), np.ones(columns.size), n_inputs)
 
     def then(self, after: ColumnMap) -> ColumnMap:
-        """This map followed by another."""
+        """Return this map followed by another."""
         columns = after.columns
         center = self.center[columns] + self.scale[columns] * after.center
         return ColumnMap(self.columns[columns], center, self.scale[columns] * after.scale, self.n_inputs)
@@ -58,13 +65,13 @@ class ColumnMap:
         return X
 
     def position(self, j: int) -> int | None:
-        """Which column of Z input j becomes."""
+        """The column of Z that input j becomes; None if it becomes none."""
         found = np.flatnonzero(self.columns == j)
         return int(found[0]) if found.size else None
 
 
-class Wrapped(Reference, Several):
-    """A reference around another: everything is passed on, but for what a subclass changes."""
+class Wrapped(Reference):
+    """A reference around another, which answers for it in all that a subclass does not change."""
 
     inner: Reference
 
@@ -89,14 +96,9 @@ class Wrapped(Reference, Several):
         return self.inner.mean_of
 
     @property
-    def draws(self) -> Sequence[Reference]:
-        inner = self.inner.draws
-        return MadeWhenAsked(lambda draw: replace(self, inner=inner[draw]), len(inner))  # type: ignore[type-var]
-
-    @property
     def functions(self) -> Mapping[str, Reference]:
-        inner = self.inner.functions if isinstance(self.inner, Several) else {}
-        return {name: replace(self, inner=function) for name, function in inner.items()}  # type: ignore[type-var]
+        functions = self.inner.functions.items()
+        return {name: replace(self, inner=function) for name, function in functions}  # type: ignore[type-var]
 
     def at(self, points: Points) -> Response:
         return self.inner.at(points)
@@ -157,17 +159,17 @@ class ColumnMapped(Wrapped):
         return lengthscale
 
     def at(self, points: Points) -> ColumnMappedResponse:
-        return ColumnMappedResponse(self.inner.at(self._seen(points)), self.column_map)
+        return ColumnMappedResponse(self.inner.at(self._transformed(points)), self.column_map)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self._seen(points))
+        return self.inner.joint(self._transformed(points))
 
-    def _seen(self, points: Points) -> Points:
-        return points.seen_through(self.transform, self.inner.inputs)
+    def _transformed(self, points: Points) -> Points:
+        return points.transformed(self.transform, self.inner.inputs)
 
 
 class ColumnMappedResponse(Response):
-    """Derivatives along x_j are those along z_k, divided by its scale."""
+    """The response behind a `ColumnMap`: derivatives along x_j are those along z_k, divided by its scale."""
 
     def __init__(self, inner: Response, column_map: ColumnMap):
         self._inner, self._map = inner, column_map
@@ -255,7 +257,122 @@ class Transformed(Wrapped, Numeric):
     at = Numeric.at
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(points.seen_through(self.transform, self.inner.inputs))
+        return self.inner.joint(points.transformed(self.transform, self.inner.inputs))
 
     def _inner_at(self, X: np.ndarray) -> Response:
         return self.inner.at(self.inner.inputs.points(self.transform(X)))
+
+
+class CoordinateMap(ABC):
+    """A map from the user's columns to those of a model."""
+
+    categorical: tuple[int, ...] = ()
+
+    @property
+    @abstractmethod
+    def names(self) -> str:
+        """The names of the transformations."""
+
+    @abstractmethod
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Transform rows X of the user's table to the model's columns."""
+
+    @abstractmethod
+    def slopes(self, X: np.ndarray) -> np.ndarray:
+        """dz_k / dx_j for the column k that x_j becomes, (n, p); 0 for categories."""
+
+    @abstractmethod
+    def position(self, j: int) -> int | None:
+        """The column k that x_j becomes; None where it becomes several."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coordinatewise(Wrapped):
+    """A model that sees a function of each column; made by `Coordinatewise.around`.
+
+    Parameters
+    ----------
+    inner : Reference
+        Of the columns that the model sees.
+    transform : CoordinateMap
+        From the user's inputs to these columns.
+    """
+
+    inner: Reference
+    transform: CoordinateMap
+    inputs: Inputs
+
+    @classmethod
+    def around(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
+        """Wrap a model; categories are those of the map and of the model itself."""
+        seen, known = inner.inputs.categorical, transform.categorical
+        columns = range(inputs.n_features)
+        categorical = tuple(j for j in columns if j in known or transform.position(j) in seen)
+        return cls(inner, transform, replace(inputs, categorical=categorical))
+
+    @property
+    def how(self) -> str:
+        return f"{super().how}, through {self.transform.names}"
+
+    @property
+    def lengthscale(self) -> None:
+        """The length-scale of a warped column is not one of the column itself."""
+        return None
+
+    def at(self, points: Points) -> CoordinatewiseResponse:
+        return CoordinatewiseResponse(self, points, self.inner.at(self._transformed(points)))
+
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(self._transformed(points))
+
+    def _transformed(self, points: Points) -> Points:
+        return points.transformed(self.transform, self.inner.inputs)
+
+
+class CoordinatewiseResponse(Response):
+    """The response behind a `CoordinateMap`: derivatives along x_j are those along z_k, times dz_k / dx_j."""
+
+    def __init__(self, model: Coordinatewise, points: Points, inner: Response):
+        self._model, self._points, self._X, self._inner = model, points, points.X, inner
+
+    def distribution(self, *, latent: bool) -> Family:
+        return self._inner.distribution(latent=latent)
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        slopes = self._model.transform.slopes(self._X)
+        positions = [self._model.transform.position(j) for j in range(self._X.shape[1])]
+        columns = [0 if k is None else k for k in positions]  # the slope of those is 0
+        return tuple(gradient[..., columns] * slopes for gradient in self._inner.gradients())
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        # The same step along x_j is another along z_k for each row, so two predictions are subtracted.
+        here, there = (self._latent(X) for X in (self._X, self._moved(j, self._X[:, j] + delta)))
+        return there.mean - here.mean, there.var - here.var
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        k, moved = self._model.transform.position(j), [self._moved(j, base + move) for move in offset]
+        if k is None:
+            return np.stack([self._latent(X).mean for X in moved], axis=1)
+        here = np.zeros(1)
+        return np.concatenate([self._inner.section(k, self._column(X, j, k), here) for X in moved], axis=1)
+
+    def _column(self, X: np.ndarray, j: int, k: int) -> np.ndarray:
+        """Column k of the model. Where x_j has no image (no logarithm), the nearest known value serves."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            column = self._model.transform(X)[:, k]
+        lost = ~np.isfinite(column)
+        if lost.any():
+            known = (self._X if self._model.inputs.X is None else self._model.inputs.X)[:, j]
+            X = X[lost]
+            X[:, j] = np.clip(X[:, j], known.min(), known.max())
+            column[lost] = self._model.transform(X)[:, k]
+        return column
+
+    def _latent(self, X: np.ndarray) -> Family:
+        moved = self._points.with_values(X).transformed(self._model.transform, self._model.inner.inputs)
+        return self._model.inner.at(moved).distribution(latent=True)
+
+    def _moved(self, j: int, column: np.ndarray) -> np.ndarray:
+        X = self._X.copy()
+        X[:, j] = column
+        return X

@@ -19,7 +19,7 @@ from gpsift._utils.user_arrays import ReadTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.reference.input_moments import InputMoments, standard_units
+from gpsift.reference.inputs import InputMoments, standard_units
 from gpsift.relevance.conditionals import Conditionals, fit_conditionals
 from gpsift.selection.conditional_test.axes import Axis, Continuous, Jointly, Levels, Redraws, axis_of
 from gpsift.selection.conditional_test.straight import Straight

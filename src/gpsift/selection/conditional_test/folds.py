@@ -11,7 +11,6 @@ import numpy as np
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.reference.inputs import Points
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.conditional_test.division import Part
 from gpsift.selection.conditional_test.statistic import Sums
@@ -71,7 +70,7 @@ class OfGP:
         return slopes.reshape(mean.shape)
 
     def uses(self, columns: Sequence[int]) -> bool:
-        return bool(set(columns).intersection(used_columns(self.fitted)))
+        return bool(set(columns).intersection(self.fitted.used))
 
 
 @dataclass(frozen=True, eq=False)

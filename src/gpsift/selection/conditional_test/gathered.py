@@ -10,7 +10,7 @@ from typing import Any
 
 from gpsift._utils.notices import notice
 from gpsift._utils.user_arrays import is_dask
-from gpsift.reference.dask.collections import read_collections
+from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 
 # What observations may bring along that is no noise; a likelihood takes one of them.

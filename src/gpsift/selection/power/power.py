@@ -16,7 +16,6 @@ from gpsift._utils.words import listed
 from gpsift.gp import DrawnGP, FittedGP, one_of
 from gpsift.io import load
 from gpsift.relevance.rank import versions
-from gpsift.relevance.switched import used_columns
 from gpsift.selection.power.record_power import Power
 from gpsift.selection.power.study import Design, found_in_study, known_rows
 from gpsift.selection.units import Features, Units
@@ -134,7 +133,7 @@ class Asked:
         """From the argument of `power`."""
         taken = features if isinstance(features, Features) else Features()
         units = taken.units(model.inputs.names)
-        on = set(used_columns(model))
+        on = set(model.used)
         used = np.array([bool(on.intersection(columns)) for columns in units.columns])
         if features is None or isinstance(features, Features):
             numbers = np.flatnonzero(used).tolist()

@@ -68,8 +68,8 @@ def made_up(truth: FittedGP, n: int, rng: np.random.Generator) -> Data:
 
 def known_rows(model: FittedGP) -> np.ndarray:
     """The inputs that a model was fitted to, or some of them where they are elsewhere."""
-    assert model.inputs.at_hand is not None  # a fitted model of ours has rows, or some of them
-    return model.inputs.at_hand
+    assert model.inputs.training_sample is not None  # a fitted model of ours has rows, or some of them
+    return model.inputs.training_sample
 
 
 def searched(truth: FittedGP, data: Data, design: Design, seed: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
 from gpsift._utils.rows import Rows, mapped
 from gpsift.gp.sparse.vecchia.blocks import Blocks, Visit, grouped, in_blocks, nearness
 from gpsift.kernels import Kernel
-from gpsift.reference.posterior import LatentAt, LatentInParts, PickledByFields, Posterior, exact_posterior
+from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
 
 # Squared distances of one row that two blocks have in common differ by less than this share of their parts.
 SAME_DISTANCE = 1e-12
@@ -215,13 +215,13 @@ class BlockPosterior(PickledByFields):
         return self.placed(self.X)
 
 
-class LatentByBlock(LatentInParts):
+class LatentByBlock(LatentAt):
     """The same at points in several blocks; a step and slopes are those of the posterior in a point's own block."""
 
     posterior: BlockPosterior  # type: ignore[assignment]
 
     def __init__(self, posterior: BlockPosterior, X: Array):
-        self.posterior, self.X, self.xp = posterior, X, namespace(X)
+        super().__init__(posterior, X, parts=posterior.parts(len(X)))  # type: ignore[arg-type]
         self.visited = posterior.visited(X)
 
     @cached_property
@@ -248,9 +248,9 @@ class LatentByBlock(LatentInParts):
         found = mapped(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
         return rows_of(self.xp.concat(found), np.argsort(order))
 
-    def _joined_of(self, of: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
+    def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
-            return of(self.posterior.triple(number).at(rows_of(self.X, rows)))
+            return function(self.posterior.triple(number).at(rows_of(self.X, rows)))
 
         return in_blocks(of_block, self.visited, self.X)
 

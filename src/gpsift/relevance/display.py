@@ -1,0 +1,96 @@
+"""A ranking as text, as HTML, and as an object of pandas, shap or ArviZ."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpsift._utils.optional import optional_library
+from gpsift._utils.words import NOT_USED, percent
+from gpsift.relevance.ranking import LEVEL, Ranking, ranks_of_draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_text(ranking: Ranking) -> str:
+    """Return the ranking as a table of lines."""
+    shown = ranking.order[: ranking.n_shown]
+    width = max(len("feature"), *(len(ranking.names[j]) for j in shown))
+    interval = "" if ranking.draws is None else f"  {percent(LEVEL)} interval"
+    limits = None if ranking.draws is None else ranking.interval()
+    lines = [f"Ranking by {ranking.measure} of {len(ranking.names)} features, {ranking.units}"]
+    lines.append(f"  rank  {'feature':<{width}}  {'score':>10}{interval}")
+    for position, j in enumerate(shown, start=1):
+        ends = "" if limits is None else "  {:.4g} to {:.4g}".format(*limits[j])
+        lines.append(f"  {position:>4}  {ranking.names[j]:<{width}}  {_score(ranking, j):>10}{ends}")
+    return "\n".join([*lines, *(f"        {line}" for line in ranking.hidden_note)])
+
+
+def to_html(ranking: Ranking) -> str:
+    """Return the ranking as an HTML table with bars."""
+    largest = float(ranking.scores.max()) or 1.0
+    rows = []
+    for position, j in enumerate(ranking.order[: ranking.n_shown], start=1):
+        bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * ranking.scores[j] / largest:z.1f}%'></div>"
+        rows.append(
+            f"<tr><td>{position}</td><td style='text-align:left'>{escape(ranking.names[j])}</td>"
+            f"<td>{_score(ranking, j)}</td><td style='width:12em'>{bar}</td></tr>"
+        )
+    rows += [f"<tr><td></td><td style='text-align:left' colspan='3'>{line}</td></tr>" for line in ranking.hidden_note]
+    caption = escape(f"{ranking.measure}, {ranking.units}")
+    head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
+    return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _score(ranking: Ranking, j: int) -> str:
+    return f"{ranking.scores[j]:.4g}" if ranking.is_used(j) else NOT_USED
+
+
+def to_frame(ranking: Ranking) -> pd.DataFrame:
+    """Return a data frame with a row for each feature, the most relevant first."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {"feature": ranking.names, "score": ranking.scores, "rank": ranking.ranks}
+    largest = ranking.scores.max()
+    columns["relative"] = ranking.scores / largest if largest > 0 else ranking.scores
+    if ranking.pointwise is not None:
+        columns["spread"] = ranking.spread
+        columns["max"] = ranking.pointwise.max(axis=0)
+    for name, share in ranking.shares.items():
+        columns[f"{name}_share"] = share
+    if ranking.effect_shares is not None:
+        columns["share"] = ranking.effect_shares
+    if ranking.draws is not None:
+        columns["lower"], columns["upper"] = ranking.interval().T
+    if ranking.used is not None:
+        columns["used"] = ranking.used
+    return pd.DataFrame(columns).iloc[ranking.order].reset_index(drop=True)
+
+
+def to_shap(ranking: Ranking) -> Any:
+    """Return the pointwise scores as shap's Explanation."""
+    shap = optional_library("shap", "Explanations")
+    if ranking.pointwise is None:
+        raise ValueError(f"{ranking.measure} has no pointwise scores that shap could plot; use KL() or VAR().")
+    return shap.Explanation(
+        values=ranking.pointwise.copy(),
+        base_values=np.zeros(len(ranking.pointwise)),
+        data=ranking.points.copy(),
+        feature_names=list(ranking.names),
+        output_names=[ranking.measure],
+    )
+
+
+def to_arviz(ranking: Ranking) -> Any:
+    """Return the scores of all draws, and their ranks, as ArviZ's InferenceData."""
+    draws = ranking.known_draws
+    arviz = optional_library("arviz", "Records of draws")
+    return arviz.from_dict(
+        posterior={"relevance": draws[None], "rank": ranks_of_draws(draws)[None]},
+        coords={"feature": list(ranking.names)},
+        dims={"relevance": ["feature"], "rank": ["feature"]},
+        attrs={"measure": ranking.measure, "units": ranking.units},
+    )
