@@ -76,6 +76,8 @@ def test_draws_go_together(two, regression):
     expected = np.sqrt(rank(drawn.members[2]).pointwise ** 2 + rank(two["second"]).pointwise ** 2).mean(axis=0)
     assert_allclose(rank(joint).draws[2], expected, rtol=1e-9)
     assert isinstance(stack_outputs(two, np.ones(2)), Outputs)
+    assert "M" in vars(joint.members[0].outputs["drawn"].posterior)
+    assert "M" not in vars(joint.draws[0].outputs["drawn"].posterior)
 
 
 def test_an_output_is_chosen_by_name_or_position(two):

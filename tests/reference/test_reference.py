@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from waist import at
 
 import gpsift as gs
-from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import Ensemble, without_caches
+from gpsift.reference.base import DrawRequest, MissingCapability
+from gpsift.reference.ensemble import Ensemble, map_members, members_of, without_caches
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 INPUTS = gs.Inputs(("a", "b"), names_given=True, X=X)
@@ -69,3 +69,42 @@ def test_a_ranking_of_draws_is_one_for_each():
     assert len(ranking.draws) == 2
     assert LINES.how == "finite differences, for each of 2 draws"
     assert not isinstance(LINES, gs.Reference)
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Line):
+    """A line that uses one column and is one of two functions."""
+
+    used: tuple[int, ...] = (0,)
+    explains = False
+
+    @property
+    def functions(self):
+        return {"own": self, "steep": Line(10.0 * self.slope)}
+
+
+def test_a_model_without_optional_parts_says_so_by_defaults_or_a_refusal():
+    model = Line(1.0)
+    assert (model.functions, model.used, model.open_columns) == ({}, (0, 1), (0, 1))
+    assert model.lengthscale is model.explains is model.on_columns((0,)) is None
+    assert np.all(model.slopes == -np.inf)
+    with pytest.raises(MissingCapability, match="Line does not say how far the data leave its hyperparameters open"):
+        model.map_draws(lambda each: each, DrawRequest(4, 0))
+
+
+def test_an_ensemble_answers_for_its_members():
+    ensemble = Ensemble((Sparse(1.0, used=(1,)), Sparse(3.0, used=(0,))))
+    assert ensemble.used == ensemble.open_columns == (0, 1)
+    assert ensemble.explains is None
+    assert [member.slope for member in members_of(ensemble.functions["steep"])] == [10.0, 30.0]
+    assert members_of(LINES.members[0]) == (LINES.members[0],)
+
+
+def test_a_function_of_an_ensemble_is_one_of_each_member_with_the_verdict_of_the_whole():
+    class Explaining(Ensemble):
+        explains = True
+
+    doubled = map_members(Explaining(LINES.members), lambda member: Line(2.0 * member.slope))
+    assert [member.slope for member in doubled.members] == [2.0, 6.0]
+    assert doubled.explains is True
+    assert map_members(Line(1.0), lambda model: Line(2.0 * model.slope)).slope == 2.0

@@ -31,7 +31,7 @@ class Ensemble:
 
     @property
     def draws(self) -> Sequence[Reference]:
-        """The members, one at a time, as copies that take their matrices with them when they go.
+        """Copies of the members, made one at a time; the matrices of a copy go with it.
 
         A hundred members with all their matrices would not fit into memory.
         """
@@ -139,8 +139,10 @@ class LazySequence(Sequence[M]):
 
 def without_caches(model: M) -> M:
     """Return a copy of a model without the matrices that it, its posterior or a model inside it has kept."""
-    if not is_dataclass(model):
+    if isinstance(model, Mapping):
+        return {name: without_caches(part) for name, part in model.items()}  # type: ignore[return-value]
+    if not is_dataclass(model) or isinstance(model, type | Inputs):
         return model
     parts: dict[str, Any] = {field.name: getattr(model, field.name) for field in fields(model)}
-    kept = {name: part for name, part in parts.items() if is_dataclass(part) and not isinstance(part, type | Inputs)}
-    return replace(model, **{name: without_caches(part) for name, part in kept.items()})  # type: ignore[type-var]
+    holders = {name: part for name, part in parts.items() if is_dataclass(part) or isinstance(part, Mapping)}
+    return replace(model, **{name: without_caches(part) for name, part in holders.items()})  # type: ignore[type-var]

@@ -5,9 +5,9 @@ A posterior is a triple: support points Z, weights w and a matrix M with
 .. math::
     \mathrm{mean}(x) = k(x, Z) \, w, \qquad \mathrm{var}(x) = k(x, x) - k(x, Z) \, M \, k(Z, x) .
 
-Exact inference, expectation propagation, Laplace's method and sparse approximations differ only in how they fill it in,
-so means, variances, gradients, Hessians and sections are written here once. M is kept as triangular factors: with a
-signal variance of 1e4 an explicit inverse makes the variance 1 % wrong.
+Exact inference, expectation propagation, Laplace's method and sparse approximations differ only in how they fill it in
+(`Posterior`), so means, variances, gradients, Hessians and sections are written here once (`LatentAt`). M is kept as
+triangular factors (`Factor`): with a signal variance of 1e4 an explicit inverse makes the variance 1 % wrong.
 
 At the support points themselves, when M^-1 = K + diag(D) (exact inference and EP), M K = I - M D gives
 
@@ -15,7 +15,7 @@ At the support points themselves, when M^-1 = K + diag(D) (exact inference and E
     \mathrm{var}_i = D_i - D_i^2 M_{ii}, \qquad
     \partial \mathrm{var}_i / \partial x_j = 2 D_i \sum_k M_{ik} \, \partial k(x_i, z_k) / \partial x_j ,
 
-which costs O(p n^2) for all points and features and keeps the digits that k(x, x) - k M k loses.
+which costs O(p n^2) for all points and features and keeps the digits that k(x, x) - k M k loses (`LatentAtSupport`).
 """
 
 from __future__ import annotations
@@ -44,61 +44,6 @@ LEAST_PRECISION = 1e-4
 
 # Hessians of the variance hold one n x rows matrix for each feature; rows are taken so that this many doubles suffice.
 HESSIAN_BLOCK = 2**25
-
-
-class Factor(ABC):
-    """sign R^T R: one signed part of the matrix M."""
-
-    sign: float
-
-    @abstractmethod
-    def root(self, B: Array) -> Array:
-        """R B."""
-
-    @abstractmethod
-    def apply_transposed(self, B: Array) -> Array:
-        """sign R^T B."""
-
-    @abstractmethod
-    def matrix(self) -> Array:
-        """sign R^T R."""
-
-
-@dataclass(frozen=True, eq=False)
-class TriangularFactor(Factor):
-    """R = L^-1 diag(scale), L lower triangular."""
-
-    L: Array
-    scale: Array = None
-    sign: float = 1.0
-
-    def root(self, B: Array) -> Array:
-        return solve_lower(self.L, B if self.scale is None else self.scale[:, None] * B)
-
-    def apply_transposed(self, B: Array) -> Array:
-        product = solve_lower(self.L, B, transpose=True)
-        return self.sign * (product if self.scale is None else self.scale[:, None] * product)
-
-    def matrix(self) -> Array:
-        inverse = inverse_from_cholesky(self.L)
-        return self.sign * (inverse if self.scale is None else self.scale[:, None] * inverse * self.scale)
-
-
-@dataclass(frozen=True, eq=False)
-class DenseFactor(Factor):
-    """R given as a matrix."""
-
-    R: Array
-    sign: float = 1.0
-
-    def root(self, B: Array) -> Array:
-        return (B.T @ self.R.T).T  # B comes as the transpose of a matrix with a row for each point, and so it goes
-
-    def apply_transposed(self, B: Array) -> Array:
-        return (self.sign * (B.T @ self.R)).T
-
-    def matrix(self) -> Array:
-        return self.sign * (self.R.T @ self.R)
 
 
 class PickledByFields:
@@ -230,12 +175,12 @@ class LatentAt:
 
     @by_parts()
     def mean(self) -> Array:
-        """(n,)"""
+        """k(x, Z) w, (n,)."""
         return self.pairs.K @ self.posterior.weights
 
     @by_parts("mean")
     def var(self) -> Array:
-        """(n,)"""
+        """k(x, x) - k(x, Z) M k(Z, x), (n,)."""
         roots = zip(self.posterior.factors, self._roots, strict=True)
         explained = sum(factor.sign * row_products(root.T, root.T) for factor, root in roots)
         return self.xp.clip(self.posterior.kernel.diag(self.X) - explained, 0.0, None)
@@ -355,6 +300,61 @@ class LatentAtSupport(LatentAt):
 
     def _identity(self) -> Array:
         return self._at_rows(eye_like(self.X, self.posterior.Z.shape[0]))
+
+
+class Factor(ABC):
+    """One signed part of the matrix M, sign R^T R."""
+
+    sign: float
+
+    @abstractmethod
+    def root(self, B: Array) -> Array:
+        """Return R B."""
+
+    @abstractmethod
+    def apply_transposed(self, B: Array) -> Array:
+        """Return sign R^T B."""
+
+    @abstractmethod
+    def matrix(self) -> Array:
+        """Return sign R^T R."""
+
+
+@dataclass(frozen=True, eq=False)
+class TriangularFactor(Factor):
+    """A factor R = L^-1 diag(scale), L lower triangular."""
+
+    L: Array
+    scale: Array = None
+    sign: float = 1.0
+
+    def root(self, B: Array) -> Array:
+        return solve_lower(self.L, B if self.scale is None else self.scale[:, None] * B)
+
+    def apply_transposed(self, B: Array) -> Array:
+        product = solve_lower(self.L, B, transpose=True)
+        return self.sign * (product if self.scale is None else self.scale[:, None] * product)
+
+    def matrix(self) -> Array:
+        inverse = inverse_from_cholesky(self.L)
+        return self.sign * (inverse if self.scale is None else self.scale[:, None] * inverse * self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseFactor(Factor):
+    """A factor R that is given as a matrix."""
+
+    R: Array
+    sign: float = 1.0
+
+    def root(self, B: Array) -> Array:
+        return (B.T @ self.R.T).T  # B comes as the transpose of a matrix with a row for each point, and so it goes
+
+    def apply_transposed(self, B: Array) -> Array:
+        return (self.sign * (B.T @ self.R)).T
+
+    def matrix(self) -> Array:
+        return self.sign * (self.R.T @ self.R)
 
 
 def exact_posterior(kernel: Kernel, X: Array, y: Array, noise_var: Array) -> tuple[Posterior, float]:

@@ -46,7 +46,7 @@ class Conditionals:
         return self.scale / np.sqrt(np.diag(self.precision))
 
     def mean(self, X: np.ndarray) -> np.ndarray:
-        """m_ij for the rows of X, (n, p)."""
+        """Mean m_ij of each feature given the others, for the rows of X, (n, p)."""
         standard = standard_units(X, self.center, self.scale)
         return X - self.scale * (standard @ self.precision) / np.diag(self.precision)
 
@@ -59,7 +59,7 @@ class Conditionals:
         return X[:, columns] - self.scale[columns] * (standard @ self.precision[:, columns] @ inverse)
 
     def root(self, group: Sequence[int]) -> np.ndarray:
-        """A root (k, k) of their covariance given the others, S_G = (P_GG)^-1."""
+        """A root (k, k) of the covariance of several features given the others, S_G = (P_GG)^-1."""
         columns = list(group)
         axes, precisions = self._axes(columns)
         return self.scale[columns][:, None] * axes / np.sqrt(precisions)
@@ -82,7 +82,7 @@ def fit_conditionals(moments: InputMoments, covariance: Covariance) -> Condition
 
 
 def estimate_correlation(moments: InputMoments, covariance: Covariance) -> tuple[np.ndarray, dict[str, Any]]:
-    """A correlation matrix of the features that vary, which has an inverse, and how it was made."""
+    """Estimate a correlation matrix, with an inverse, of the features that vary, and say how it was made."""
     active = moments.sd > 0
     sample, n, p = moments.correlation[np.ix_(active, active)], moments.n, int(active.sum())
     np.fill_diagonal(sample, 1.0)
@@ -112,14 +112,14 @@ def estimate_correlation(moments: InputMoments, covariance: Covariance) -> tuple
 
 
 def ledoit_wolf(correlation: np.ndarray, quartic: float, n: int) -> float:
-    """How far towards the identity: the noise of the matrix over its distance from there (Ledoit and Wolf 2004)."""
+    """Shrinkage intensity: the noise of the matrix over its distance from the identity (Ledoit and Wolf 2004)."""
     distance = np.sum(correlation**2) - len(correlation)
     noise = (quartic - np.sum(correlation**2)) / n
     return float(min(noise / distance, 1.0)) if distance > 0 and len(correlation) > 1 else 0.0
 
 
 def oas(correlation: np.ndarray, n: int) -> float:
-    """How far towards the identity, for normal rows (Chen, Wiesel, Eldar and Hero 2010, equation 23)."""
+    """Shrinkage intensity for normal rows (Chen, Wiesel, Eldar and Hero 2010, equation 23)."""
     p, square = len(correlation), np.mean(correlation**2)
     if p == 1:
         return 0.0

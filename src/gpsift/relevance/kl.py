@@ -2,8 +2,14 @@ r"""The KL measure: how fast the predictive distribution changes when a feature 
 
 .. math:: r(i, j, \Delta) = \sqrt{2 \, \mathrm{KL}(p(y \mid x_i) \,\|\, p(y \mid x_i + \Delta e_j))} \, / \, \Delta
 
-As the step goes to zero this is the Fisher metric of the predictive distribution, which has a closed form and no step
-to choose: `metric_relevance`. The step itself is `step_relevance`.
+With finite steps this is `step_relevance`. As the step goes to zero it becomes the length of the gradient in the Fisher
+metric of the predictive distribution, which has a closed form and no step to choose (`metric_relevance`):
+
+.. math:: r(i, j)^2 = d_j^T I(x_i) \, d_j, \qquad \text{for } N(m, v) \text{ equal to }
+          \frac{(\partial_j m)^2}{v} + \frac{(\partial_j v)^2}{2 v^2} ,
+
+with d_j the derivatives of the parameters of the distribution along feature j, and I its Fisher information. The first
+term is what moves the mean, the second what moves the variance.
 """
 
 from __future__ import annotations
@@ -72,14 +78,13 @@ class KL(Measure):
         response = reference.at(points)
         scale = feature_scale(points, self.units)
         if self.delta is None:
-            terms = metric_relevance(response, scale, latent=self.latent)
-        else:
-            deltas = (self.delta, -self.delta) if self.two_sided else (self.delta,)
-            sides = [step_relevance(response, scale, delta, latent=self.latent) for delta in deltas]
-            if self.two_sided:
-                return self._average(*sides)
-            terms = sides[0]
-        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
+            return self._rate(metric_relevance(response, scale, latent=self.latent))
+        up = step_relevance(response, scale, self.delta, latent=self.latent)
+        if not self.two_sided:
+            return self._rate(up)
+        down = step_relevance(response, scale, -self.delta, latent=self.latent)
+        values = 0.5 * (_root_of_sum(up) + _root_of_sum(down))
+        return Relevance(values, per_unit(self.units), _parts({name: 0.5 * (up[name] + down[name]) for name in up}))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
@@ -91,11 +96,10 @@ class KL(Measure):
         directions = group_directions(points, groups)
         gradients = [gradient @ directions for gradient in response.gradients()]
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
-        terms = {name: sum_over_groups(term, groups) for name, term in along.items()}
-        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
+        return self._rate({name: sum_over_groups(term, groups) for name, term in along.items()})
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
-        """sum_c w_c sqrt(2 KL_c); its square is divided into terms as the average divergence is."""
+        """Return sum_c w_c sqrt(2 KL_c) over the levels c; its square is divided into terms as the average KL_c is."""
         here = reference.at(points).distribution(latent=self.latent)
         values, divergences = np.zeros(len(points)), dict[str, np.ndarray]()
         for share, moved, is_other in levels.replacements(points.X):
@@ -109,9 +113,9 @@ class KL(Measure):
         terms = {name: values**2 * term / safe for name, term in divergences.items()}
         return Relevance(values, "per change of level", _parts(terms))
 
-    def _average(self, up: Mapping[str, np.ndarray], down: Mapping[str, np.ndarray]) -> Relevance:
-        values = 0.5 * (_root_of_sum(up) + _root_of_sum(down))
-        return Relevance(values, per_unit(self.units), _parts({name: 0.5 * (up[name] + down[name]) for name in up}))
+    def _rate(self, terms: Mapping[str, np.ndarray]) -> Relevance:
+        """The root of the sum of the terms."""
+        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:

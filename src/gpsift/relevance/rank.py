@@ -167,7 +167,7 @@ class _Scoring:
         ]
 
     def draw_scores(self, seed: int) -> Callable[[], ScoreDraws] | None:
-        """Return what makes scores with other hyperparameters, at points in memory; an ensemble has them already."""
+        """Return the function that scores other hyperparameters, for points in memory; an ensemble needs none."""
         if self.read.full_data is not None or isinstance(self.model, Ensemble):
             return None
         return partial(draw_scores, self.model, self.measure, self.read.points, self.groups, self.aggregated, seed)
@@ -206,7 +206,7 @@ def _used_groups(model: Reference | Ensemble, groups: FeatureGroups) -> tuple[np
 def _details_of_groups(
     scored: FeatureGroups, inputs: Inputs, groups: Mapping[str, Sequence[str | int]] | None
 ) -> dict[str, Any]:
-    """Which columns the groups have, and how many levels the categories, where there are any."""
+    """The columns of named groups and the numbers of levels of categories, for the details of the ranking."""
     details: dict[str, Any] = {}
     if groups:
         columns = dict(zip(scored.names, scored.columns, strict=True))
@@ -221,7 +221,7 @@ def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computed a result."""
+    """Versions of the software that computed a result."""
     return {
         "gpsift": __version__,
         "python": platform.python_version(),

@@ -224,7 +224,7 @@ class Pass:
                 return list(dask.compute(*wanted))
             advance = stack.enter_context(task_bar(self.title, len(self._tasks), transient=True))
             if client is None:
-                stack.enter_context(_counting({task.key for task in self._tasks}, advance))
+                stack.enter_context(_count_tasks({task.key for task in self._tasks}, advance))
                 return list(dask.compute(*wanted))
             futures = client.compute(list(wanted))
             # Not kept in a list: a result whose sum is made may go.
@@ -248,7 +248,7 @@ def _sum(*found: Any) -> Any:
     return functools.reduce(operator.add, found)
 
 
-def _counting(keys: set[Any], advance: Callable[[], None]) -> Any:
+def _count_tasks(keys: set[Any], advance: Callable[[], None]) -> Any:
     """Return a context in which every finished task of dask's local schedulers advances the bar."""
 
     def finished(key: Any, *_: Any) -> None:

@@ -96,7 +96,7 @@ class Marked(Totals):
         return type(self)(self.n + other.n, self.counts + other.counts, first)
 
 
-def missing(rows: Rows) -> Marked:
+def mark_missing(rows: Rows) -> Marked:
     """Mark features of a chunk of rows that are not finite."""
     return Marked.of(~np.isfinite(rows.X))
 

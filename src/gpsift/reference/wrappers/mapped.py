@@ -141,7 +141,7 @@ class ColumnMapped(Wrapped):
 
     @classmethod
     def around(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
-        """With the columns that the model itself takes as categories, as they are called by the user."""
+        """Wrap a model; categories are the columns that the model itself takes as such."""
         categorical = tuple(int(column_map.columns[k]) for k in inner.inputs.categorical)
         return cls(inner, transform, column_map, replace(inputs, categorical=categorical))
 
@@ -151,7 +151,7 @@ class ColumnMapped(Wrapped):
 
     @property
     def lengthscale(self) -> np.ndarray | None:
-        """In the user's units; infinite for columns that the model does not see."""
+        """Length-scales in the user's units; infinite for columns that the model does not see."""
         if self.inner.lengthscale is None:
             return None
         lengthscale = np.full(self.inputs.n_features, np.inf)
@@ -316,7 +316,7 @@ class Coordinatewise(Wrapped):
 
     @property
     def lengthscale(self) -> None:
-        """The length-scale of a warped column is not one of the column itself."""
+        """None: the length-scale of a warped column is not one of the column itself."""
         return None
 
     def at(self, points: Points) -> CoordinatewiseResponse:

@@ -254,7 +254,7 @@ class Outputs(Reference):
 
     @cached_property
     def inputs(self) -> Inputs:  # type: ignore[override]
-        """Where the outputs were trained on different rows, all of these, each once."""
+        """The inputs of all outputs; if these were trained on different rows, each of the rows once."""
         parts = [output.inputs for output in self.outputs.values()]
         categorical = tuple(sorted({j for part in parts for j in part.categorical}))
         if all(part.X is None for part in parts) or all(same_rows(part.X, parts[0].X) for part in parts):
@@ -335,7 +335,7 @@ class OutputsResponse(StackedResponse):
         return super().section(j, base, offset) / self._scale
 
 
-def chosen_output(outputs: Mapping[str, Reference | Ensemble], output: int | str) -> Reference | Ensemble:
+def choose_output(outputs: Mapping[str, Reference | Ensemble], output: int | str) -> Reference | Ensemble:
     """Return one of the outputs, by its name or its position."""
     if isinstance(output, str) and output in outputs:
         return outputs[output]
