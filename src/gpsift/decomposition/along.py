@@ -98,7 +98,9 @@ class Member:
         sections, n = Sections(rows, *placed.inputs_of(way.columns, values)), len(self.X)
         if self.is_latent:
             covariance = sections.covariance(np.full((len(values), n), 1.0 / n))
-            return Along(placed.y_center + placed.y_scale * sections.means(), placed.y_scale**2 * covariance)
+            return Along(
+                placed.affine.y_center + placed.affine.y_scale * sections.means(), placed.affine.y_scale**2 * covariance
+            )
         means, response = self._observed(way, values)
         try:
             slopes = response.mean_slope()
@@ -106,7 +108,7 @@ class Member:
             return Along(means, np.full((len(values), len(values)), np.nan))
         if placed.coupled is None:
             W = slopes.reshape(len(values), n) / n
-            return Along(means, placed.y_scale**2 * sections.covariance(W))
+            return Along(means, placed.affine.y_scale**2 * sections.covariance(W))
         W = np.moveaxis(slopes.reshape(len(values), n, -1), 2, 0) / n
         return Along(means, sections.covariance_of_sum(W, placed.coupled))
 

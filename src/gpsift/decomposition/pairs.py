@@ -209,4 +209,4 @@ def _mean_surface(
         return sampled_surface(model, asked.X[:: -(-len(asked.X) // MOST_SURFACE_ROWS)], columns, grids)
     (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
     rows = RowsOfCurves(ProductTriple.of(placed.posterior), placed.inputs(asked.X))
-    return placed.y_center + placed.y_scale * Sections(rows, first, x).surface(second, y)
+    return placed.affine.y_center + placed.affine.y_scale * Sections(rows, first, x).surface(second, y)

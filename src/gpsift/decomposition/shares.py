@@ -110,7 +110,7 @@ def variances_of(
         return _sampled(model, X, units, margins, **parts)
     products = Products.of(placed, units.columns, margins)
     found = variances(products, **parts)
-    return _among_all(found, products.varying, len(units.columns), placed.y_scale**2)
+    return _among_all(found, products.varying, len(units.columns), placed.affine.y_scale**2)
 
 
 def _sampled(

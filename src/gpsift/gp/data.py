@@ -1,7 +1,7 @@
 """The rows of a fit: `TrainingData` is what `GP` asks of them, `LocalData` holds rows in this process or on a device.
 
 `gpsift.gp.dask_data` holds rows in dask collections. Both refuse data that no model can be fitted to (`check_data`) and
-choose the units of the model (`Scaling`).
+choose the units of the model (`Affine`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import SampledQuality
-from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, read_size
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
 
 
@@ -82,20 +82,20 @@ class TrainingData(ABC):
         """The likelihood with what it takes from the targets; rows that it cannot explain are refused."""
 
     @abstractmethod
-    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Affine:
         """The units of the model."""
 
     @abstractmethod
-    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+    def with_noise(self, likelihood: Likelihood, scaling: Affine) -> Likelihood:
         """The likelihood with the noise of each observation, in the units of the model, where that was given."""
 
     @abstractmethod
-    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
         """The rows in the units of the model."""
 
     @abstractmethod
     def answer(
-        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
+        self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
     ) -> tuple[Inferred, Kept]:
         """The posterior at the hyperparameters that were found, and what the fitted model keeps of these rows."""
 
@@ -140,12 +140,12 @@ class LocalData(TrainingData):
         check_data(self.y, likelihood, self.n, self.constant, self.names)
         return likelihood.for_target(self.y)
 
-    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Affine:
         if not standardize:
-            return Scaling.none(self.X)
-        return Scaling.standardising(self.X, self.y if likelihood.standardises_target else None)
+            return Affine.none(self.X)
+        return Affine.standardising(self.X, self.y if likelihood.standardises_target else None)
 
-    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+    def with_noise(self, likelihood: Likelihood, scaling: Affine) -> Likelihood:
         if self.noise_var is None:
             return likelihood
         noise_var = np.full(self.n, self.noise_var) if np.ndim(self.noise_var) == 0 else self.noise_var
@@ -153,7 +153,7 @@ class LocalData(TrainingData):
         check_noise(values.min(), int(values.argmin()))
         return likelihood.with_noise_var(values / scaling.y_scale**2)
 
-    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
         X, y = scaling.inputs(self.X), scaling.target(self.y)
         placed = like(self.beside, y)
         known = like(placed, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
@@ -166,7 +166,7 @@ class LocalData(TrainingData):
         return one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(self.n)
 
     def answer(
-        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
+        self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
     ) -> tuple[Inferred, Kept]:
         inferred = problem.engine.infer(*problem.split(estimate.log_params))
         return inferred, Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)

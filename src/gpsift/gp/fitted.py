@@ -24,13 +24,13 @@ from gpsift.gp.hyperparameters.choices import PER_FEATURE
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
-from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse import vecchia as neighbours
 from gpsift.io.savable import Savable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
@@ -140,7 +140,7 @@ class FittedGP(AsText, Savable, Reference):
     likelihood: Likelihood
     inferred: Inferred
     inference: str
-    scaling: Scaling
+    scaling: Affine
     inputs: Inputs
     y_train: np.ndarray
     size_train: np.ndarray
@@ -371,16 +371,9 @@ class FittedGP(AsText, Savable, Reference):
         return self.scaling.y_center + self.scaling.y_scale * (mean + deviations.reshape(n_draws, *mean.shape))
 
     def at(self, points: Points) -> GPResponse:
-        scaling = self.scaling
-        return GPResponse(
-            self._latent_at(points),
-            partial(self._likelihood_in_units.predictive, size=self._sizes(points)),
-            scaling.x_center,
-            scaling.x_scale,
-            scaling.y_center,
-            scaling.y_scale,
-            on_model_device=self.likelihood.has_closed_form,
-        )
+        predictive = partial(self._likelihood_in_units.predictive, size=self._sizes(points))
+        on_model_device = self.likelihood.has_closed_form
+        return GPResponse(self._latent_at(points), predictive, self.scaling, on_model_device=on_model_device)
 
     def blocks(self, n: int) -> list[slice]:
         # Where not the training points are the support, the kernel between both is made for a block at a time.

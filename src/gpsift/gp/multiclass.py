@@ -12,10 +12,10 @@ from scipy.linalg import helmert
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.fitted import FittedGP, Prediction
-from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Reference, Response, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
@@ -113,7 +113,7 @@ class ClassFunction(Reference):
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling
         latent = self.posterior.at(scaling.inputs(points.X))
-        own = GPResponse(latent, Gaussian, scaling.x_center, scaling.x_scale, 0.0, self.length)
+        own = GPResponse(latent, Gaussian, replace(scaling, y_center=0.0, y_scale=self.length))
         return ClassResponse(own, self.model.at(points), self.number)
 
     @property
@@ -166,7 +166,7 @@ class LatentClasses(MultivariateNormal):
 class MulticlassResponse(Response):
     """The response of coupled latent functions, in closed form."""
 
-    def __init__(self, latent: CoupledAt, scaling: Scaling, likelihood: Softmax):
+    def __init__(self, latent: CoupledAt, scaling: Affine, likelihood: Softmax):
         self._latent, self._scaling, self._likelihood = latent, scaling, likelihood
 
     @property

@@ -22,9 +22,9 @@ from scipy.special import gammaln
 
 from gpsift._utils.notebook import AsText
 from gpsift._utils.rows import Rows, Totals
-from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Likelihood
 from gpsift.reference import dask as cluster
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import InputMoments
 
 # The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
@@ -267,7 +267,7 @@ class StreamingLeaveOneOut:
     # Latent mean and variance at rows, each given all others; it and the likelihood are in the units of the model.
     latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
     likelihood: Likelihood
-    scaling: Scaling
+    scaling: Affine
     mean: np.ndarray  # of each feature, in the user's units, as all that follows
     sd: np.ndarray  # 0 for a constant feature
     without_inputs: WithoutInputs

@@ -47,7 +47,7 @@ CLASSES: Mapping[str, str] = {
     "TriangularFactor": "gpsift.reference.posterior:TriangularFactor",
     "DenseFactor": "gpsift.reference.posterior:DenseFactor",
     "Inferred": "gpsift.gp.inference.engine:Inferred",
-    "Scaling": "gpsift.gp.scaling:Scaling",
+    "Scaling": "gpsift.reference.affine:Affine",
     "Inputs": "gpsift.reference.inputs:Inputs",
     "InputMoments": "gpsift.reference.inputs:InputMoments",
     "Recipe": "gpsift._utils.recipe:Recipe",

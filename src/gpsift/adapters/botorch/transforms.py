@@ -1,6 +1,6 @@
 """BoTorch's transforms of inputs and outcomes, as what a reference needs of them.
 
-Where each column that the model sees is one of the user's, shifted and scaled, the transform is a `ColumnMap`. Where
+Where each column that the model sees is one of the user's, shifted and scaled, the transform is an `Affine` map. Where
 each is some function of one of the user's (`Warp`, `Log10`), it is a map for `Coordinatewise`. Everything else is left
 to automatic differentiation.
 """
@@ -16,7 +16,8 @@ from botorch.models.transforms import input as inputs
 from botorch.models.transforms import outcome as outcomes
 
 from gpsift.adapters.torch_autograd import as_array, differentiating
-from gpsift.reference.wrappers.mapped import ColumnMap, CoordinateMap
+from gpsift.reference.affine import Affine
+from gpsift.reference.wrappers.mapped import CoordinateMap
 
 # By the class itself, not by what it inherits: a subclass may compute something else.
 AFFINE = (inputs.AffineInputTransform, inputs.Normalize, inputs.InputStandardize)
@@ -58,11 +59,11 @@ class InputMap(CoordinateMap):
         """Which column of what the model sees input j becomes, in a coordinatewise transform."""
         return j
 
-    def column_map(self, n_inputs: int) -> ColumnMap | None:
+    def column_map(self, n_inputs: int) -> Affine | None:
         """The transform as shifted, scaled and selected columns, where it is that."""
-        total = ColumnMap.scaling(0.0, 1.0, n_inputs)
+        total = Affine.scaling(0.0, 1.0, n_inputs)
         for step in self.steps:
-            one = self._column_map_of(step, total.columns.size)
+            one = self._column_map_of(step, total.x_center.size)
             if one is None:
                 return None
             total = total.then(one)
@@ -91,9 +92,9 @@ class InputMap(CoordinateMap):
     def _read(self, X: np.ndarray) -> torch.Tensor:
         return torch.tensor(X, dtype=self.like.dtype, device=self.like.device)
 
-    def _column_map_of(self, step: Any, n_inputs: int) -> ColumnMap | None:
+    def _column_map_of(self, step: Any, n_inputs: int) -> Affine | None:
         if type(step) is inputs.FilterFeatures:
-            return ColumnMap.selecting(as_array(step.feature_indices), n_inputs)
+            return Affine.selecting(as_array(step.feature_indices))
         if type(step) not in AFFINE:
             return None
         columns = as_array(step.indices).astype(int) if hasattr(step, "indices") else np.arange(n_inputs)
@@ -101,7 +102,7 @@ class InputMap(CoordinateMap):
         center[columns], scale[columns] = (self._one(v, columns.size) for v in (step.offset, step.coefficient))
         if step.reverse:  # x -> scale x + center
             center, scale = -center / scale, 1.0 / scale
-        return ColumnMap.scaling(center, scale, n_inputs)
+        return Affine.scaling(center, scale, n_inputs)
 
     def _one(self, value: torch.Tensor, size: int) -> np.ndarray:
         """The coefficients of one of a batch of models."""
