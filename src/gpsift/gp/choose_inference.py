@@ -97,7 +97,7 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
     return chosen
 
 
-def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> Engine:
+def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Engine:
     """The engine of a chosen inference with a matrix of all rows."""
     name = type(likelihood).__name__
     if inference == "exact":

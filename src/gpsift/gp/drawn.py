@@ -48,10 +48,7 @@ class DrawnGP(AsText, Savable, Ensemble):
     @classmethod
     def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, Inferred]], draws: Draws) -> Self:
         """From the model with the best hyperparameters and what was inferred with each of the draws."""
-        members = tuple(
-            replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
-            for likelihood, inferred in drawn
-        )
+        members = tuple(replace(best, likelihood=likelihood, inferred=inferred) for likelihood, inferred in drawn)
         pooled = cls(members=members, trace=draws.trace, diagnostics=draws.diagnostics, report=best.report)
         pooled.warn()
         return pooled

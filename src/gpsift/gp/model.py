@@ -163,7 +163,6 @@ class GP:
         report.warn()
         form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
         fitted = form(
-            posterior=inferred.posterior,  # type: ignore[arg-type]  # of the kind that goes with the form
             likelihood=likelihood,
             inferred=inferred,
             inference=problem.engine.name,

@@ -33,7 +33,6 @@ class FittedMulticlass(FittedGP):
     prediction, and the moments of `quality`, are those of the indicators of the classes, (n, C).
     """
 
-    posterior: CoupledPosterior  # type: ignore[assignment]  # coupled functions instead of one
     likelihood: Softmax
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from gpsift._utils.words import listed
 from gpsift.io.archive import Damage
 from gpsift.io.encode import SCALARS
-from gpsift.io.registry import CLASSES, GONE, GONE_CLASSES, class_named
+from gpsift.io.registry import ANY, CLASSES, GONE, GONE_CLASSES, class_named
 from gpsift.io.savable import kept_fields
 
 NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
@@ -99,7 +99,7 @@ class Decoder:
         """The fields without those that the class has no more, as far as nothing hangs on them."""
         gone = GONE.get(name, {})
         for field in gone.keys() & coded.keys():
-            if (value := self.decode(coded[field])) != gone[field]:
+            if gone[field] is not ANY and (value := self.decode(coded[field])) != gone[field]:
                 raise Damage(
                     f"a {name} was made with {field}={_shown(value)}, which this gpsift has no more: fit it again"
                 )

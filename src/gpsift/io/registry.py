@@ -101,13 +101,14 @@ CLASSES: Mapping[str, str] = {
     "family.SoftmaxMixture": "gpsift.likelihoods.softmax:SoftmaxMixture",
     "family.Pool": "gpsift.likelihoods.distributions.pool:Pool",
 }
-# Fields that a class had and has no more, each with the value at which nothing is lost without it.
+# Fields that a class had and has no more, each with the value at which nothing is lost without it: for some, any.
+ANY = object()
 GONE: Mapping[str, Mapping[str, Any]] = {
     "inference.Sparse": {"power": 0.0, "nearest": None},
     "Inferred": {"n_nearest": 0},
     "FitReport": {"n_nearest": 0},
-    "FittedGP": {"other": None},
-    "FittedMulticlass": {"other": None},
+    "FittedGP": {"other": None, "posterior": ANY},  # `inferred` has the posterior
+    "FittedMulticlass": {"other": None, "posterior": ANY},
     "Ranking": {"other_way": None},
 }
 # Classes that are no more. Their objects in older files are read as None.

@@ -107,7 +107,6 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
     names = tuple(reference.inputs.names[j] for j in columns)
     return replace(
         reference,
-        posterior=posterior,
         likelihood=likelihood,
         inferred=Inferred(
             posterior=posterior,

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.gp.refit import condition_on
 from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.conditional_test.division import Part
@@ -104,7 +105,7 @@ class KnownGP:
 
     def fit(self, data: Data) -> FittedGP:
         """Given these rows."""
-        return self.fitted.given_rows(data.X, data.y, next(iter(data.sizes.values()), np.ones(len(data.y))))
+        return condition_on(self.fitted, data.X, data.y, next(iter(data.sizes.values()), np.ones(len(data.y))))
 
 
 Fit = Callable[[np.ndarray, np.ndarray], Any]
