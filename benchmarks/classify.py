@@ -11,7 +11,7 @@ from table import AtLeast, Row, duration
 from timing import interleaved, median_ratio
 
 import gpsift as gs
-from gpsift.gp.inference.iterated_engine import EPEngine
+from gpsift.gp.inference.ep import EPEngine
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Probit
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import gpsift as gs
-from gpsift._utils.arrays import like, on_device
+from gpsift._utils.arrays import array_on, like
 from gpsift._utils.rows import LocalRows, Rows
 from gpsift.gp.inference.exact import exact_evidence
 from gpsift.gp.sparse.bound import bound_evidence, bound_model
@@ -83,7 +83,7 @@ def exact(device: str) -> None:
 
 
 def exact_evaluation(device: str, n: int, p: int) -> None:
-    X, y = (like(on_device(device), a) for a in toy(n, p))
+    X, y = (like(array_on(device), a) for a in toy(n, p))
     kernel = gs.SquaredExponential(np.full(p, np.sqrt(p))) + gs.Constant(0.1)
     torch.cuda.reset_peak_memory_stats()
     spent = best(lambda: exact_evidence(kernel, X, y, NOISE))
@@ -164,7 +164,7 @@ def classes(device: str) -> None:
     X, f = toy(n, p)
     y = (f > 0.0).astype(float)
     kernel = gs.SquaredExponential(np.full(p, np.sqrt(p)))
-    for name, beside in (("NumPy", np.empty(0)), (device, on_device(device))):
+    for name, beside in (("NumPy", np.empty(0)), (device, array_on(device))):
         rows = Rows(like(beside, X), like(beside, y))
         engine = VariationalEngine(local_rows(rows, gs.Sparse(m=m)), X[:m], like(beside, X[:m]), gs.Sparse(m=m))
         found: list[float] = []

@@ -24,7 +24,7 @@ from effect_shares import friedman
 from timing import one_thread
 
 import gpsift as gs
-from gpsift.gp.hyperparameters.around import default_prior
+from gpsift.gp.hyperparameters.laplace_approximation import default_prior
 from gpsift.paper.datasets import load, paper_toy
 
 LEVEL = 0.9

@@ -24,7 +24,7 @@ import torch
 from scale import data_set
 
 import gpsift as gs
-from gpsift.gp.inference.exact import Evidence
+from gpsift.gp.inference.base import Evidence
 from gpsift.gp.sparse.bound import BoundEngine, Passes, bound_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian

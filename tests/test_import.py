@@ -28,23 +28,24 @@ ON_DEMAND = [
     "gpsift.reference.dask.rows",
     "gpsift.decomposition",
     "gpsift.selection.conditional_test",
-    "gpsift.sklearn.estimators",
+    "gpsift.sklearn",
     "gpsift.app.findings",
-    "gpsift.gp.hyperparameters.around",
+    "gpsift.gp.hyperparameters.laplace_approximation",
     "gpsift.gp.hyperparameters.nuts",
-    "gpsift.gp.inference.coupled",
-    "gpsift.gp.inference.iterated_engine",
+    "gpsift.gp.inference.ep",
+    "gpsift.gp.inference.laplace",
+    "gpsift.gp.inference.softmax",
+    "gpsift.gp.inference.softmax_posterior",
     "gpsift.reference.finite_differences",
     "gpsift.app.html",
-    "gpsift.selection.power",
-    "gpsift.selection.record_path",
+    "gpsift.selection.power_analysis",
+    "gpsift.selection.path",
     "gpsift.selection",
     "gpsift.gp.sparse.bound",
     "gpsift.gp.sparse.engine",
-    "gpsift.io.load",
-    "gpsift.io.save",
-    "gpsift.app.tables.tabular",
-    "gpsift.app.tables.tidy",
+    "gpsift.io.files",
+    "gpsift.app.tables",
+    "gpsift.app.tables",
     "gpsift._utils.parallel",
 ]
 LAZY_ROOMS = [
@@ -108,8 +109,8 @@ def test_import_and_a_ranking_load_no_more_than_they_need(fresh, module):
 
 
 def test_import_loads_no_sift_before_a_fit(fresh):
-    assert "gpsift.gp.hyperparameters.sifting" not in fresh["modules"]
-    assert "gpsift.gp.hyperparameters.sifting" in fresh["modules of a ranking"]
+    assert "gpsift.gp.hyperparameters.stepwise" not in fresh["modules"]
+    assert "gpsift.gp.hyperparameters.stepwise" in fresh["modules of a ranking"]
 
 
 @pytest.mark.parametrize("room", LAZY_ROOMS)

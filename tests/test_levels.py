@@ -6,7 +6,7 @@ import pytest
 import gpsift as gs
 from gpsift.gp.hyperparameters import MAP, Sift
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.sift import default_prior
+from gpsift.gp.hyperparameters.stepwise import default_prior
 from gpsift.kernels import Constant, SquaredExponential
 from tests.optional import need
 

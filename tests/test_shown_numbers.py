@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.app.cli import shown
-from gpsift.app.html import words
+from gpsift.app.cli import terminal_answer
+from gpsift.app.html import text
 
 SOURCE = Path(gs.__file__).parent
 # Where answers are shown.
@@ -48,23 +48,23 @@ def test_a_difference_that_rounds_to_zero_has_no_sign_in_a_record(nearly_equal):
 
 def test_a_difference_that_rounds_to_zero_has_no_sign_in_the_terminal(nearly_equal):
     console = Console(file=io.StringIO(), width=100)
-    shown._show_path(nearly_equal, console)
+    terminal_answer._show_path(nearly_equal, console)
     assert console.file.getvalue().count(" 0.0 ± 0.0") == 3
     assert "-0.0" not in console.file.getvalue()
 
 
 def test_a_number_that_rounds_to_zero_has_no_sign_on_the_page():
-    assert words.percent(-0.001) == "0 %"
-    assert words.aligned([-0.001, 5.0]) == ["0.00", "5.00"]
-    assert words.value_text(-0.0) == "0"
-    assert words.aligned([-0.01, 5.0]) == ["−0.01", "5.00"]
+    assert text.percent(-0.001) == "0 %"
+    assert text.align([-0.001, 5.0]) == ["0.00", "5.00"]
+    assert text.value_text(-0.0) == "0"
+    assert text.align([-0.01, 5.0]) == ["−0.01", "5.00"]
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_per_cents_have_a_space_before_their_sign(room):
     for file in sorted((SOURCE / room).rglob("*.py")):
         found = PER_CENT.findall(file.read_text())
-        assert not found, f"{file}: {found}, which reads '10%'; take `percent` of gpsift._utils.words"
+        assert not found, f"{file}: {found}, which reads '10%'; take `percent` of gpsift._utils.text"
 
 
 def test_a_rate_keeps_its_digits():

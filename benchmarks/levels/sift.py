@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.levels.search import Models, Prior, Slope, fresh_variances, searched
-from gpsift.gp.hyperparameters.screening import DEGREE_WEIGHTS, hermite_features
-from gpsift.gp.hyperparameters.sifting import (
+from gpsift.gp.hyperparameters.score_tests import DEGREE_WEIGHTS, hermite_features
+from gpsift.gp.hyperparameters.stepwise import (
     ENTERING_LENGTHSCALES,
     LEAST_GAIN,
     LEAVING_ITERATIONS,
@@ -94,7 +94,7 @@ def step(here: Places, phi: Tensor, allowed: Tensor, with_pairs: Tensor, toll: f
 
 
 def entering_scores(slope: Slope, phi: Tensor) -> Tensor:
-    """As `gpsift.gp.hyperparameters.screening.entering_scores`, (B, p)."""
+    """As `gpsift.gp.hyperparameters.score_tests.entering_scores`, (B, p)."""
     W = slope.G * slope.K0
     W.diagonal(dim1=1, dim2=2).zero_()
     weights = phi.new_tensor(DEGREE_WEIGHTS)

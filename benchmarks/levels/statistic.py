@@ -13,13 +13,13 @@ from torch import Tensor
 from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
 from gpsift.gp.hyperparameters import MAP
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
 from gpsift.selection.conditional_test.axes import N_NODES, Axis, Continuous, Levels, axis_of, quantiles
 from gpsift.selection.conditional_test.conditionals import TOLL, ScoreRegression, left_out_by_few, quick_hyper
-from gpsift.selection.conditional_test.division import growing
-from gpsift.selection.conditional_test.division import left_out as not_within
-from gpsift.selection.conditional_test.multiplicity import q_values
+from gpsift.selection.conditional_test.discover import q_values
+from gpsift.selection.conditional_test.folds import growing
+from gpsift.selection.conditional_test.folds import left_out as not_within
 
 N_FOLDS = 5
 LARGEST_RATE = 0.2  # of interest

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 from benchmarks.levels.designs import DESIGNS
-from gpsift.selection.conditional_test.multiplicity import q_values
+from gpsift.selection.conditional_test.discover import q_values
 
 RATES = (0.1, 0.2)
 N_BINS = 20

@@ -18,8 +18,7 @@ import numpy as np
 
 from gpsift.gp import GP
 from gpsift.paper.datasets import load
-from gpsift.paper.reproduce.datasplits import random_split
-from gpsift.paper.reproduce.settings import Settings
+from gpsift.paper.reproduce.experiments import Settings, random_split
 
 SPLITS = (0, 1)
 DELTA = 1e-4

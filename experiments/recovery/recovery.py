@@ -31,12 +31,12 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score, roc_auc_score
 
 import gpsift as gs
-from gpsift._utils.notices import Notices
 from gpsift._utils.parallel import Task
+from gpsift._utils.warnings import collect_warnings
 from gpsift.paper.datasets import friedman, paper_toy
 from gpsift.paper.datasets.toys import Toy
 from gpsift.selection.sizes import RULES
-from gpsift.sklearn.estimators import GPRegressor
+from gpsift.sklearn import GPRegressor
 
 SEED = 2019
 N_TRAIN = N_FRESH = 100
@@ -100,7 +100,7 @@ class Data:
 
 def work(method: str, setting: str, number: int, hyper: str) -> Result:
     """One method on one data set: scores by name, or sizes by rule."""
-    with Notices():
+    with collect_warnings():
         data = Data.make(setting, number)
         if method in ("loo", "5-fold"):
             return {"sizes": sizes(data, gs.GP(hyper=HYPERS[hyper]), None if method == "loo" else 5)}

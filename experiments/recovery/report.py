@@ -13,7 +13,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from gpsift.paper.reproduce.statistics import plain_interval
+from gpsift.paper.reproduce.claims import plain_interval
 
 METHOD_ORDER = ("KL", "VAR", "DGSM", "RATE", "ARD", "projection", "SHAP", "permutation, training", "permutation, fresh")
 AGAINST = ("ARD", "KL")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift._utils import chunks
-from gpsift._utils.chunks import row_chunks
+from gpsift._utils import rows as chunks
+from gpsift._utils.rows import row_chunks
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.reference.posterior import exact_posterior
 

@@ -8,9 +8,9 @@ from numpy.testing import assert_array_equal
 from scipy.linalg import blas
 from scipy.linalg import lapack as wrappers
 
-from gpsift._utils import lapack
+from gpsift._utils import linalg
 
-SIZES = (lapack.UNLOCKED_SIZE - 1, lapack.UNLOCKED_SIZE, 2 * lapack.UNLOCKED_SIZE + 17)
+SIZES = (linalg.UNLOCKED_SIZE - 1, linalg.UNLOCKED_SIZE, 2 * linalg.UNLOCKED_SIZE + 17)
 
 
 def positive_definite(n):
@@ -23,7 +23,7 @@ def positive_definite(n):
 def test_factors_are_those_of_the_wrapper(n, order):
     A = np.asarray(positive_definite(n), order=order)
     kept = A.copy()
-    L, info = lapack.factorise(A, overwrite=False)
+    L, info = linalg.factorise(A, overwrite=False)
     U, expected_info = wrappers.dpotrf(A.T, lower=0, clean=1)
     assert info == expected_info == 0
     assert L.flags.c_contiguous
@@ -35,18 +35,18 @@ def test_factors_are_those_of_the_wrapper(n, order):
 def test_a_matrix_without_factor_is_told_as_by_the_wrapper(n):
     A = positive_definite(n)
     A[n // 2, n // 2] = -1.0
-    assert lapack.factorise(A, overwrite=False)[1] == wrappers.dpotrf(A.T, lower=0, clean=1)[1] == n // 2 + 1
+    assert linalg.factorise(A, overwrite=False)[1] == wrappers.dpotrf(A.T, lower=0, clean=1)[1] == n // 2 + 1
 
 
 def test_what_may_be_overwritten_is_but_not_what_is_read_only():
     A = positive_definite(SIZES[-1])
-    expected, _ = lapack.factorise(A, overwrite=False)
+    expected, _ = linalg.factorise(A, overwrite=False)
     A.flags.writeable = False
-    L, _ = lapack.factorise(A, overwrite=True)
+    L, _ = linalg.factorise(A, overwrite=True)
     assert not np.shares_memory(L, A)
     assert_array_equal(L, expected)
     A.flags.writeable = True
-    L, _ = lapack.factorise(A, overwrite=True)
+    L, _ = linalg.factorise(A, overwrite=True)
     assert np.shares_memory(L, A)
     assert_array_equal(L, expected)
 
@@ -58,7 +58,7 @@ def test_solutions_are_those_of_the_wrapper(n, transpose, order):
     L = np.asarray(np.linalg.cholesky(positive_definite(n)), order=order)
     B = np.asarray(np.random.default_rng(0).normal(size=(n, 7)), order=order)
     kept = B.copy()
-    found = lapack.solve_by_triangle(L, B, transpose=transpose)
+    found = linalg.solve_by_triangle(L, B, transpose=transpose)
     assert_array_equal(found, blas.dtrsm(1.0, L.T, B, lower=0, trans_a=0 if transpose else 1))
     assert_array_equal(B, kept)
 
@@ -66,33 +66,33 @@ def test_solutions_are_those_of_the_wrapper(n, transpose, order):
 def test_shapes_that_do_not_fit_are_refused():
     L = np.linalg.cholesky(positive_definite(SIZES[-1]))
     with pytest.raises(Exception, match=r"failed in converting|shape|dimension|trsm"):
-        lapack.solve_by_triangle(L, np.ones((3, 2)), transpose=False)
+        linalg.solve_by_triangle(L, np.ones((3, 2)), transpose=False)
 
 
 def test_a_library_with_other_whole_numbers_is_called_by_its_wrappers(monkeypatch):
     A = positive_definite(SIZES[-1])
-    expected, _ = lapack.factorise(A, overwrite=False)
-    solution = lapack.solve_by_triangle(expected, A, transpose=True)
-    monkeypatch.setattr(lapack, "KNOWN_SIGNATURES", ("void (char *, long *,",))
-    lapack.routine.cache_clear()
+    expected, _ = linalg.factorise(A, overwrite=False)
+    solution = linalg.solve_by_triangle(expected, A, transpose=True)
+    monkeypatch.setattr(linalg, "KNOWN_SIGNATURES", ("void (char *, long *,",))
+    linalg.routine.cache_clear()
     try:
-        assert lapack.routine("cython_lapack", "dpotrf") is None
-        assert_array_equal(lapack.factorise(A, overwrite=False)[0], expected)
-        assert_array_equal(lapack.solve_by_triangle(expected, A, transpose=True), solution)
+        assert linalg.routine("cython_lapack", "dpotrf") is None
+        assert_array_equal(linalg.factorise(A, overwrite=False)[0], expected)
+        assert_array_equal(linalg.solve_by_triangle(expected, A, transpose=True), solution)
     finally:
-        lapack.routine.cache_clear()
+        linalg.routine.cache_clear()
 
 
 def test_large_matrices_are_worked_on_without_the_lock(monkeypatch):
     called = []
 
-    def routine(room, name, old=lapack.routine):
+    def routine(room, name, old=linalg.routine):
         found = old(room, name)
         assert not found._flags_ & ctypes._FUNCFLAG_PYTHONAPI  # which keeps the lock
         return lambda *arguments: (called.append(name), found(*arguments))
 
-    monkeypatch.setattr(lapack, "routine", routine)
+    monkeypatch.setattr(linalg, "routine", routine)
     for n in SIZES:
         A = positive_definite(n)
-        lapack.solve_by_triangle(lapack.factorise(A, overwrite=False)[0], A, transpose=False)
+        linalg.solve_by_triangle(linalg.factorise(A, overwrite=False)[0], A, transpose=False)
     assert called == 2 * ["dpotrf", "dtrsm"]

@@ -7,7 +7,7 @@ from optional import need
 from waist import at, moments
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
-from gpsift.adapters.sklearn.kernels import NoClosedForm
+from gpsift.adapters.sklearn.models import NoClosedForm
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.wrappers.outputs import Outputs
 

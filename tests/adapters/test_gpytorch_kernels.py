@@ -9,7 +9,7 @@ from optional import need
 
 torch, gpt = need("torch"), need("gpytorch").kernels
 
-from gpsift.adapters.gpytorch.kernels import converted  # noqa: E402
+from gpsift.adapters.gpytorch.prior import KERNELS  # noqa: E402
 
 RNG = np.random.default_rng(3)
 X, Z = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))
@@ -31,7 +31,7 @@ def with_random_parameters(kernel, seed=0):
 
 def same(kernel):
     kernel = with_random_parameters(kernel)
-    ours = converted(kernel, 3)
+    ours = KERNELS.convert(kernel, 3)[0]
     assert_allclose(ours.between(X, Z).K, values(kernel, X, Z), rtol=1e-12, atol=1e-14)
     assert_allclose(ours.diag(X), np.diag(values(kernel, X, X)), rtol=1e-12)
     return ours
@@ -87,7 +87,7 @@ def test_columns_that_a_kernel_ignores_have_an_infinite_lengthscale():
 
 def test_single_precision_is_read_in_double():
     kernel = gpt.ScaleKernel(gpt.RBFKernel(ard_num_dims=3))
-    assert converted(kernel, 3).between(X, Z).K.dtype == np.float64
+    assert KERNELS.convert(kernel, 3)[0].between(X, Z).K.dtype == np.float64
 
 
 class Mine(gpt.RBFKernel):
@@ -109,4 +109,4 @@ class Mine(gpt.RBFKernel):
 )
 def test_other_kernels_are_refused_by_name(kernel, name):
     with pytest.raises(ValueError, match=name):
-        converted(kernel, 3)
+        KERNELS.convert(kernel, 3)

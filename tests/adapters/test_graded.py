@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from waist import at
 
-from gpsift.adapters.observed import NormalNoise
+from gpsift.adapters.reading import NormalNoise
 from gpsift.reference.finite_differences import SHORT, Graded, NumericResponse, latent_var_of
 from gpsift.reference.inputs import Inputs
 

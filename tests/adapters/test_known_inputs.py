@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gpsift.adapters.known_inputs import known_inputs
+from gpsift.adapters.reading import known_inputs
 
 X = np.arange(6.0).reshape(3, 2)
 

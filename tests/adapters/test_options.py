@@ -5,9 +5,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from gpsift.adapters.known_inputs import read_only
-from gpsift.adapters.options import check_derivatives, check_noise, closed_form_or_none, output_index
-from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.kernels import NoClosedForm
+from gpsift.adapters.reading import check_derivatives, check_noise, closed_form_or_none, output_index, read_only
 
 X = np.arange(6.0).reshape(3, 2)
 

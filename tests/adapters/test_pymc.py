@@ -215,7 +215,7 @@ def test_lengthscales_of_ignored_columns_are_infinite():
 
 
 def test_lines_through_a_point_are_the_linear_kernel_of_centred_inputs():
-    from gpsift.adapters.pymc.kernels import CenteredLinear
+    from gpsift.adapters.pymc import CenteredLinear
     from gpsift.kernels import Linear
 
     X, w, _ = CASES[0].data()

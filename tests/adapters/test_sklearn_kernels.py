@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import kernels as sk
 
-from gpsift.adapters.sklearn.kernels import NoClosedForm, converted, white_of
+from gpsift.adapters.sklearn.models import KERNELS, NoClosedForm
 
 RNG = np.random.default_rng(3)
 X, Z = RNG.normal(size=(6, 3)), RNG.normal(size=(4, 3))
@@ -36,11 +36,11 @@ kernels = st.recursive(
 @given(kernel=kernels)
 def test_sums_and_multiples_have_the_same_values(kernel):
     kernel = kernel + sk.RBF(1.0)
-    ours, noise_var = converted(kernel, 3)
+    ours, noise_var = KERNELS.convert(kernel, 3)
     assert_allclose(ours.between(X, Z).K, kernel(X, Z), rtol=1e-12)
     assert_allclose(ours.between(X, X).K + noise_var * np.eye(6), kernel(X), rtol=1e-12)
     assert_allclose(ours.diag(X) + noise_var, kernel.diag(X), rtol=1e-12)
-    assert white_of(kernel) == pytest.approx(noise_var)
+    assert KERNELS.white_var(kernel) == pytest.approx(noise_var)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_sums_and_multiples_have_the_same_values(kernel):
     ids=str,
 )
 def test_products_and_powers_have_the_same_values(kernel):
-    ours, noise_var = converted(kernel, 3)
+    ours, noise_var = KERNELS.convert(kernel, 3)
     assert_allclose(ours.between(X, Z).K, kernel(X, Z), rtol=1e-12)
     assert_allclose(ours.diag(X) + noise_var, kernel.diag(X), rtol=1e-12)
 
@@ -88,10 +88,12 @@ class Mine(sk.RBF):
 )
 def test_kernels_without_closed_form_are_named(kernel, name):
     with pytest.raises(NoClosedForm, match=name):
-        converted(kernel, 3)
+        KERNELS.convert(kernel, 3)
 
 
 def test_noise_is_found_beside_any_kernel():
-    assert white_of(2.0 * (sk.ExpSineSquared() + sk.WhiteKernel(0.3)) + sk.WhiteKernel(0.1)) == pytest.approx(0.7)
-    assert white_of((sk.WhiteKernel(0.3) + 1.0) * 2.0) == pytest.approx(0.6)
-    assert white_of(sk.WhiteKernel(0.3) * sk.DotProduct()) == 0.0
+    assert KERNELS.white_var(2.0 * (sk.ExpSineSquared() + sk.WhiteKernel(0.3)) + sk.WhiteKernel(0.1)) == pytest.approx(
+        0.7
+    )
+    assert KERNELS.white_var((sk.WhiteKernel(0.3) + 1.0) * 2.0) == pytest.approx(0.6)
+    assert KERNELS.white_var(sk.WhiteKernel(0.3) * sk.DotProduct()) == 0.0

@@ -10,10 +10,11 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.app.cli.advice import ADVICE
-from gpsift.app.cli.machine import as_json
-from gpsift.app.cli.shown import show_ranking
-from gpsift.app.findings import WORDS, Finding, FindingKind, told
+from gpsift.app.cli.json_answer import as_json
+from gpsift.app.cli.options import ADVICE
+from gpsift.app.cli.terminal_answer import show_ranking
+from gpsift.app.findings import WORDS, Finding, FindingKind
+from gpsift.app.findings import group_by_title as told
 from gpsift.app.html import page_text
 
 DRAWN = Finding(FindingKind.ROWS_DRAWN, {"used": 40, "n_rows": 60, "seed": 3})

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 import gpsift as gs
-from gpsift.decomposition.curves import RowsOfCurves, Sections
 from gpsift.decomposition.margins import data_margin
-from gpsift.decomposition.triple import ProductTriple
+from gpsift.decomposition.partial_dependence import ICECurves, ICERows
+from gpsift.decomposition.products import ProductTriple
 
 CLASS = 1
 CONTRAST = np.eye(3)[CLASS] - 1 / 3
@@ -160,7 +160,7 @@ def test_bands_of_probabilities_are_nearly_those_of_draws():
 def test_the_covariance_of_a_sum_over_classes_matches_the_joint_posterior():
     gp, grid = fitted(), np.array([-0.7, 0.4])
     X, W = gp.posterior.Z[:6], np.random.default_rng(0).normal(size=(3, 2, 6))
-    sections = Sections(RowsOfCurves(ProductTriple.of(gp.posterior.combination(CONTRAST)), X), [1], grid[:, None])
+    sections = ICECurves(ICERows(ProductTriple.of(gp.posterior.combination(CONTRAST)), X), [1], grid[:, None])
     moved = np.concatenate([set_to(X, 1, value) for value in grid])
     joint = gp.posterior.covariance(moved).reshape(2, 6, 3, 2, 6, 3)
     theirs = np.einsum("gichkd,cgi,dhk->gh", joint, W, W, optimize=True)
@@ -190,7 +190,7 @@ def test_refusals():
 
 @pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")  # thirty draws are few
 def test_intervals_of_a_class(monkeypatch):
-    monkeypatch.setattr("gpsift.decomposition.shares.N_DRAWS", 30)
+    monkeypatch.setattr("gpsift.decomposition.sobol.N_DRAWS", 30)
     X, y = data(30)
     gp = gs.GP(likelihood="softmax", hyper=gs.ML2(starts=1)).fit(X, y)
     found = gs.variance_shares(gp, of=2, intervals=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpsift.decomposition.course import course_of
+from gpsift.decomposition.course import describe_curve
 
 X = np.linspace(-2.0, 2.0, 41)
 SURE = 1e-8 * np.eye(41)
@@ -11,7 +11,7 @@ ROWS = np.zeros((0, 41))
 
 
 def course(mean, covariance=SURE, individual=ROWS, x=X, labels=()):
-    return course_of(x, np.asarray(mean, dtype=float), covariance, individual, labels)
+    return describe_curve(x, np.asarray(mean, dtype=float), covariance, individual, labels)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from effect_cases import five
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.decomposition.curves import RowsOfCurves, Sections
-from gpsift.decomposition.triple import ProductTriple
+from gpsift.decomposition.partial_dependence import ICECurves, ICERows
+from gpsift.decomposition.products import ProductTriple
 
 TOLERANCE = 1e-10
 GRID = np.array([-1.5, -0.2, 0.9])
@@ -21,7 +21,7 @@ def moved_rows(Z, j):
 
 def sections(j, gp=None):
     gp = gp or five()
-    return Sections(RowsOfCurves(ProductTriple.of(gp.posterior), gp.posterior.Z.copy()), [j], GRID[:, None])
+    return ICECurves(ICERows(ProductTriple.of(gp.posterior), gp.posterior.Z.copy()), [j], GRID[:, None])
 
 
 def test_means_match_every_row_set_to_every_value():
@@ -61,7 +61,7 @@ def test_linear_terms_have_their_part_of_means_covariances_and_surfaces():
     assert_allclose(sections(1, gp).means(), gp.posterior.at(rows).mean.reshape(3, n).T, rtol=0, atol=TOLERANCE)
     joint = gp.posterior.covariance(rows).reshape(3, n, 3, n)
     assert_allclose(sections(1, gp).covariance(W), np.einsum("tisk,ti,sk->ts", joint, W, W), rtol=0, atol=TOLERANCE)
-    some = Sections(RowsOfCurves(ProductTriple.of(gp.posterior), Z[:7]), [1], GRID[:, None])
+    some = ICECurves(ICERows(ProductTriple.of(gp.posterior), Z[:7]), [1], GRID[:, None])
     rows = moved_rows(Z[:7], 1)
     rows[:, 3] = 0.5
     theirs = gp.posterior.at(rows).mean.reshape(3, 7).mean(axis=1)

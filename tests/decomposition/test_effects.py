@@ -167,7 +167,7 @@ def test_values_that_rows_could_not_have_are_told():
 
 
 def test_many_rows_are_sampled_by_their_seed(monkeypatch, fitted):
-    monkeypatch.setattr("gpsift.decomposition.averaged_rows.MOST_ROWS", 20)
+    monkeypatch.setattr("gpsift.decomposition.effects.MOST_ROWS", 20)
     first, again, other = (gs.effects(fitted, seed=seed)["x1"].mean for seed in (1, 1, 2))
     assert_array_equal(first, again)
     assert np.any(first != other)
@@ -219,7 +219,7 @@ def test_models_that_only_predict_have_curves_without_bands():
 @pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")  # eight draws are few
 def test_intervals_pool_draws_of_hyperparameters(monkeypatch):
     """As each model that the data allow draws its curve; columns that were left off have a part in some of them."""
-    monkeypatch.setattr("gpsift.decomposition.average.N_DRAWS", 8)
+    monkeypatch.setattr("gpsift.decomposition.effects.N_DRAWS", 8)
     rng = np.random.default_rng(5)
     X = rng.normal(size=(50, 3))
     gp = gs.GP().fit(X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=50))

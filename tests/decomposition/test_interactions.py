@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift._utils.words import percent
+from gpsift._utils.text import percent
 
 MAP = gs.MAP(starts=1)
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 
 import gpsift as gs
-from gpsift.decomposition.triple import ProductTriple
+from gpsift.decomposition.products import ProductTriple
 from gpsift.gp import DrawnGP
 
 FIXED = gs.Fixed(lengthscale=np.array([0.9, 1.3, 2.0]), signal_var=1.3, noise_var=0.1, constant_var=0.5)

@@ -284,7 +284,7 @@ def test_search_ends_where_the_objective_is_flat(hyper):
     X, y = three_classes(50)
     gp = gs.GP(likelihood="softmax", hyper=hyper).fit(X, y)
     inputs = gp.scaling.inputs(X)
-    from gpsift.gp.inference.iterated_engine import MulticlassEngine
+    from gpsift.gp.inference.softmax import MulticlassEngine
 
     engine = MulticlassEngine(inputs, y, Softmax(3))
     gradient = engine.evidence(gp.kernel, Softmax(3)).gradient

@@ -9,8 +9,8 @@ from scipy import stats
 from scipy.special import expit, ndtr
 
 import gpsift as gs
-from gpsift._utils.notices import GPSiftWarning
 from gpsift._utils.threads import blas_threads_for
+from gpsift._utils.warnings import GPSiftWarning
 from gpsift.gp.hyperparameters.choices import MAP, ML2, Fixed
 from gpsift.gp.inference import ep
 from gpsift.kernels import Constant, Linear, SquaredExponential
@@ -391,7 +391,7 @@ def test_parameters_of_the_likelihood_are_given_or_estimated(name):
 
 @pytest.mark.parametrize("name", ["probit, EP", "poisson", "student-t", "gamma"])
 @pytest.mark.parametrize("hyper", [ML2(starts=1), MAP(starts=1)], ids=["ML2", "MAP"])
-@pytest.mark.filterwarnings("ignore::gpsift._utils.notices.GPSiftWarning")
+@pytest.mark.filterwarnings("ignore::gpsift._utils.warnings.GPSiftWarning")
 def test_search_ends_where_no_small_move_is_better(name, hyper):
     choices, _, y, sizes = CASES[name]
     model = GP(hyper=hyper, **choices)
@@ -470,7 +470,7 @@ def test_a_fit_prints_itself(name):
     assert "log marginal likelihood" in repr(fitted(name))
 
 
-@pytest.mark.filterwarnings("ignore::gpsift._utils.notices.GPSiftWarning")
+@pytest.mark.filterwarnings("ignore::gpsift._utils.warnings.GPSiftWarning")
 def test_a_linear_kernel_knows_the_origin_exactly():
     """The latent variance there is 0, which no density may trip over."""
     gp = GP(kernel=Linear(1.0), likelihood="poisson", hyper=Fixed(), standardize=False).fit(STANDARD, COUNTS)
@@ -484,7 +484,7 @@ def test_a_linear_kernel_knows_the_origin_exactly():
 
 @pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial"])
 @pytest.mark.parametrize("hyper", [MAP(starts=1), Fixed(**KERNEL)], ids=["MAP", "fixed"])
-@pytest.mark.filterwarnings("ignore::gpsift._utils.notices.GPSiftWarning")
+@pytest.mark.filterwarnings("ignore::gpsift._utils.warnings.GPSiftWarning")
 def test_all_zero_counts_give_a_finite_answer(likelihood, hyper):
     gp = GP(likelihood=likelihood, hyper=hyper).fit(X, np.zeros(N))
     assert np.isfinite(gp.log_marginal_likelihood)
@@ -496,7 +496,7 @@ def test_all_zero_counts_give_a_finite_answer(likelihood, hyper):
 
 
 @pytest.mark.parametrize("y", [np.zeros(N), np.full(N, 4.0)], ids=["none", "all"])
-@pytest.mark.filterwarnings("ignore::gpsift._utils.notices.GPSiftWarning")
+@pytest.mark.filterwarnings("ignore::gpsift._utils.warnings.GPSiftWarning")
 def test_trials_that_all_end_alike_give_a_finite_answer(y):
     gp = GP(likelihood="binomial", hyper=MAP(starts=1)).fit(X, y, trials=4)
     assert np.isfinite(gp.log_marginal_likelihood)
@@ -506,7 +506,7 @@ def test_trials_that_all_end_alike_give_a_finite_answer(y):
 
 @pytest.mark.parametrize("choices", [{"likelihood": "probit"}, {"likelihood": "logit"}], ids=["probit", "logit"])
 @pytest.mark.parametrize("hyper", [ML2(starts=1), MAP(starts=1)], ids=["ML2", "MAP"])
-@pytest.mark.filterwarnings("ignore::gpsift._utils.notices.GPSiftWarning")
+@pytest.mark.filterwarnings("ignore::gpsift._utils.warnings.GPSiftWarning")
 def test_separable_classes_fit(choices, hyper):
     y = (STANDARD[:, 0] > 0).astype(float)
     gp = GP(hyper=hyper, **choices).fit(X, y)

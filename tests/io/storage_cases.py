@@ -14,14 +14,13 @@ from gpsift import kernels, likelihoods
 from gpsift._utils.recipe import Recipe
 from gpsift.gp import DrawnGP
 from gpsift.gp.quality import SampledQuality
-from gpsift.io.registry import name_of
-from gpsift.io.savable import kept_fields
+from gpsift.io.serializable import stored_fields, stored_name
 from gpsift.io.trace import Group, Trace, Variable
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 from gpsift.likelihoods.mixture import LatentMixture
-from gpsift.likelihoods.scalemixture import StudentTMixture
 from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.likelihoods.student_t import StudentTMixture
 from gpsift.reference.inputs import InputMoments
 from gpsift.reference.posterior import DenseFactor
 
@@ -172,7 +171,7 @@ def cases():
     ]
     by_name = {}
     for thing in found:
-        by_name.setdefault(name_of(type(thing)), []).append(thing)
+        by_name.setdefault(stored_name(type(thing)), []).append(thing)
     return by_name
 
 
@@ -180,7 +179,7 @@ def assert_same(came, expected, where="it"):
     """The same types, values and bits, memory layout of arrays included."""
     assert type(came) is type(expected), where
     if is_dataclass(expected):
-        for field in kept_fields(expected):
+        for field in stored_fields(expected):
             assert_same(getattr(came, field.name), getattr(expected, field.name), f"{where}.{field.name}")
     elif isinstance(expected, np.ndarray):
         assert came.dtype == expected.dtype, where

@@ -16,7 +16,7 @@ from test_format import ARRAYS, META, archive, npy
 import gpsift as gs
 from gpsift.io import UnreadableFile
 from gpsift.io import archive as archive_module
-from gpsift.selection.record_stability import Stability
+from gpsift.selection.stability import Stability
 
 STABILITY = Stability("KL()", ("a", "b"), np.array([[1.0, 2.0], [3.0, 0.5]]), 7, 0, {"x": (1, 2.5, None)})
 

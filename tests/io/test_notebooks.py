@@ -8,8 +8,8 @@ import pytest
 from storage_cases import cases
 
 import gpsift as gs
-from gpsift.app.analysis.record import Shape
-from gpsift.io.savable import Savable
+from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.io.serializable import Serializable
 
 MODELS = ["FittedGP", "FittedMulticlass", "DrawnGP", "FitReport"]
 ANSWERS = [
@@ -43,15 +43,17 @@ def test_names_stay_text(made):
 
 def test_every_public_answer_shows_itself():
     ours = (getattr(gs, name) for name in gs.__all__)
-    answers = [each for each in ours if isinstance(each, type) and issubclass(each, Savable) and is_dataclass(each)]
+    answers = [
+        each for each in ours if isinstance(each, type) and issubclass(each, Serializable) and is_dataclass(each)
+    ]
     assert len(answers) > 10
     assert [each.__name__ for each in answers if not hasattr(each, "_repr_html_")] == []
 
 
 def test_how_columns_act_shows_its_parts(made):
-    shape = Shape(effects=made["Effects"], variance_shares=made["VarianceShares"])
+    shape = ColumnEffects(effects=made["Effects"], variance_shares=made["VarianceShares"])
     assert shape._repr_html_() == made["Effects"]._repr_html_() + made["VarianceShares"]._repr_html_()
-    assert Shape()._repr_html_() == ""
+    assert ColumnEffects()._repr_html_() == ""
 
 
 def test_numbers_of_a_prediction_are_in_its_table():

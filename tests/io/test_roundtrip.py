@@ -16,12 +16,12 @@ import gpsift as gs
 from gpsift.gp import FittedMulticlass
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.gp.hyperparameters.priors import Prior
-from gpsift.io.registry import CLASSES, name_of
+from gpsift.io.serializable import CLASSES, stored_name
 from gpsift.io.trace import Trace
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import Factor
-from gpsift.selection.record_projection import ProjectionPath
+from gpsift.selection.projection import ProjectionPath
 
 # How good the models are is not the question.
 pytestmark = pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
@@ -198,4 +198,4 @@ def concrete(base):
 def test_every_part_of_a_model_is_registered(base):
     """A new kernel, likelihood, ... is to be named in the registry."""
     foreign = "gpsift.adapters."  # parts of models of other libraries, which are not saved
-    assert not [cls for cls in concrete(base) if name_of(cls) is None and not cls.__module__.startswith(foreign)]
+    assert not [cls for cls in concrete(base) if stored_name(cls) is None and not cls.__module__.startswith(foreign)]

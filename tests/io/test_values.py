@@ -12,11 +12,10 @@ from hypothesis.extra import numpy as hnp
 from storage_cases import assert_same
 
 import gpsift as gs
-from gpsift.io.archive import Damage
-from gpsift.io.decode import Decoder
-from gpsift.io.encode import SCALARS, Encoder
+from gpsift.io.archive import CorruptFile
+from gpsift.io.coding import SCALARS, Decoder, Encoder
 from gpsift.kernels import SquaredExponential
-from gpsift.selection.record_suggestion import Baseline
+from gpsift.selection.path import Baseline
 
 numbers = st.one_of(st.integers(), st.floats(), st.booleans())
 scalars = st.sampled_from([np.dtype(scalar) for name, scalar in SCALARS.items() if name != "str"]).flatmap(
@@ -163,7 +162,7 @@ def test_an_estimator_is_told_what_to_save(tmp_path):
     ids=str,
 )
 def test_values_of_another_form_are_refused(coded):
-    with pytest.raises(Damage):
+    with pytest.raises(CorruptFile):
         Decoder({}.__getitem__).decode(coded)
 
 
@@ -194,7 +193,7 @@ def suggestion(**changes):
     ],
 )
 def test_objects_of_another_form_are_refused(record, message):
-    with pytest.raises(Damage, match=message):
+    with pytest.raises(CorruptFile, match=message):
         Decoder({}.__getitem__).add(record)
 
 

@@ -11,19 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 from scipy.special import expit, ndtr
 
-from gpsift.gp.hyperparameters.optimise import LIMITS
-from gpsift.likelihoods import (
-    Binomial,
-    Gamma,
-    Gaussian,
-    Logit,
-    NegativeBinomial,
-    Poisson,
-    Probit,
-    StudentT,
-    expectations,
-    read_size,
-)
+from gpsift._utils import quadrature
+from gpsift.gp.hyperparameters.optimize import LIMITS
+from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT, read_size
 
 F = np.array([-2.3, -0.7, 0.0, 0.4, 1.9])
 ONE = np.ones(5)
@@ -298,7 +288,7 @@ def test_expectations_of_a_row_do_not_depend_on_the_others(name, monkeypatch):
     likelihood, y, size, _ = CASES[name]
     var = np.array([0.1, 3.0, 0.5, 9.0, 1.7])
     whole = likelihood.expected(y, F, var, size)
-    monkeypatch.setattr(expectations, "BLOCK", 100)
+    monkeypatch.setattr(quadrature, "BLOCK", 100)
     for i in range(5):
         alone = likelihood.expected(y[i : i + 1], F[i : i + 1], var[i : i + 1], size[i : i + 1])
         assert_allclose([part[0] for part in alone], [part[i] for part in whole], rtol=1e-13, atol=1e-14)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from waist import PartialResponse, at
 
 import gpsift as gs
-from gpsift._utils.grouping import read_groups
+from gpsift._utils.validation import read_groups
 from gpsift.likelihoods.distributions import MultivariateNormal
 from gpsift.reference.base import MissingCapability
 from gpsift.reference.ensemble import Ensemble

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.gp.hyperparameters.around import Around
+from gpsift.gp.hyperparameters.laplace_approximation import Around
 from gpsift.gp.refit import dense_problem
 from gpsift.reference.base import DrawRequest, MissingCapability
 from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED

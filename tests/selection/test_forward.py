@@ -10,8 +10,7 @@ import gpsift as gs
 from gpsift._utils.parallel import CheckpointMismatch
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import MissingCapability
-from gpsift.selection.forward import forward_projection, project_candidate
-from gpsift.selection.projection import project, read_start
+from gpsift.selection.projection import forward_projection, project, project_candidate, read_start
 from gpsift.selection.projector import Projector
 
 KERNELS = [
@@ -180,7 +179,7 @@ def test_ties_go_to_the_first(correlated, monkeypatch):
     def tied(_, features, parent):
         return {"features": features, "log_params": parent.log_params, "kl": kl[tuple(features)]}
 
-    monkeypatch.setattr("gpsift.selection.forward.project_candidate", tied)
+    monkeypatch.setattr("gpsift.selection.projection.project_candidate", tied)
     assert forward_projection(correlated, max_size=1).order == ("a_again",)
 
 
@@ -191,7 +190,7 @@ def test_every_step_starts_from_the_last(correlated, monkeypatch):
         parents.append(parent.features)
         return project_candidate(projector, features, parent)
 
-    monkeypatch.setattr("gpsift.selection.forward.project_candidate", recorded)
+    monkeypatch.setattr("gpsift.selection.projection.project_candidate", recorded)
     path = forward_projection(correlated, max_size=2)
     assert parents == [()] * 5 + [path.columns(1)] * 4
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 import gpsift as gs
+from gpsift.selection.cross_validation import read_held_out
 from gpsift.selection.data import Data
-from gpsift.selection.held_out import read_held_out
 
 
 @pytest.fixture

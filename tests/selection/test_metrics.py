@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from gpsift.selection.metrics import area_under_roc, class_metrics
+from gpsift.selection.cross_validation import area_under_roc, class_metrics
 
 
 def several(rng, n=60, n_classes=4):

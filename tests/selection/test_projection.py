@@ -13,9 +13,8 @@ import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import MissingCapability
 from gpsift.selection.divergence import MixtureDivergence, Predictive, Sites
-from gpsift.selection.projection import project
+from gpsift.selection.projection import Projection, project
 from gpsift.selection.projector import Projector, Submodel
-from gpsift.selection.record_projection import Projection
 
 N, P = 30, 4
 KERNELS = {

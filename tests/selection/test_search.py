@@ -13,8 +13,8 @@ from sklearn import metrics
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 import gpsift as gs
-from gpsift._utils.notices import GPSiftWarning
 from gpsift._utils.parallel import CheckpointMismatch
+from gpsift._utils.warnings import GPSiftWarning
 from gpsift.selection.submodels import submodel
 
 # After a part that is new each time: once with none to read back, once with some.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.selection.record_path import Path
+from gpsift.selection.path import Path
 
 
 def made(elpd_by_size, *, noise=0.0, n=100, kl=None, validated=False, level=0.0):

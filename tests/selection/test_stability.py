@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.selection.record_stability import Stability
-from gpsift.selection.stability import random_samples
+from gpsift.selection.stability import Stability, random_samples
 
 
 def made(orders):

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpsift as gs
 from gpsift import likelihoods
-from gpsift.sklearn.estimators import GPClassifier, GPRegressor
+from gpsift.sklearn import GPClassifier, GPRegressor
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpsift as gs
-from gpsift._utils.notices import GPSiftWarning
-from gpsift.sklearn.estimators import GPClassifier, GPRegressor
-from gpsift.sklearn.selector import GPSelector, importance
+from gpsift._utils.warnings import GPSiftWarning
+from gpsift.sklearn import GPClassifier, GPRegressor, GPSelector, importance
 
 FAST = GPRegressor(hyper=gs.MAP(starts=1))
 # The checks fit hundreds of times, and ask for no good model.
@@ -121,7 +120,7 @@ def test_where_no_size_qualifies_the_largest_that_was_tried_is_taken_not_all(tab
         found = gs.suggest_size(path, rule)
         return replace(found, by_rule={each: replace(v, size=None) for each, v in found.by_rule.items()})
 
-    monkeypatch.setattr("gpsift.sklearn.selector.suggest_size", none_qualifies)
+    monkeypatch.setattr("gpsift.sklearn.suggest_size", none_qualifies)
     X, y = table
     wide = X.assign(**{f"noise{j}": np.random.default_rng(j).normal(size=len(X)) for j in range(9)})
     with pytest.warns(GPSiftWarning, match="The largest submodel"):

@@ -1,4 +1,8 @@
-"""Which array library an array belongs to, and moving small arrays to where the large ones live."""
+"""The array library of an array, and copies of small arrays beside large ones.
+
+Numerical code of this package is written once, against the array API; an array may be NumPy's, torch's, CuPy's or of
+another library that `array_api_compat` knows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ PINNED_BYTES = 2**26
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace of the arrays: NumPy, torch ... in their standard form."""
+    """Return the array API namespace of the arrays: NumPy, torch ... in their standard form."""
     if all(type(a) is np.ndarray for a in arrays):
         # The general look-up takes longer than some of the products it introduces.
         return standard_numpy
@@ -25,7 +29,7 @@ def namespace(*arrays: Array) -> Any:
 
 
 def like(reference: Array, values: np.ndarray) -> Array:
-    """`values` as an array of the library, dtype and device of `reference`."""
+    """Copy `values` into an array of the library, dtype and device of `reference`."""
     if type(reference) is np.ndarray:
         return np.asarray(values, dtype=reference.dtype)
     xp = namespace(reference)
@@ -33,13 +37,13 @@ def like(reference: Array, values: np.ndarray) -> Array:
 
 
 def eye_like(reference: Array, size: int) -> Array:
-    """An identity matrix of the library, dtype and device of `reference`."""
+    """Make an identity matrix of the library, dtype and device of `reference`."""
     xp = namespace(reference)
     return xp.eye(size, dtype=reference.dtype, device=array_api_compat.device(reference))
 
 
 def to_numpy(a: Array) -> np.ndarray:
-    """The values as a NumPy array: a view where possible, a copy from the device where not."""
+    """Return the values as a NumPy array: a view where possible, otherwise a copy from the device."""
     if isinstance(a, np.ndarray):
         return a
     if array_api_compat.is_torch_array(a):
@@ -48,7 +52,7 @@ def to_numpy(a: Array) -> np.ndarray:
         return a.get()
     try:
         return np.from_dlpack(a)
-    except BufferError:  # before NumPy 2 an array that repeats its entries cannot travel so
+    except BufferError:  # before NumPy 2 it refuses arrays that repeat their entries
         return np.asarray(a)
 
 
@@ -65,38 +69,38 @@ def is_foreign_array(a: Any) -> bool:
     return bool(array_api_compat.is_torch_array(a) or array_api_compat.is_cupy_array(a))
 
 
-def numbers_like(reference: Array, which: np.ndarray) -> Array:
-    """Numbers of rows or entries as an array that can index `reference`."""
+def indices_like(reference: Array, which: np.ndarray) -> Array:
+    """Copy numbers of rows or entries into an array that can index `reference`."""
     if isinstance(reference, np.ndarray):
         return which
     return namespace(reference).asarray(which, device=array_api_compat.device(reference))
 
 
-def rows_of(a: Array, which: np.ndarray) -> Array:
-    """Some rows of a matrix, or entries of a vector, by their numbers."""
+def take_rows(a: Array, which: np.ndarray) -> Array:
+    """Return some rows of a matrix, or entries of a vector, by their numbers."""
     if isinstance(a, np.ndarray):
-        # Rows that lie as they are taken come four times as fast by `take`, which copies all of others.
+        # `take` is four times as fast where rows are contiguous; of any other array it copies everything first.
         return a.take(which, axis=0) if a.flags.c_contiguous else a[which]
-    return namespace(a).take(a, numbers_like(a, which), axis=0)
+    return namespace(a).take(a, indices_like(a, which), axis=0)
 
 
-def columns_of(a: Array, which: Sequence[int]) -> Array:
-    """Some columns of a matrix, by their numbers."""
+def take_columns(a: Array, which: Sequence[int]) -> Array:
+    """Return some columns of a matrix, by their numbers."""
     if isinstance(a, np.ndarray):
         return np.ascontiguousarray(a[:, list(which)])
     xp = namespace(a)
-    return xp.take(a, numbers_like(a, np.array(which, dtype=int)), axis=1)
+    return xp.take(a, indices_like(a, np.array(which, dtype=int)), axis=1)
 
 
-def lives_on_device(a: Any) -> bool:
+def is_on_device(a: Any) -> bool:
     """Whether this is an array in the memory of a device, such as a CUDA tensor."""
     if array_api_compat.is_torch_array(a):
         return str(a.device) != "cpu"
     return array_api_compat.is_cupy_array(a)
 
 
-def on_device(device: str) -> Array:
-    """An empty array of doubles on a device of torch: what `like` places others beside."""
+def array_on(device: str) -> Array:
+    """Make an empty array of doubles on a device of torch, as a reference for `like`."""
     try:
         import torch
     except ImportError as error:
@@ -105,3 +109,18 @@ def on_device(device: str) -> Array:
         return torch.empty(0, dtype=torch.float64, device=device)
     except (RuntimeError, AssertionError) as error:  # no such device, or a torch that was built without it
         raise ValueError(f'`device="{device}"` cannot be used here: {str(error).splitlines()[0]}') from error
+
+
+def rows_at_values(X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
+    """Return each row of X (n, p) with some columns at each of the values, (g, k) or (n, g, k), as rows (n * g, p).
+
+    >>> rows_at_values(np.array([[1.0, 2.0], [3.0, 4.0]]), [0], np.array([[5.0], [6.0]]))
+    array([[5., 2.],
+           [6., 2.],
+           [5., 4.],
+           [6., 4.]])
+    """
+    n, g = len(X), values.shape[-2]
+    rows = np.repeat(X, g, axis=0)
+    rows[:, list(columns)] = np.broadcast_to(values, (n, g, len(columns))).reshape(n * g, -1)
+    return rows

@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Another name in the folder of a file, to write to: the file is replaced at the end, and not if that fails.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary path to write to, which replaces `path` at the end, and is removed if the writing fails.
 
-    A link stays a link. The other name has the same ending, by which some libraries choose a format.
+    A link stays a link. The temporary name has the same ending, by which some libraries choose a format.
     """
     target = Path(os.path.realpath(path))
-    # In the same folder, because a file system renames in one step. Opened like any other file by whoever writes it, so
-    # that it has the permissions that the user's files have.
+    # In the same folder, because a file system renames in one step. The caller opens it like any other file, so that it
+    # has the permissions that the user's files have.
     part = target.with_name(f".{os.urandom(8).hex()}.part{target.suffix}")
     try:
         yield part

@@ -2,24 +2,38 @@
 
 Everything else in the package is written once, against the array API; Cholesky factors, their inverse and
 triangular solves differ between NumPy, torch, CuPy and the rest, and all of those differences live here.
-NumPy arrays go to LAPACK directly, in place where the caller says that the input may be overwritten, and without
-Python's lock where they are large (`gpsift._utils.lapack`).
+NumPy arrays go to LAPACK directly, in place where the caller allows that the input is overwritten.
+
+SciPy's wrappers of LAPACK hold Python's lock while a routine works: two threads that factorise matrices of 1000 rows
+take as long as one. For large matrices the same routines, of the same library, are therefore called by the addresses
+that SciPy offers to Cython, and ctypes releases the lock. Numbers are equal to the last bit.
 """
 
 from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import byref, c_char, c_double, c_int, c_void_p
+from functools import cache
+from typing import Any
 
 import array_api_compat
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from gpsift._utils.arrays import Array, eye_like, namespace
-from gpsift._utils.lapack import factorise, solve_by_triangle
 
 # A failed Cholesky is retried with a diagonal shift of this share of the mean diagonal, ten times more each time.
 FIRST_JITTER = 1e-10
 LAST_JITTER = 1e-3
-# Triangles are visited in blocks of this many columns.
+# Recursions over triangles stop at blocks of this many rows.
 BLOCK = 64
+# Matrices of fewer rows take less time than it takes to call a routine by its address.
+UNLOCKED_SIZE = 200
+# The entries above the diagonal of a block.
+ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
+# Signatures of routines whose whole numbers have 32 bits begin like this; only these are called by their address.
+KNOWN_SIGNATURES = ("void (char *, int *,", "void (char *, char *, char *, char *, int *, int *,")
 
 
 class NotPositiveDefinite(ValueError):
@@ -32,7 +46,7 @@ def is_numpy(a: Array) -> bool:
 
 
 def cholesky(A: Array, *, overwrite: bool = False) -> Array:
-    """Lower triangular L with L L^T = A. Raises `NotPositiveDefinite` when there is none."""
+    """Return lower triangular L with L L^T = A; raise `NotPositiveDefinite` when there is none."""
     if is_numpy(A):
         L, info = factorise(A, overwrite=overwrite)
         if info != 0 or not np.isfinite(L[-1, -1]):
@@ -56,7 +70,7 @@ def cholesky(A: Array, *, overwrite: bool = False) -> Array:
 
 
 def jittered_cholesky(A: Array) -> tuple[Array, float]:
-    """Cholesky factor of A + jitter I and the jitter, which is 0 unless the plain factorisation fails."""
+    """Return the Cholesky factor of A + jitter I, and the jitter, which is 0 unless the plain factorisation fails."""
     try:
         return cholesky(A), 0.0
     except NotPositiveDefinite:
@@ -77,9 +91,9 @@ def jittered_cholesky(A: Array) -> tuple[Array, float]:
 
 
 def pivoted_cholesky(A: np.ndarray, left_out: float, most: int) -> np.ndarray | None:
-    """F, (n, r), with A = F F^T but for less than this on each entry of the diagonal; None with more columns than most.
+    """Return F (n, r) such that the diagonal of A - F F^T is below `left_out`; None if F had more than `most` columns.
 
-    For positive semidefinite NumPy matrices. The entries of A - F F^T are then smaller as well.
+    A is a positive semidefinite NumPy matrix, so all other entries of A - F F^T are below `left_out` as well.
     """
     U, pivots, rank, _ = lapack.dpstrf(A.T, tol=left_out, lower=0)
     if rank > most:
@@ -90,7 +104,7 @@ def pivoted_cholesky(A: np.ndarray, left_out: float, most: int) -> np.ndarray | 
 
 
 def inverse_from_cholesky(L: Array) -> Array:
-    """The symmetric inverse of L L^T."""
+    """Return the symmetric inverse of L L^T."""
     if is_numpy(L):
         inverse = np.array(L, order="F")
         invert_cholesky_in_place(inverse)
@@ -104,14 +118,14 @@ def inverse_from_cholesky(L: Array) -> Array:
 
 
 def invert_cholesky_in_place(L: np.ndarray) -> None:
-    """Put the lower triangle of (L L^T)^-1 where that of L is; a Fortran-ordered NumPy array, of doubles or singles."""
+    """Replace the lower triangle of L by that of (L L^T)^-1; L is a Fortran-ordered array of doubles or singles."""
     # LAPACK's own dpotri does the same, but OpenBLAS inverts the triangle at a third of the speed of this recursion.
     _invert_in_place(L, lower=True)
     (lapack.slauum if L.dtype == np.float32 else lapack.dlauum)(L, lower=1, overwrite_c=1)
 
 
 def _invert_in_place(T: np.ndarray, *, lower: bool) -> None:
-    """Put the inverse of a triangle where it is; the matrix is as LAPACK sees it, in Fortran's order."""
+    """Replace a triangle by its inverse; the matrix is in Fortran's order, as LAPACK reads it."""
     n = T.shape[0]
     trtri, trmm = (lapack.strtri, blas.strmm) if T.dtype == np.float32 else (lapack.dtrtri, blas.dtrmm)
     if n <= BLOCK:
@@ -137,7 +151,7 @@ def mirror_lower(A: np.ndarray) -> np.ndarray:
 
 
 def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
-    """L^-1 B, or L^-T B with ``transpose=True``, for lower triangular L."""
+    """Return L^-1 B, or L^-T B with ``transpose=True``, for lower triangular L."""
     if B.ndim == 1:
         return solve_lower(L, B[:, None], transpose=transpose)[:, 0]
     if is_numpy(L) and is_numpy(B):
@@ -154,7 +168,7 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
 
 
 def solve_triangle(L: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """L^-1 B for lower triangular NumPy matrices of both, which is lower triangular: a third of the work of any B."""
+    """Return L^-1 B, which is lower triangular, for lower triangular NumPy L and B: a third of the work of a full B."""
     X = np.tril(B)
     _solve_triangle_in_place(L, X)
     return X
@@ -173,13 +187,13 @@ def _solve_triangle_in_place(L: np.ndarray, B: np.ndarray) -> None:
 
 
 def triangle_gram(L: np.ndarray) -> np.ndarray:
-    """L^T L for a lower triangular NumPy matrix."""
+    """Return L^T L for a lower triangular NumPy matrix."""
     product, _ = lapack.dlauum(L.T, lower=0)
     return mirror_lower(product.T)
 
 
 def invert_lower(L: Array) -> Array:
-    """L^-1, lower triangular, of an L with zeros above its diagonal."""
+    """Return L^-1, lower triangular; L must have zeros above its diagonal."""
     if is_numpy(L):
         inverse = np.array(L, order="C")
         _invert_in_place(inverse.T, lower=False)
@@ -188,10 +202,10 @@ def invert_lower(L: Array) -> Array:
 
 
 def times_transposed(A: Array, L: Array) -> Array:
-    """A L^T for lower triangular L, without most of the products with its zeros."""
+    """Return A L^T for lower triangular L, without most of the products with its zeros."""
     if not isinstance(A, np.ndarray):
         return A @ L.T
-    # Not BLAS's dtrmm: SciPy's holds Python's lock, and chunks of rows are visited by threads.
+    # Not BLAS's dtrmm: SciPy's holds Python's lock, and threads work on chunks of rows.
     product = np.empty((A.shape[0], L.shape[0]), dtype=A.dtype)
     for start in range(0, L.shape[0], BLOCK):
         stop = min(start + BLOCK, L.shape[0])
@@ -200,32 +214,32 @@ def times_transposed(A: Array, L: Array) -> Array:
 
 
 def weighted_gram(A: Array, weights: Array) -> Array:
-    """A^T diag(w) A for weights of at least 0: of a matrix and its own transpose BLAS computes one triangle."""
+    """Return A^T diag(w) A for weights of at least 0: BLAS computes one triangle of a matrix times its transpose."""
     root = namespace(weights).sqrt(weights)[:, None] * A
     return root.T @ root
 
 
 def row_products(A: Array, B: Array) -> Array:
-    """sum_k A_ik B_ik, (n,), without the matrix of products."""
+    """Return sum_k A_ik B_ik, (n,), without the matrix of products."""
     if isinstance(A, np.ndarray):
         return np.einsum("ij,ij->i", A, B)
     return namespace(A, B).sum(A * B, axis=1)
 
 
 def total_product(A: Array, B: Array) -> float:
-    """sum_ik A_ik B_ik."""
+    """Return sum_ik A_ik B_ik."""
     if isinstance(A, np.ndarray):
         return float(np.einsum("ij,ij->", A, B))
     return float(namespace(A, B).sum(A * B))
 
 
 def cholesky_solve(L: Array, B: Array) -> Array:
-    """(L L^T)^-1 B."""
+    """Return (L L^T)^-1 B."""
     return solve_lower(L, solve_lower(L, B), transpose=True)
 
 
 def add_diagonal(A: Array, d: Array | float) -> Array:
-    """A new matrix A + diag(d); `d` is a number or a vector."""
+    """Return a new matrix A + diag(d); `d` is a number or a vector."""
     if isinstance(A, np.ndarray):
         A = A.copy()
         A.flat[:: A.shape[0] + 1] += d
@@ -238,7 +252,7 @@ def add_diagonal(A: Array, d: Array | float) -> Array:
 
 
 def one_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """I + S K S for a NumPy matrix and S = diag(root)."""
+    """Return I + S K S for a NumPy matrix and S = diag(root)."""
     B = K * root
     B *= root[:, None]
     B.flat[:: B.shape[0] + 1] += 1.0
@@ -246,7 +260,7 @@ def one_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
 
 
 def zero_diagonal(A: Array) -> Array:
-    """A new square matrix: A with zeros on its diagonal."""
+    """Return a copy of the square matrix A with zeros on its diagonal."""
     if isinstance(A, np.ndarray):
         A = A.copy()
         A.flat[:: A.shape[0] + 1] = 0.0
@@ -258,6 +272,57 @@ def zero_diagonal(A: Array) -> Array:
 
 
 def log_det_from_cholesky(L: Array) -> Array:
-    """log |L L^T|."""
+    """Return log |L L^T|."""
     xp = namespace(L)
     return 2.0 * xp.sum(xp.log(xp.linalg.diagonal(L)))
+
+
+def factorise(A: np.ndarray, *, overwrite: bool) -> tuple[np.ndarray, int]:
+    """Return lower triangular L with L L^T = A, for a symmetric matrix of doubles, and LAPACK's `info`."""
+    # LAPACK is column-major: its upper factor of A^T (= A) is the lower factor in row-major order.
+    potrf = routine("cython_lapack", "dpotrf") if len(A) >= UNLOCKED_SIZE else None
+    if potrf is None:
+        U, info = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=overwrite)
+        return U.T, info
+    L = A if overwrite and A.flags.c_contiguous and A.flags.writeable else np.array(A, order="C")
+    n, found = c_int(len(L)), c_int(0)
+    potrf(byref(c_char(b"U")), byref(n), L.ctypes.data, byref(n), byref(found))
+    for start in range(0, len(L), BLOCK):
+        own = slice(start, start + BLOCK)
+        L[own, start + BLOCK :] = 0.0
+        corner = L[own, own]
+        np.copyto(corner, 0.0, where=ABOVE[: len(corner), : len(corner)])
+    return L, found.value
+
+
+def solve_by_triangle(L: np.ndarray, B: np.ndarray, *, transpose: bool) -> np.ndarray:
+    """Return L^-1 B, or L^-T B, for lower triangular L and B, matrices of doubles."""
+    trsm = routine("cython_blas", "dtrsm") if len(L) >= UNLOCKED_SIZE else None
+    if trsm is None or L.shape[0] != B.shape[0]:
+        # Fortran reads our L as the upper triangular L^T; dtrsm with trans_a undoes that, without a copy of L.
+        return blas.dtrsm(1.0, L.T, B, lower=0, trans_a=0 if transpose else 1)
+    L, X = np.ascontiguousarray(L), np.array(B, order="F")
+    side, upper, transposed, diagonal = (c_char(letter) for letter in (b"L", b"U", b"N" if transpose else b"T", b"N"))
+    n, k, one = c_int(X.shape[0]), c_int(X.shape[1]), c_double(1.0)
+    choices = [byref(side), byref(upper), byref(transposed), byref(diagonal), byref(n), byref(k), byref(one)]
+    trsm(*choices, L.ctypes.data, byref(n), X.ctypes.data, byref(n))
+    return X
+
+
+@cache
+def routine(module: str, name: str) -> Callable[..., None] | None:
+    """Return a routine by its address, or None where SciPy's library takes other whole numbers than are passed here."""
+    from importlib import import_module
+
+    capsule: Any = import_module(f"scipy.linalg.{module}").__pyx_capi__[name]
+    signature = _capsule_name(capsule)
+    if not signature.decode().startswith(KNOWN_SIGNATURES):
+        return None
+    n_arguments = signature.count(b",") + 1
+    return ctypes.CFUNCTYPE(None, *[c_void_p] * n_arguments)(_capsule_pointer(capsule, signature))
+
+
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)

@@ -1,4 +1,10 @@
-"""Whether draws from an approximation can be trusted: k-hat, the shape of the tail of importance ratios."""
+"""Pareto k-hat: whether draws from an approximation can be trusted, by the tail of their importance ratios.
+
+References
+----------
+Zhang and Stephens (2009), A new and efficient estimation method for the generalized Pareto distribution, Technometrics
+51(3). Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling, JMLR 25(72).
+"""
 
 from __future__ import annotations
 
@@ -6,14 +12,14 @@ import math
 
 import numpy as np
 
-# Beyond this k-hat draws are not to be trusted.
+# Draws with a larger k-hat are not to be trusted (Vehtari et al. 2024).
 LARGEST_K_HAT = 0.7
 
 
 def pareto_shape(log_ratios: np.ndarray) -> float:
-    """k-hat: the shape of a generalised Pareto distribution of the largest of some importance ratios.
+    """Estimate k-hat, the shape of a generalised Pareto distribution of the largest importance ratios.
 
-    By the estimate of Zhang and Stephens (2009), with the weak prior of Vehtari et al. (2024).
+    The estimate is that of Zhang and Stephens (2009), with the weak prior of Vehtari et al. (2024).
     """
     n = log_ratios.size
     n_tail = min(math.ceil(0.2 * n), math.ceil(3.0 * math.sqrt(n)))

@@ -1,4 +1,7 @@
-"""What was learned from a table while it was made fit for a model, so that new rows can be treated in the same way."""
+"""The recipe of a cleaned table: numbers, levels and dates with which new rows are treated in the same way.
+
+A fitted model carries it (`gpsift.reference.inputs.Inputs`); `gpsift.app.tables` makes and applies it.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,24 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Recipe:
-    """Numbers, levels and dates that belong to the table of the fit.
+    """Numbers, levels and dates that were learned from the table of the fit.
 
     Attributes
     ----------
     fills : mapping of str to float or str
-        What stands for missing values of a column: a number, or a date as text.
+        The value that replaces missing ones of a column: a number, or a date as text.
     marks : mapping of str to str
-        Columns that say where another one is missing, with the names of those.
+        Indicator columns of missing values, each with the name of the column that it belongs to.
     levels : mapping of str to tuple of str
-        Of categories whose rare levels were joined, those that stayed.
+        The levels that stayed of categories whose rare levels were joined.
     own_level : tuple of str
         Categories whose missing values are a level of their own.
     codes : tuple of str
-        Columns of numbers that are a category.
+        Columns of numbers that were taken as categories.
     first_dates : mapping of str to str
         The date from which time is counted.
     base_levels : mapping of str to tuple of str
-        Of categories with two levels, the one that has no column of its own.
+        The level without a column of its own, of categories with two levels.
     """
 
     fills: Mapping[str, float | str] = field(default_factory=dict)

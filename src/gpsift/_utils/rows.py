@@ -1,7 +1,8 @@
-"""Observations, and the two ways in which many of them are visited: sums over all, and results row by row.
+"""Observations in chunks of rows, so that the memory of a computation does not grow with their number.
 
-A visit is a pure function of a chunk of rows, so that the chunks may be anywhere: in this process, where threads visit
-them, or on a cluster (`gpsift.reference.dask`).
+A computation over many rows is a pure function of a chunk. A source of rows maps that function over its chunks: it sums
+the results (`map_reduce`) or concatenates them (`map_concat`). Chunks may be anywhere: in this process, where threads
+work on them (`LocalRows`), or on a cluster (`gpsift.reference.dask`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,35 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, namespace, rows_of, to_numpy
-from gpsift._utils.chunks import CHUNK_BYTES, row_chunks
+from gpsift._utils.arrays import Array, namespace, take_rows, to_numpy
 from gpsift._utils.threads import threaded_map
 
-# Groups in which chunks are summed, whatever the number of threads: the same sums in the same order on any machine.
+# The memory of one matrix of a chunk; a computation holds about ten of them. Larger ones are no faster: at this size
+# the matrix products are long enough for BLAS.
+CHUNK_BYTES = 2**24
+# On a device a chunk has to be long enough for thousands of cores.
+DEVICE_CHUNK_BYTES = 2**30
+DOUBLE = 8
+# Chunks are summed in this many groups, whatever the number of threads: the same sums in the same order on any machine.
 GROUPS = 8
+
+
+def chunk_bytes_for(X: Any) -> int:
+    """Return the memory that one matrix of a chunk may take where this array lives."""
+    return CHUNK_BYTES if isinstance(X, np.ndarray) else DEVICE_CHUNK_BYTES
+
+
+def row_chunks(n_rows: int, n_columns: int, chunk_bytes: int = CHUNK_BYTES) -> list[slice]:
+    """Cut rows into consecutive slices; doubles of a slice's rows and this many columns take at most `chunk_bytes`.
+
+    The slices are as few as that allows, and as equal, so that threads end at the same time.
+
+    >>> row_chunks(10, 4, chunk_bytes=128)
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
+    """
+    most = max(1, chunk_bytes // (DOUBLE * max(1, n_columns)))
+    n_chunks = -(-n_rows // most)
+    return [slice(k * n_rows // n_chunks, (k + 1) * n_rows // n_chunks) for k in range(n_chunks)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,62 +66,62 @@ class Rows:
         return bool(np.any(y != y[0]))
 
     def chunk(self, which: slice) -> Rows:
-        """Some that follow one another."""
-        return self._each(lambda a: a[which, :] if a.ndim == 2 else a[which])
+        """Return the rows of a slice."""
+        return self._map(lambda a: a[which, :] if a.ndim == 2 else a[which])
 
     def take(self, which: np.ndarray) -> Rows:
-        """Those with these numbers."""
-        return self._each(lambda a: rows_of(a, which))
+        """Return the rows with these numbers."""
+        return self._map(lambda a: take_rows(a, which))
 
     def on_host(self) -> Rows:
-        """The same in NumPy."""
-        return self._each(to_numpy)
+        """Return the rows as NumPy arrays."""
+        return self._map(to_numpy)
 
     def observed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and sizes, 1 where there are none, in NumPy, as likelihoods take them."""
+        """Return targets and sizes in NumPy, as likelihoods take them; a size is 1 where none is given."""
         y = to_numpy(self.y)
         return y, np.ones(y.shape) if self.size is None else to_numpy(self.size)
 
-    def _each(self, of: Callable[[Array], Array]) -> Rows:
+    def _map(self, of: Callable[[Array], Array]) -> Rows:
         return Rows(*(None if a is None else of(a) for a in (self.X, self.y, self.noise_var, self.size)))
 
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Sums over rows: those of two sets of rows are added entry by entry."""
+    """Sums over rows; the totals of two sets of rows are added field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-T = TypeVar("T")  # of what a visit finds, which can be added: Totals, an array, a number
+T = TypeVar("T")  # a result that can be added: Totals, an array, a number
 
 
 class RowSource(Protocol):
-    """Rows that can be visited."""
+    """Rows over whose chunks functions can be mapped."""
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """The number of rows."""
 
-    def total(self, visit: Callable[[Rows], T]) -> T:
-        """The sum of what a visit finds in each chunk."""
+    def map_reduce(self, visit: Callable[[Rows], T]) -> T:
+        """Return the sum of the results of a function of a chunk, over all chunks."""
 
-    def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """What a visit finds row by row, in the order of the rows."""
+    def map_concat(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Concatenate the arrays that a function of a chunk returns, in the order of the rows."""
 
     def sample(self, size: int, seed: int) -> Rows:
-        """`size` rows drawn with a seed, or all; if their targets are all the same, with the extreme ones too."""
+        """Draw `size` rows with a seed, or return all; equal targets are joined by the smallest and the largest."""
 
-    def undivided(self) -> RowSource:
-        """The same rows for visits that divide them by themselves: in one chunk, as far as they are in one place."""
+    def single_chunk(self) -> RowSource:
+        """Return the rows in one chunk, as far as they are in one place, for functions that divide rows themselves."""
 
 
 class LocalRows:
-    """Rows in this process, visited by as many threads as BLAS may have.
+    """A source of rows in this process, worked on by as many threads as BLAS may have.
 
-    A matrix of `n_columns` for the rows of a chunk takes no more than `chunk_bytes`; chunks are given instead where it
-    matters which rows are visited together.
+    A matrix of `n_columns` for the rows of a chunk takes no more than `chunk_bytes`. Pass `chunks` where it matters
+    which rows are together.
     """
 
     def __init__(
@@ -110,39 +134,39 @@ class LocalRows:
     def n(self) -> int:
         return self.rows.n
 
-    def total(self, visit: Callable[[Rows], T]) -> T:
-        def of_group(group: Sequence[slice]) -> T:
+    def map_reduce(self, visit: Callable[[Rows], T]) -> T:
+        def sum_group(group: Sequence[slice]) -> T:
             return functools.reduce(operator.add, (visit(self.rows.chunk(chunk)) for chunk in group))
 
         size = -(-len(self._chunks) // GROUPS)
         groups = [self._chunks[start : start + size] for start in range(0, len(self._chunks), size)]
-        return functools.reduce(operator.add, mapped(of_group, groups, self.rows.X))
+        return functools.reduce(operator.add, map_chunks(sum_group, groups, self.rows.X))
 
-    def joined(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
-        found = mapped(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks, self.rows.X)
+    def map_concat(self, visit: Callable[[Rows], tuple[Array, ...]]) -> tuple[Array, ...]:
+        results = map_chunks(lambda chunk: visit(self.rows.chunk(chunk)), self._chunks, self.rows.X)
         xp = namespace(self.rows.X)
-        return tuple(xp.concat(pieces) for pieces in zip(*found, strict=True))
+        return tuple(xp.concat(pieces) for pieces in zip(*results, strict=True))
 
-    def undivided(self) -> LocalRows:
+    def single_chunk(self) -> LocalRows:
         return LocalRows(self.rows, chunks=[slice(0, self.n)])
 
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
             return self.rows
         y = to_numpy(self.rows.y)
-        return drawn_rows(self.rows.take, self.n, size, seed, extremes=np.array([y.argmin(), y.argmax()]))
+        return draw_rows(self.rows.take, self.n, size, seed, extremes=np.array([y.argmin(), y.argmax()]))
 
 
-def drawn_rows(take: Callable[[np.ndarray], Rows], n: int, size: int, seed: int, *, extremes: np.ndarray) -> Rows:
-    """`size` of n rows, drawn with a seed and taken by their numbers; with the extreme ones if targets do not vary.
+def draw_rows(take: Callable[[np.ndarray], Rows], n: int, size: int, seed: int, *, extremes: np.ndarray) -> Rows:
+    """Draw `size` of n rows with a seed and take them by their numbers; add the extreme ones if targets do not vary.
 
-    Numbers do not depend on where the rows are, so that a model does not either.
+    The numbers do not depend on where the rows are, so a model does not either.
     """
-    drawn = np.sort(np.random.default_rng(seed).choice(n, size=size, replace=False))
-    found = take(drawn)
-    return found if found.vary else take(np.union1d(drawn, extremes))
+    numbers = np.sort(np.random.default_rng(seed).choice(n, size=size, replace=False))
+    drawn = take(numbers)
+    return drawn if drawn.vary else take(np.union1d(numbers, extremes))
 
 
-def mapped(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
-    """`of` for each item: in threads where the rows are NumPy's, one after another on a device."""
+def map_chunks(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
+    """Apply `of` to each item: in threads where X is a NumPy array, one after another on a device."""
     return threaded_map(of, items) if isinstance(X, np.ndarray) else [of(item) for item in items]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import read_features
-from gpsift.adapters.known_inputs import known_inputs
+from gpsift._utils.validation import read_features
+from gpsift.adapters.reading import known_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
 from gpsift.reference.finite_differences import Numeric

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
 from gpsift.reference.finite_differences import STEP, Graded, NumericResponse, fourth_order

@@ -1,4 +1,7 @@
-"""The course of a curve in words: up, down, where it turns, and how far it goes."""
+"""The course of a curve in words: up, down, where it turns, and how far it goes.
+
+A move counts as clear if it exceeds its posterior standard deviation twice and is not small beside the whole range.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 
-# A move is clear if it is this many times its posterior standard deviation, and this share of the whole range.
+# A clear move is at least this many posterior standard deviations, and this share of the whole range.
 CLEAR = 2.0
 LEAST_MOVE = 0.1
-# Rows differ if their own curves go this many times as far as the average may.
+# Rows differ if the ranges of their own curves exceed that of the average this many times.
 ROWS_DIFFER = 2.0
 UP_OR_DOWN = {1: "up", -1: "down"}
 
 
 @dataclass(frozen=True)
 class Course:
-    """What a curve does from its first value to its last.
+    """The moves of a curve from its first value to its last.
 
     Attributes
     ----------
     moves : tuple of int
-        Up (1) and down (-1) in turn; empty where the curve makes no clear move.
+        Up (1) and down (-1) alternately; empty where the curve makes no clear move.
     turns : tuple of float
-        The values at which it turns from one to the next.
+        The values at which one move ends and the next begins.
     is_bent : bool
-        Whether it is clearly no straight line.
+        Whether the curve is clearly no straight line.
     lowest, highest : int
-        Which of its values.
+        Indices of the values with the lowest and the highest point.
     span, span_sd : float
-        From the lowest to the highest point, and the posterior standard deviation of that difference; NaN without a
-        band.
+        The difference between these two points, and its posterior standard deviation; NaN without a band.
     rows_differ : bool
-        Whether the curves of single rows go much further than their average: the feature acts with others.
+        Whether curves of single rows vary much more than their average: the feature interacts with others.
     labels : tuple of str
-        Of a category.
+        The levels, for a category.
     """
 
     moves: tuple[int, ...]
@@ -51,7 +53,7 @@ class Course:
 
     @property
     def told(self) -> str:
-        """Such as "up, bent" or "down to 0.5, then up"."""
+        """The course as text, such as "up, bent" or "down to 0.5, then up"."""
         if not self.moves:
             return "nothing on average, but rows differ" if self.rows_differ else "nothing clear"
         if self.labels:
@@ -62,26 +64,29 @@ class Course:
         turns = [f"{turn:.3g}" for turn in self.turns]
         if len(turns) == 1:
             return f"{first} to {turns[0]}, then {UP_OR_DOWN[self.moves[1]]}"
-        return f"up and down, turns at {listed(turns)}"
+        return f"up and down, turns at {join_names(turns)}"
 
 
-def course_of(
+def describe_curve(
     x: np.ndarray, mean: np.ndarray, covariance: np.ndarray, individual: np.ndarray, labels: tuple[str, ...] = ()
 ) -> Course:
-    """Of a curve at values, (g,), with the covariance of its points, (g, g), NaN where that is not known.
+    """Describe a curve at values, (g,), with the covariance of its points, (g, g), NaN where that is not known.
 
-    `individual` are the curves of some rows, (r, g).
+    `individual` has the curves of some rows, (r, g).
     """
     lowest, highest = int(np.argmin(mean)), int(np.argmax(mean))
-    sd = _sd_of_differences(covariance)
+    var = np.diag(covariance)
+    sd = np.sqrt(np.maximum(var[:, None] + var - 2.0 * covariance, 0.0))  # of the differences of all points
     is_clear = _is_clear(np.abs(mean[:, None] - mean), sd, float(np.ptp(mean)))
-    moves, places = _moves_of_levels(is_clear[lowest, highest]) if labels else _moves(mean, is_clear)
+    moves, places = _moves(mean, is_clear)
+    if labels:  # levels have no order: one move from the lowest to the highest
+        moves, places = ((1,) if is_clear[lowest, highest] else ()), []
     span, span_sd = float(mean[highest] - mean[lowest]), float(sd[lowest, highest])
     furthest = max(span, CLEAR * float(np.nan_to_num(span_sd)))
     return Course(
         moves=moves,
         turns=tuple(float(x[place]) for place in places),
-        is_bent=bool(places) or (not labels and _leaves_its_line(x, mean, covariance)),
+        is_bent=bool(places) or (not labels and _is_nonlinear(x, mean, covariance)),
         lowest=lowest,
         highest=highest,
         span=span,
@@ -91,19 +96,13 @@ def course_of(
     )
 
 
-def _sd_of_differences(covariance: np.ndarray) -> np.ndarray:
-    """Of each two points, (g, g)."""
-    var = np.diag(covariance)
-    return np.sqrt(np.maximum(var[:, None] + var - 2.0 * covariance, 0.0))
-
-
 def _is_clear(sizes: np.ndarray, sd: np.ndarray, span: float) -> np.ndarray:
-    """Which of these are beyond doubt, as far as that is known, and not small beside the whole range."""
+    """Whether differences exceed their uncertainty, as far as that is known, and are not small beside the range."""
     return (sizes > 0.0) & (sizes >= CLEAR * np.nan_to_num(sd)) & (sizes >= LEAST_MOVE * span)
 
 
 def _moves(mean: np.ndarray, is_clear: np.ndarray) -> tuple[tuple[int, ...], list[int]]:
-    """Ups and downs in turn, and the places between them: a turn counts once the way back from it is clear."""
+    """Alternating moves, and the places between them; a turn counts once the move after it is clear."""
     moves: list[int] = []
     turns: list[int] = []
     low = high = 0
@@ -118,13 +117,8 @@ def _moves(mean: np.ndarray, is_clear: np.ndarray) -> tuple[tuple[int, ...], lis
     return tuple(moves), turns[1:]
 
 
-def _moves_of_levels(is_clear: bool) -> tuple[tuple[int, ...], list[int]]:
-    """From the lowest to the highest, whatever their order."""
-    return ((1,) if is_clear else ()), []
-
-
-def _leaves_its_line(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> bool:
-    """Whether somewhere the curve is clearly away from the straight line that is nearest to it."""
+def _is_nonlinear(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> bool:
+    """Whether the curve deviates clearly from its least-squares line somewhere."""
     line = np.column_stack([np.ones_like(x), x - x.mean()])
     away = np.eye(len(x)) - line @ np.linalg.pinv(line)
     sd = np.sqrt(np.maximum(np.diag(away @ covariance @ away.T), 0.0))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
 from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.nodes import gauss_hermite
 
@@ -32,20 +32,20 @@ Margins = str | Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """Values of the columns of a unit, (q, k) in the user's units, and what each weighs, (q,)."""
+    """The distribution of a unit: values of its columns, (q, k) in the user's units, and their weights, (q,)."""
 
     nodes: np.ndarray
     weights: np.ndarray
 
     def on(self, places: Sequence[int]) -> Margin:
-        """That of some of the columns, by their places among those of the unit."""
+        """Return the margin of some of the columns, by their places among those of the unit."""
         return Margin(self.nodes[:, list(places)], self.weights)
 
 
 def read_margins(
     margins: Margins, X: np.ndarray, units: FeatureGroups, needed: Collection[int] | None = None
 ) -> tuple[Margin, ...]:
-    """The margin of each unit, as users ask for it; of units that are not needed, one row."""
+    """Read the margin of each unit from a user's choice; units that are not needed get one row."""
     kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
     if not isinstance(own, Mapping) or kind not in KINDS:
         raise ValueError(
@@ -54,7 +54,7 @@ def read_margins(
         )
     unknown = [name for name in own if name not in units.names]
     if unknown:
-        raise ValueError(f"`margins` names {listed(unknown)}, but the features are {listed(units.names)}.")
+        raise ValueError(f"`margins` names {join_names(unknown)}, but the features are {join_names(units.names)}.")
     return tuple(
         given_margin(own[name], name, len(units.columns[number]))
         if name in own
@@ -64,7 +64,7 @@ def read_margins(
 
 
 def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Margin:
-    """Of a unit; of categories and groups always that of the rows."""
+    """Make the margin of a unit; categories and groups always have that of the rows."""
     if number in units.levels:
         levels = units.levels[number]
         return Margin(levels.values, levels.shares)
@@ -75,27 +75,27 @@ def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Marg
 
 
 def data_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
-    """The values of a column with their shares, or nodes of Gauss quadrature where they are more."""
+    """The values of a column with their shares, or nodes of Gauss quadrature where there are more values."""
     values, counts = np.unique(x, return_counts=True)
     shares = counts / counts.sum()
     return Margin(values[:, None], shares) if len(values) <= n_nodes else _gauss(values, shares, n_nodes)
 
 
 def uniform_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
-    """Uniform over the range of a column."""
+    """A uniform margin over the range of a column."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     low, high = x.min(), x.max()
     return Margin((0.5 * (low + high) + 0.5 * (high - low) * nodes)[:, None], 0.5 * weights)
 
 
 def normal_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
-    """Normal with the mean and the standard deviation of a column."""
+    """A normal margin with the mean and the standard deviation of a column."""
     nodes, weights = gauss_hermite(n_nodes)
     return Margin((x.mean() + x.std() * nodes)[:, None], weights / weights.sum())
 
 
 def group_margin(rows: np.ndarray) -> Margin:
-    """The rows of a group, each with its share; of many rows some, drawn at random."""
+    """The rows of a group with their shares; large tables are sampled."""
     if len(rows) > MOST_GROUP_ROWS:
         rows = rows[np.random.default_rng(0).choice(len(rows), MOST_GROUP_ROWS, replace=False)]
     values, counts = np.unique(rows, axis=0, return_counts=True)
@@ -103,7 +103,7 @@ def group_margin(rows: np.ndarray) -> Margin:
 
 
 def given_margin(given: Any, name: str, n_columns: int) -> Margin:
-    """The user's nodes, (q,) or (q, k), or a pair of nodes and weights."""
+    """Check a user's margin: nodes, (q,) or (q, k), or a pair of nodes and weights."""
     nodes, weights = given if isinstance(given, tuple) else (given, None)
     nodes = np.asarray(nodes, dtype=float)
     nodes = nodes[:, None] if nodes.ndim == 1 else nodes
@@ -116,7 +116,7 @@ def given_margin(given: Any, name: str, n_columns: int) -> Margin:
 
 
 def _gauss(values: np.ndarray, shares: np.ndarray, n_nodes: int) -> Margin:
-    """Gauss quadrature of the distribution of values with shares."""
+    """Gauss quadrature for the distribution that gives these values these shares."""
     center, scale = 0.5 * (values[0] + values[-1]), 0.5 * (values[-1] - values[0])
     x = (values - center) / scale
     basis = np.zeros((n_nodes, len(x)))

@@ -1,4 +1,4 @@
-"""Pictures of the shape of an effect: curves, pairs, shares of variance, a row taken apart."""
+"""Plots of effects: curves, pairs, shares of variance, and the attribution of a prediction."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.words import percent
+from gpsift._utils.text import percent
 from gpsift.relevance.plots import BLUE, INK, ORANGE, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gpsift.decomposition.record_attribution import Attribution
-    from gpsift.decomposition.record_effects import Curve, Effects
-    from gpsift.decomposition.record_interactions import Interactions, Surface
-    from gpsift.decomposition.record_variance_shares import VarianceShares
+    from gpsift.decomposition.effects import Curve, Effects
+    from gpsift.decomposition.interactions import Interactions, Surface
+    from gpsift.decomposition.shapley import Attribution
+    from gpsift.decomposition.sobol import VarianceShares
 
-# Features with a part of the bar of their own, at most, and the smallest share that is written into its part.
+# Features with their own part of the bar, at most, and the smallest share that is written into its part.
 MOST_PARTS = 9
 LEAST_NAMED = 0.06
 NOISE = "0.85"
 # Features in a matrix of pairs, at most.
 MOST_IN_MATRIX = 20
-# The share of a pair that is as dark as can be, at least: less is no news.
+# The share of a pair with the darkest colour is at least this large.
 LEAST_DARKEST = 0.02
 # Panels of curves, and bars of a row, at most.
 MOST_PANELS = 12
@@ -32,7 +32,7 @@ MOST_BARS = 12
 
 
 def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
-    """One bar of the variance of an observation: features by their Shapley shares, what others have, noise."""
+    """One bar of the variance of an observation: features by their Shapley shares, all others, noise."""
     import matplotlib as mpl
 
     ax = new_axes(7.2, 1.9) if ax is None else ax
@@ -60,7 +60,7 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
 
 
 def _ink_on(colour: Any) -> str:
-    """Of words on a colour: white on dark ones."""
+    """The colour of text on a colour: white on dark ones."""
     import matplotlib as mpl
 
     red, green, blue = mpl.colors.to_rgb(colour)
@@ -68,7 +68,7 @@ def _ink_on(colour: Any) -> str:
 
 
 def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
-    """The shares of all pairs, those that are found with their number; features with the largest shares first."""
+    """A matrix of the shares of all pairs, with numbers for those found; features with the largest shares first."""
     from matplotlib.ticker import PercentFormatter
 
     shown = found.by_largest_share[:MOST_IN_MATRIX]
@@ -94,12 +94,9 @@ def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
     ax.spines[:].set_visible(False)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.7, label="share of variance that needs both")
     bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    ax.set_title(_found_told(len(found.found)), fontsize="medium")
+    n = len(found.found)
+    ax.set_title("no pair found" if n == 0 else f"{n} {'pair' if n == 1 else 'pairs'} found", fontsize="medium")
     return ax
-
-
-def _found_told(n: int) -> str:
-    return "no pair found" if n == 0 else f"{n} {'pair' if n == 1 else 'pairs'} found"
 
 
 def pairs_with_surface(found: Interactions) -> Figure:
@@ -138,7 +135,7 @@ def pair_surface(found: Interactions, surface: Surface, *, ax: Axes | None = Non
 
 
 def _draw_lines_of_levels(ax: Axes, found: Interactions, surface: Surface) -> Axes:
-    """Along the number, or the other category, a line for each level."""
+    """Draw a line for each level of a category over the other feature."""
     by_y = bool(surface.y_labels)
     labels, lines = (surface.y_labels, surface.mean.T) if by_y else (surface.x_labels, surface.mean)
     along, ticks = (surface.x, surface.x_labels) if by_y else (surface.y, ())
@@ -155,7 +152,7 @@ def _draw_lines_of_levels(ax: Axes, found: Interactions, surface: Surface) -> Ax
 
 
 def curve_panels(effects: Effects) -> Figure:
-    """A panel for each of the first features, all on one axis."""
+    """A panel for the curve of each of the first features, all on one axis."""
     import matplotlib.pyplot as plt
 
     shown = effects.curves[:MOST_PANELS]
@@ -197,8 +194,8 @@ def _draw_levels(ax: Axes, curve: Curve) -> None:
     ax.margins(x=0.15)
 
 
-def row_taken_apart(found: Attribution, row: int, *, ax: Axes | None = None) -> Axes:
-    """Bars of what each feature adds to a prediction, with one standard deviation."""
+def attribution_bars(found: Attribution, row: int, *, ax: Axes | None = None) -> Axes:
+    """Bars of the contribution of each feature to a prediction, with one standard deviation."""
     values, sd = found.values[row], found.sd[row]
     shown = np.argsort(-np.abs(values), kind="stable")[:MOST_BARS]
     places = np.arange(len(shown))

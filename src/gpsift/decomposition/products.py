@@ -5,23 +5,102 @@ With kappa_kj(x) the factor of unit j between x and support point k, and indepen
 .. math::
     a_{kj} = \int \kappa_{kj} \, d\mu_j , \qquad d_{kj}(x) = \kappa_{kj}(x) - a_{kj} ,
 
-everything that is asked of a part of the function is a sum over products of these. Both are made from kappa - 1, of
-which no digits are lost where length-scales are long.
+every part of the function is a sum over products of these. Both are made from kappa - 1, which keeps its digits where
+length-scales are long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Self
 
 import numpy as np
 
+from gpsift._utils.arrays import like, to_numpy
 from gpsift.decomposition.margins import Margin
-from gpsift.decomposition.triple import ProductTriple
 from gpsift.kernels.products import ProductTerm
-from gpsift.reference.base import PlacedPosterior
+from gpsift.reference.base import MissingCapability, PlacedPosterior
+from gpsift.reference.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class ProductTriple:
+    """A posterior whose kernel is a sum of products over features: support points, weights and matrix in NumPy.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    terms : tuple of ProductTerm
+        The terms of the kernel that vary.
+    constant_var : float
+        The sum of the constant terms.
+    slope_var : array (p,)
+        Prior variances of the slopes of linear terms.
+    """
+
+    posterior: Posterior
+    terms: tuple[ProductTerm, ...]
+    constant_var: float
+    slope_var: np.ndarray
+
+    @classmethod
+    def of(cls, posterior: Posterior) -> Self:
+        """Make the triple of a posterior; kernels that are no sums of products are refused."""
+        n_features = posterior.Z.shape[1]
+        terms = posterior.kernel.product_terms(n_features)
+        if terms is None:
+            raise MissingCapability(
+                f"A kernel such as {posterior.kernel.title} is no sum of products over features; squared "
+                "exponentials, Matern and rational quadratic kernels, linear terms and constants are."
+            )
+        varying = tuple(term for term in terms if np.isfinite(term.lengthscale).any())
+        constant_var = sum(term.variance for term in terms if not np.isfinite(term.lengthscale).any())
+        return cls(posterior, varying, constant_var, posterior.kernel.slope_vars(n_features))
+
+    @cached_property
+    def Z(self) -> np.ndarray:
+        """The support points, (m, p)."""
+        return to_numpy(self.posterior.Z)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The weights of the support points, (m,)."""
+        return to_numpy(self.posterior.weights)
+
+    @cached_property
+    def M(self) -> np.ndarray:
+        """The matrix of the triple, (m, m)."""
+        return reduce(add, (to_numpy(factor.matrix()) for factor in self.posterior.factors))
+
+    @cached_property
+    def slopes(self) -> np.ndarray:
+        """Slopes of the plane that linear terms of the kernel add to the mean, (p,)."""
+        return self.slope_var * (self.weights @ self.Z)
+
+    @property
+    def constant(self) -> float:
+        """The number that constant terms of the kernel add to the mean."""
+        return self.constant_var * float(self.weights.sum())
+
+    def varies_with(self, columns: Sequence[int]) -> bool:
+        """Whether the function depends on any of these features."""
+        return bool(self.slope_var[list(columns)].any()) or any(term.varies_with(columns) for term in self.terms)
+
+    def explained(self, Q: np.ndarray) -> np.ndarray:
+        """q M q^T for each row of Q (n, m)."""
+        return reduce(add, (sign * np.sum(root * root, axis=0) for sign, root in self._roots(Q)))
+
+    def explained_between(self, Q: np.ndarray) -> np.ndarray:
+        """Q M Q^T, (n, n)."""
+        return reduce(add, (sign * (root.T @ root) for sign, root in self._roots(Q)))
+
+    def _roots(self, Q: np.ndarray) -> list[tuple[float, np.ndarray]]:
+        """Signs and R Q^T of the factors of M, which keep digits that M itself has lost."""
+        B = like(self.posterior.weights, Q).T
+        return [(factor.sign, to_numpy(factor.root(B))) for factor in self.posterior.factors]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +112,7 @@ class AveragedFactor:
     excess : array (m, q)
         kappa - 1.
     weights : array (q,)
-        Of the nodes.
+        The weights of the nodes.
     own_excess : float
         The average of kappa - 1 between two independent values of the unit.
     """
@@ -64,8 +143,8 @@ class AveragedFactor:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductTermOfUnits:
-    """One term of the kernel over the units, in the units of the model."""
+class UnitProductTerm:
+    """A term of the kernel as a product over units, each with its columns, nodes and factor as the model sees them."""
 
     term: ProductTerm
     columns: tuple[tuple[int, ...], ...]
@@ -82,79 +161,68 @@ class ProductTermOfUnits:
         return np.array([factor.average for factor in self.factors])
 
     @property
-    def level(self) -> np.ndarray:
-        """The product of all averages, (m,)."""
+    def average(self) -> np.ndarray:
+        """The product of the averages of all units, (m,)."""
         return self.averages.prod(axis=0)
-
-    def between(self, unit: int, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """kappa - 1 of a unit between rows, of which X holds the unit's columns only and Z all, (n, m)."""
-        columns = list(self.columns[unit])
-        return self.term.excess(columns, X, Z[:, columns])
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """A triple seen through units and their margins.
+    """A triple as products over units and their margins.
 
-    Units that the model does not depend on are not among them: `varying` numbers those that are.
+    Units that the model does not depend on are left out; `varying` has the numbers of the others.
     """
 
     triple: ProductTriple
     varying: tuple[int, ...]
     columns: tuple[tuple[int, ...], ...]
     margins: tuple[Margin, ...]  # in the units of the model
-    terms: tuple[ProductTermOfUnits, ...]
+    terms: tuple[UnitProductTerm, ...]
 
     @classmethod
     def of(cls, placed: PlacedPosterior, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin]) -> Self:
-        """Of units with the given columns of the user's table."""
+        """Make the products of a posterior over units, which are given by their columns of the user's table."""
         triple = ProductTriple.of(placed.posterior)
-        seen = [_seen(placed, unit, margin) for unit, margin in zip(columns, margins, strict=True)]
-        varying = tuple(number for number, (own, _) in enumerate(seen) if triple.varies_with(own))
-        units, there = tuple(seen[number][0] for number in varying), tuple(seen[number][1] for number in varying)
-        terms = tuple(_over(term, units, there, triple.Z) for term in triple.terms)
-        return cls(triple, varying, units, there, terms)
+        varying, units, there = [], [], []
+        for number, (unit, margin) in enumerate(zip(columns, margins, strict=True)):
+            own, nodes = placed.inputs_of(unit, margin.nodes)
+            if triple.varies_with(own):
+                varying.append(number)
+                units.append(own)
+                there.append(Margin(nodes, margin.weights))
+        terms = []
+        for term in triple.terms:
+            factors = [_average_factor(term, triple.Z, own, margin) for own, margin in zip(units, there, strict=True)]
+            terms.append(UnitProductTerm(term, tuple(units), tuple(each.nodes for each in there), tuple(factors)))
+        return cls(triple, tuple(varying), tuple(units), tuple(there), tuple(terms))
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the support points."""
+        """The weights of the support points, (m,)."""
         return self.triple.weights
 
     @property
     def average(self) -> float:
         """The mean of the function over all margins."""
-        products = sum(float(term.variance * (self.weights @ term.level)) for term in self.terms)
+        products = sum(float(term.variance * (self.weights @ term.average)) for term in self.terms)
         planes = sum(
             float(margin.weights @ margin.nodes @ self.triple.slopes[list(own)])
             for own, margin in zip(self.columns, self.margins, strict=True)
         )
-        return self.triple.level + products + planes
+        return self.triple.constant + products + planes
 
     def from_average(self, unit: int, X: np.ndarray) -> np.ndarray:
-        """Rows less the average of the unit's margin, in its columns, (n, k)."""
+        """Values of a unit's columns less the average of its margin, (n, k)."""
         margin = self.margins[unit]
         return X - margin.weights @ margin.nodes
 
     def line(self, unit: int) -> np.ndarray:
-        """What linear terms add to the unit's own part at the nodes of its margin, times the roots of their weights."""
+        """The part of a unit alone in linear terms, at the nodes of its margin, times the roots of their weights."""
         margin = self.margins[unit]
         values = self.from_average(unit, margin.nodes) @ self.triple.slopes[list(self.columns[unit])]
         return values * np.sqrt(margin.weights)
 
 
-def _seen(placed: PlacedPosterior, unit: tuple[int, ...], margin: Margin) -> tuple[tuple[int, ...], Margin]:
-    """Which columns of the posterior a unit has, and its margin as the posterior sees it."""
-    own, nodes = placed.inputs_of(unit, margin.nodes)
-    return own, Margin(nodes, margin.weights)
-
-
-def _over(
-    term: ProductTerm, units: tuple[tuple[int, ...], ...], margins: tuple[Margin, ...], Z: np.ndarray
-) -> ProductTermOfUnits:
-    factors = tuple(_averaged(term, unit, margin, Z) for unit, margin in zip(units, margins, strict=True))
-    return ProductTermOfUnits(term, units, tuple(margin.nodes for margin in margins), factors)
-
-
-def _averaged(term: ProductTerm, unit: tuple[int, ...], margin: Margin, Z: np.ndarray) -> AveragedFactor:
+def _average_factor(term: ProductTerm, Z: np.ndarray, unit: tuple[int, ...], margin: Margin) -> AveragedFactor:
     own = margin.weights @ term.excess(unit, margin.nodes, margin.nodes) @ margin.weights
     return AveragedFactor(term.excess(unit, Z[:, list(unit)], margin.nodes), margin.weights, float(own))

@@ -2,7 +2,7 @@ r"""Variances of the parts of a function of independent units, in closed form.
 
 A function of independent units is a sum of parts, one for each set u of units, each with mean 0 along every unit of its
 set (analysis of variance; Hoeffding 1948, Sobol 1993). With c_k the weight of support point k times the variance of the
-kernel, and in the words of `gpsift.decomposition.products`
+kernel, and in the notation of `gpsift.decomposition.products`
 
 .. math::
     D_j = \int d_j d_j^T d\mu_j , \qquad A_j = a_j a_j^T , \qquad B_j = A_j + D_j ,
@@ -25,20 +25,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift.decomposition.products import Products, ProductTermOfUnits
+from gpsift.decomposition.products import Products, UnitProductTerm
 
 # Doubles that the matrices of all units hold for one block of support points.
 BLOCK_DOUBLES = 2**19
-# Factors that underflow are this instead: it divides, and what it is added to does not notice.
+# Factors that underflow are set to this number: they are divisors, and sums do not change by it.
 SMALLEST_FACTOR = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """Variances of parts of the mean, in squared units of the model.
+    """Variances of parts of the posterior mean, in squared units of the model.
 
-    `pairs` has, for two units, all sets with both of them; `open_pairs` by how much their posterior expectation is
-    larger: what the data have not decided. That and Shapley's shares are there where they were asked for.
+    `pairs` has, for two units, the sum over all sets with both of them. `open_pairs` has the excess of its posterior
+    expectation: the part that the data have not decided. `open_pairs` and `shapley` are optional.
     """
 
     first: np.ndarray  # (p,)
@@ -50,18 +50,18 @@ class Variances:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Some support points against others, as two terms of the kernel see them."""
+class SupportBlock:
+    """Some support points against others, under two terms of the kernel."""
 
     D: np.ndarray  # (p, r, s)
     A: np.ndarray
     B: np.ndarray
-    mean_weights: np.ndarray  # c c^T, counted as often as the block stands for
-    open_weights: np.ndarray | None  # the same for M
+    mean_weights: np.ndarray  # c c^T, times the number of blocks that this one stands for
+    open_weights: np.ndarray | None  # M in place of c c^T
 
 
 def variances(products: Products, *, shapley: bool = True, open_pairs: bool = False) -> Variances:
-    """Of first order, total and Shapley's for all units, and of all pairs."""
+    """Compute first-order, total and Shapley variances of all units, and the variances of all pairs."""
     p = len(products.varying)
     total, shares, pairs, explained, whole = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.zeros((p, p)), 0.0
     for block in _blocks(products, open_pairs) if p else ():
@@ -77,7 +77,7 @@ def variances(products: Products, *, shapley: bool = True, open_pairs: bool = Fa
             explained += _pair_products(ratio, block.open_weights * product)
     np.fill_diagonal(pairs, 0.0)
     undecided = _prior_pairs(products) - explained if open_pairs else None
-    of_products = first_order(products)
+    of_products = _first_order(products)
     first = [values + products.line(unit) for unit, values in enumerate(of_products)]
     # Linear terms are in the units' own parts alone, beside what products have there.
     by_lines = _squares(first) - _squares(of_products)
@@ -97,8 +97,8 @@ def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-def first_order(products: Products) -> list[np.ndarray]:
-    """What products have of each unit's own part at the nodes of its margin, times the roots of their weights."""
+def _first_order(products: Products) -> list[np.ndarray]:
+    """The part of each unit alone in product terms, at the nodes of its margin, times the roots of their weights."""
     found = [np.zeros(len(margin.weights)) for margin in products.margins]
     for unit, values in enumerate(found):
         for term in products.terms:
@@ -112,13 +112,13 @@ def _squares(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _pair_products(ratio: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """sum over support points of weights ratio_i ratio_j, (p, p)."""
+    """The sum over support points of weights ratio_i ratio_j, (p, p)."""
     flat = ratio.reshape(len(ratio), -1)
     found = (flat * weights.ravel()) @ flat.T
     return 0.5 * (found + found.T)  # equal but for the last digit
 
 
-def _whole(block: Block) -> float:
+def _whole(block: SupportBlock) -> float:
     """The product of all B less that of all A, unit by unit: the difference of both would lose digits."""
     before, found = block.mean_weights.copy(), np.zeros_like(block.mean_weights)
     for D, A, B in zip(block.D, block.A, block.B, strict=True):
@@ -128,12 +128,12 @@ def _whole(block: Block) -> float:
     return float(found.sum())
 
 
-def _shapley(block: Block) -> np.ndarray:
+def _shapley(block: SupportBlock) -> np.ndarray:
     share = np.zeros(len(block.D))
     for t, weight in zip(*legendre(len(block.D)), strict=True):
         factors = t * block.D
         factors += block.A
-        _without_zeros(factors)
+        _replace_zeros(factors)
         whole = np.multiply.reduce(factors) * block.mean_weights
         np.divide(block.D, factors, out=factors)
         share += weight * (factors.reshape(len(share), -1) @ whole.ravel())
@@ -141,14 +141,14 @@ def _shapley(block: Block) -> np.ndarray:
 
 
 def _prior_pairs(products: Products) -> np.ndarray:
-    """What the prior expects of pairs: sets without them add up to 1."""
+    """The prior expectation of the variance of each pair; sets without a pair add up to 1."""
     drops = [[-factor.own_excess for factor in term.factors] for term in products.terms]
     drop = np.array(drops).reshape(len(products.terms), len(products.varying))
     shares = np.array([term.variance for term in products.terms])
     return (drop.T * shares) @ drop
 
 
-def _blocks(products: Products, with_open: bool) -> Iterator[Block]:
+def _blocks(products: Products, with_open: bool) -> Iterator[SupportBlock]:
     """Blocks that together hold every pair of support points in every pair of terms."""
     m, p = len(products.weights), len(products.varying)
     rows = max(1, BLOCK_DOUBLES // (m * p))
@@ -160,8 +160,8 @@ def _blocks(products: Products, with_open: bool) -> Iterator[Block]:
 
 
 def _block(
-    products: Products, left: ProductTermOfUnits, right: ProductTermOfUnits, rows: slice, with_open: bool
-) -> Block:
+    products: Products, left: UnitProductTerm, right: UnitProductTerm, rows: slice, with_open: bool
+) -> SupportBlock:
     is_own = left is right
     columns = slice(rows.start if is_own else 0, None)
     factors = list(zip(left.factors, right.factors, strict=True))
@@ -173,9 +173,9 @@ def _block(
         times[:, : D.shape[1]] *= 0.5
     w = products.weights
     open_weights = times * products.triple.M[rows, columns] if with_open else None
-    return Block(D, A, _without_zeros(B), times * np.outer(w[rows], w[columns]), open_weights)
+    return SupportBlock(D, A, _replace_zeros(B), times * np.outer(w[rows], w[columns]), open_weights)
 
 
-def _without_zeros(factors: np.ndarray) -> np.ndarray:
-    """The same with what underflows as a small number, in place."""
+def _replace_zeros(factors: np.ndarray) -> np.ndarray:
+    """Replace factors that underflow by a small number, in place."""
     return np.maximum(factors, SMALLEST_FACTOR, out=factors)

@@ -19,11 +19,10 @@ import array_api_compat
 import numpy as np
 
 from gpsift._utils.arrays import Array, eye_like, to_numpy
-from gpsift._utils.chunks import DOUBLE
 from gpsift._utils.linalg import jittered_cholesky
-from gpsift._utils.notices import notice
-from gpsift._utils.rows import Rows
+from gpsift._utils.rows import DOUBLE, Rows
 from gpsift._utils.threads import one_blas_thread
+from gpsift._utils.warnings import warn
 from gpsift.gp import inference as inference_room
 from gpsift.gp.inference import Engine, ExactEngine
 from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes, refuse_too_large
@@ -63,7 +62,7 @@ def choose_inference(
         points, duration = f"{Sparse().m} inducing points", ""
         if likelihood.has_closed_form:
             points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
-        notice(
+        warn(
             f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
             f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
         )

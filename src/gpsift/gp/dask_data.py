@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.chunks import CHUNK_BYTES
-from gpsift._utils.notices import notice
-from gpsift._utils.rows import Rows
-from gpsift._utils.user_arrays import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.rows import CHUNK_BYTES, Rows
+from gpsift._utils.validation import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
+from gpsift._utils.warnings import warn
 from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
@@ -57,7 +56,7 @@ class ClusterData(TrainingData):
     @cached_property
     def summary(self) -> cluster.Summary:
         """By one pass over all rows. Columns are those of X, then y, then noise or sizes."""
-        return self.source.total(partial(cluster.summarise, FEW_VALUES, self.likelihood))
+        return self.source.map_reduce(partial(cluster.summarise, FEW_VALUES, self.likelihood))
 
     @cached_property
     def constant(self) -> np.ndarray:
@@ -73,7 +72,7 @@ class ClusterData(TrainingData):
             raise ValueError("Rows of dask collections are visited where they are; leave `device` out.")
         chosen = sparse_choice(asked, likelihood, samples=samples)
         if asked == "auto":
-            notice(
+            warn(
                 f"Inference on dask collections is sparse: {chosen.m} inducing points stand for the rows. "
                 "`GP(inference=Sparse(m=...))` takes more of them."
             )

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, like, lives_on_device, on_device
-from gpsift._utils.notices import notice
+from gpsift._utils.arrays import Array, array_on, is_on_device, like
 from gpsift._utils.rows import LocalRows, Rows, RowSource
+from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
-from gpsift._utils.user_arrays import constant_columns, default_names, read_features, read_target, refuse_extreme
-from gpsift._utils.words import listed
+from gpsift._utils.validation import constant_columns, default_names, read_features, read_target, refuse_extreme
+from gpsift._utils.warnings import warn
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
@@ -125,8 +125,8 @@ class LocalData(TrainingData):
         values, names = read_features(X)
         target = read_target(y, len(values))
         size = read_size(likelihood, len(values), **sizes)
-        beside = X if lives_on_device(X) else np.empty(0)
-        return cls(values, target, size, noise_var, names, beside if device is None else on_device(device))
+        beside = X if is_on_device(X) else np.empty(0)
+        return cls(values, target, size, noise_var, names, beside if device is None else array_on(device))
 
     @cached_property
     def constant(self) -> np.ndarray:
@@ -187,8 +187,8 @@ def check_data(
     if constant.all():
         raise ValueError("Every column of `X` is constant, so there is nothing to rank or to predict from.")
     if constant.any():
-        notice(
-            f"Constant column(s) have no effect and get relevance 0: {listed(np.array(names)[constant])}. (An "
+        warn(
+            f"Constant column(s) have no effect and get relevance 0: {join_names(np.array(names)[constant])}. (An "
             "intercept is the kernel Constant().)"
         )
 

@@ -9,22 +9,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.notebook import AsText
-from gpsift._utils.notices import notice
+from gpsift._utils.text import TextRepr
+from gpsift._utils.warnings import warn
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
 from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import Quality
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 from gpsift.reference.ensemble import Ensemble, without_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnGP(AsText, Savable, Ensemble):
+class DrawnGP(TextRepr, Serializable, Ensemble):
     """What `GP(hyper=NUTS()).fit` returns.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the
@@ -85,7 +85,7 @@ class DrawnGP(AsText, Savable, Ensemble):
             return self
         trace = self.trace.to_arviz()
         if trace is None:
-            notice("ArviZ is not installed: the model is loaded without its trace. All else is there.")
+            warn("ArviZ is not installed: the model is loaded without its trace. All else is there.")
         return replace(self, trace=trace)
 
     def warn(self) -> None:
@@ -93,7 +93,7 @@ class DrawnGP(AsText, Savable, Ensemble):
         from gpsift.gp.hyperparameters.nuts import advice  # with the sampler, not with the package
 
         for message in advice(dict(self.diagnostics)):
-            notice(f"The sampler is in trouble: {message}.")
+            warn(f"The sampler is in trouble: {message}.")
 
     def __repr__(self) -> str:
         return (

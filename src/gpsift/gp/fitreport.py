@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.notebook import words_and_table
-from gpsift._utils.notices import notice
-from gpsift.gp.hyperparameters.optimise import Estimate, SiftReport
+from gpsift._utils.text import summary_html
+from gpsift._utils.warnings import warn
+from gpsift.gp.hyperparameters.optimize import Estimate, SiftReport
 from gpsift.gp.inference import Inferred
 from gpsift.kernels import Kernel
 
@@ -129,24 +129,24 @@ class FitReport:
         import pandas as pd
 
         found = [(each.name.replace("_", " "), str(getattr(self, each.name))) for each in fields(self)]
-        return words_and_table("How the hyperparameters were found", pd.DataFrame(found, columns=["what", "value"]))
+        return summary_html("How the hyperparameters were found", pd.DataFrame(found, columns=["what", "value"]))
 
     def warn(self) -> None:
         """Say aloud what a reader of any result of this fit should know."""
         if not self.converged:
-            notice(
+            warn(
                 f"The search for hyperparameters did not converge ({self.message}). Raise `max_iterations`, or rescale "
                 "the data."
             )
         if not self.inference_converged:
-            notice(
+            warn(
                 f"Inference did not settle in {self.n_iterations} iterations; the posterior is approximate. Another "
                 'kernel, a prior (`MAP()`) or `inference="laplace"` may help.'
             )
         if self.at_limit:
-            notice(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.")
+            warn(f"Hyperparameters at a limit: {'; '.join(self.at_limit)}.")
         if self.stepped_features:
-            notice(
+            warn(
                 "The fit takes the few values of these features for unrelated levels, with length-scales far shorter "
                 f"than the gaps between the values: {', '.join(self.stepped_features)}. KL and VAR look at slopes and "
                 "miss the jumps; a prior on length-scales, `GP(hyper=MAP())`, avoids this."

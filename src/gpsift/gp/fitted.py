@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.notebook import AsText, words_and_table
+from gpsift._utils.text import TextRepr, summary_html
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.user_arrays import read_features, read_target
+from gpsift._utils.validation import read_features, read_target
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.choices import PER_FEATURE
 from gpsift.gp.hyperparameters.problem import parameter_names
@@ -22,7 +22,7 @@ from gpsift.gp.inference import Inferred
 from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
 from gpsift.gp.refit import map_draws
 from gpsift.gp.sparse import Sparse
-from gpsift.io.savable import Savable
+from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Family, Gaussian
@@ -95,7 +95,7 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         n = len(self.latent_mean)
-        return words_and_table(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
+        return summary_html(f"{n} {'prediction' if n == 1 else 'predictions'} of new observations", self.to_frame())
 
     def sample(self, n_draws: int = 1, *, seed: int | None = 0, latent: bool = False) -> np.ndarray:
         """Draws (n_draws, n), each point on its own; `FittedGP.sample` draws whole functions."""
@@ -107,7 +107,7 @@ MOST_OPEN = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedGP(AsText, Savable, Reference):
+class FittedGP(TextRepr, Serializable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
@@ -261,7 +261,7 @@ class FittedGP(AsText, Savable, Reference):
         """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
         points.
         """
-        Savable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
+        Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Predictive distribution at new points.

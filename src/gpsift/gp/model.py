@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
-from gpsift._utils.user_arrays import is_dask
+from gpsift._utils.validation import is_dask
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import INFERENCES, Inference, dense_engine
 from gpsift.gp.dask_data import ClusterData

@@ -22,7 +22,7 @@ from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
 
 if TYPE_CHECKING:
-    from gpsift.gp.inference.coupled import CoupledAt, CoupledPosterior
+    from gpsift.gp.inference.softmax_posterior import CoupledAt, CoupledPosterior
 
 
 @dataclass(frozen=True, eq=False, repr=False)

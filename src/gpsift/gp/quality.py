@@ -20,8 +20,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from gpsift._utils.notebook import AsText
 from gpsift._utils.rows import Rows, Totals
+from gpsift._utils.text import TextRepr
 from gpsift.likelihoods import Likelihood
 from gpsift.reference import dask as cluster
 from gpsift.reference.affine import Affine
@@ -36,7 +36,7 @@ HARDLY_ANY = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Quality(AsText):
+class Quality(TextRepr):
     """How well a fitted model predicts points left out one at a time, hyperparameters kept.
 
     Attributes
@@ -277,7 +277,7 @@ class StreamingLeaveOneOut:
     ) -> tuple[SampledQuality, InputMoments]:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
-        found = source.total(partial(leave_one_out_sums, self))
+        found = source.map_reduce(partial(leave_one_out_sums, self))
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
         arrays = self.left_out(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
@@ -353,7 +353,7 @@ def without_inputs(
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
-    return best_level(likelihood, level, lambda *model: source.total(partial(level_visit, *model)))
+    return best_level(likelihood, level, lambda *model: source.map_reduce(partial(level_visit, *model)))
 
 
 def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpsift._utils.arrays import like, to_numpy
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift.gp import sparse
@@ -81,7 +81,7 @@ def values_of_draws(
     Draws whose covariance matrix has no Cholesky factor are passed over.
     """
     from gpsift._utils.pareto import pareto_shape
-    from gpsift.gp.hyperparameters.around import Around
+    from gpsift.gp.hyperparameters.laplace_approximation import Around
 
     around = Around.found(problem, problem.log_params, n_starts=n_starts)
     drawn = around.places(request.n + request.n_unscored, request.seed)
@@ -89,7 +89,7 @@ def values_of_draws(
     log_ratios: list[float] = []
     used: list[int] = []
     stopped = False
-    for number, draw in enumerate(counted(around.at(drawn[: request.n]), request.n)):
+    for number, draw in enumerate(track(around.at(drawn[: request.n]), request.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
             inferred = problem.engine.infer_at_rows(kernel, likelihood)

@@ -1,8 +1,8 @@
 """Models and answers in files: `save` writes one, `load` gives back an object of the same class.
 
-A file is a ZIP archive of a text, ``meta.json``, and of arrays in NumPy's own format (`archive.py`). What the text says
-is data, never code: values (`encode.py`, `decode.py`) and objects of the classes that `registry.py` names, no others.
-`trace.py` is the one thing of another library that is kept, the draws of a sampler. Read `save.py` first.
+A file is a ZIP archive of a text, ``meta.json``, and of arrays in NumPy's own format (`archive.py`). The text holds
+data, never code: values (`coding.py`) and objects of the classes that `serializable.py` lists, no others. `trace.py`
+keeps the draws of a sampler, ArviZ's InferenceData, as plain records. Read `files.py` first.
 """
 
 import lazy_loader

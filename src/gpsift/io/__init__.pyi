@@ -1,3 +1,3 @@
 from .archive import UnreadableFile as UnreadableFile
-from .load import load as load
-from .save import save as save
+from .files import load as load
+from .files import save as save

@@ -1,7 +1,7 @@
-"""The file: a ZIP archive of one text, ``meta.json``, and arrays, ``arrays/0.npy``, ``arrays/1.npy``, ....
+"""The archive of a saved file: a ZIP of one text, ``meta.json``, and arrays, ``arrays/0.npy``, ``arrays/1.npy``, ....
 
-Members are stored, not compressed. No member can then be larger than the file that holds it, so what is read into
-memory is bounded by what lies on the disk. Nothing is ever unpacked to the disk.
+Members are stored, not compressed. No member can then be larger than the file that holds it, so the memory that reading
+takes is bounded by the size of the file. Nothing is ever unpacked to the disk.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 
 META = "meta.json"
 MEMBER = re.compile(r"meta\.json|arrays/[0-9]+\.npy")
-# Kinds of NumPy's numbers and text. Numbers of more than 8 bytes differ between machines.
+# Kinds of NumPy arrays that are stored. Numbers of more than 8 bytes differ between machines.
 ARRAY_KINDS = "biufU"
 LARGEST_NUMBER = 8
 NPY_VERSION = (1, 0)
@@ -34,23 +34,23 @@ class UnreadableFile(ValueError):
     """A file that was not written by `save`, is damaged, or comes from a newer version."""
 
 
-class Damage(Exception):
-    """What is wrong with a file, in words; `open_archive` adds its name and the remedy."""
+class CorruptFile(Exception):
+    """A fault of a file, in words; `open_archive` adds the name of the file and the remedy."""
 
 
 def is_storable(dtype: np.dtype) -> bool:
-    """Whether arrays of this type are kept: truth values, numbers of up to 8 bytes and text."""
+    """Whether arrays of this type can be stored: truth values, numbers of up to 8 bytes, and text."""
     return dtype.kind in ARRAY_KINDS and (dtype.kind == "U" or dtype.itemsize <= LARGEST_NUMBER)
 
 
 def write_archive(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a file, all of it or nothing: it gets its name when it is complete."""
+    """Write an archive, all of it or nothing: it gets its name when it is complete."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder. Give the name of a file, such as model.gpsift.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder {target.parent} does not exist. Make it first, or give another path.")
-    with written_whole(target) as part, open(part, "xb") as file:
+    with atomic_write(target) as part, open(part, "xb") as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(zipfile.ZipInfo(META), json.dumps(meta, allow_nan=False, indent=1))
             for name, array in arrays.items():
@@ -69,60 +69,60 @@ class Archive:
         self._check(n_bytes)
 
     def meta(self) -> Any:
-        """What ``meta.json`` says."""
+        """Return the content of ``meta.json``."""
         try:
             return json.loads(self._bytes(META), parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
-            raise Damage(f"its {META} is not JSON ({error})") from error
+            raise CorruptFile(f"its {META} is not JSON ({error})") from error
 
     def array(self, name: str) -> np.ndarray:
-        """The array under this name."""
+        """Return the array of this name."""
         data = self._bytes(name)
         _check_header(name, data)
         try:
             array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
         except ValueError as error:  # a shape that NumPy has no room for
-            raise Damage(f"the array {name} is damaged ({error})") from error
+            raise CorruptFile(f"the array {name} is damaged ({error})") from error
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
     def _bytes(self, name: str) -> bytes:
         if name not in self._members:
-            raise Damage(f"it lacks the member {name}")
-        # What zipfile raises on members whose headers were tampered with.
+            raise CorruptFile(f"it lacks the member {name}")
+        # zipfile raises these errors on members whose headers were tampered with.
         damage = (zipfile.BadZipFile, EOFError, OSError, ValueError, OverflowError, NotImplementedError, RuntimeError)
         try:
             return self._archive.read(self._members[name])
         except damage as error:
-            raise Damage(f"its member {name} is damaged ({error})") from error
+            raise CorruptFile(f"its member {name} is damaged ({error})") from error
 
     def _check(self, n_bytes: int) -> None:
-        """Refuse what `write_archive` does not write, before anything is read."""
+        """Refuse members that `write_archive` does not write, before anything is read."""
         infos = self._archive.infolist()
         if len(infos) != len(self._members):
-            raise Damage("two of its members have one name")
+            raise CorruptFile("two of its members have one name")
         for info in infos:
             if not MEMBER.fullmatch(info.filename):
-                raise Damage(f"it has a member {info.filename!r}, which does not belong there")
+                raise CorruptFile(f"it has a member {info.filename!r}, which does not belong there")
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ENCRYPTED:
-                raise Damage(f"its member {info.filename} is compressed or encrypted; they must be stored")
+                raise CorruptFile(f"its member {info.filename} is compressed or encrypted; they must be stored")
         claimed = sum(info.file_size for info in infos)
         if claimed > n_bytes:
-            raise Damage(f"its members claim {claimed} bytes, and the file has {n_bytes}")
+            raise CorruptFile(f"its members claim {claimed} bytes, and the file has {n_bytes}")
 
 
 @contextmanager
 def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
-    """The members of a file; what is wrong with it is told with its name and what to do."""
+    """Open the members of a file; a fault raises `UnreadableFile` with the name of the file and the remedy."""
     with open(path, "rb") as file:
         n_bytes = os.fstat(file.fileno()).st_size
         try:
             try:
                 archive = zipfile.ZipFile(file)
-            except Exception as error:  # of many kinds, where its directory was tampered with
-                raise Damage(f"it is not a ZIP archive, or it was cut off ({error})") from error
+            except Exception as error:  # zipfile raises many kinds where the directory was tampered with
+                raise CorruptFile(f"it is not a ZIP archive, or it was cut off ({error})") from error
             with archive:
                 yield Archive(archive, n_bytes)
-        except Damage as error:
+        except CorruptFile as error:
             raise UnreadableFile(
                 f"{os.fspath(path)} cannot be loaded: {error}. Was it written by `save`, and copied as a whole? If so, "
                 "write it again."
@@ -130,7 +130,7 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
 
 
 def _check_header(name: str, data: bytes) -> None:
-    """Refuse an array whose header promises another type or size than the bytes that follow, before it is made."""
+    """Refuse an array whose header states another type or size than the bytes that follow, before the array is made."""
     stream = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
@@ -138,12 +138,12 @@ def _check_header(name: str, data: bytes) -> None:
             raise ValueError(f"version {version} of NumPy's format, where {NPY_VERSION} is expected")
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     except Exception as error:  # the header is a Python literal, and there are many ways to be none
-        raise Damage(f"the array {name} has no header that NumPy reads ({error})") from error
+        raise CorruptFile(f"the array {name} has no header that NumPy reads ({error})") from error
     if not is_storable(dtype):
-        raise Damage(f"the array {name} has the type {dtype}; numbers, truth values and text are expected")
+        raise CorruptFile(f"the array {name} has the type {dtype}; numbers, truth values and text are expected")
     came = len(data) - stream.tell()
     if min(shape, default=0) < 0 or dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != came:
-        raise Damage(f"the array {name} promises shape {shape} of {dtype} in {came} bytes")
+        raise CorruptFile(f"the array {name} promises shape {shape} of {dtype} in {came} bytes")
 
 
 def _refuse_constant(name: str) -> Any:

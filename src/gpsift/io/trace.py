@@ -1,4 +1,4 @@
-"""The draws of a sampler, ArviZ's InferenceData, as plain records of arrays."""
+"""Plain records of the draws of a sampler, which ArviZ keeps as InferenceData: groups of variables with named axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Variable:
 
     @classmethod
     def of(cls, variable: Any) -> Self:
-        """From an xarray Variable or DataArray."""
+        """Read an xarray Variable or DataArray."""
         values = np.asarray(variable.values)
         # Labels are Python's strings in an array of objects, which files may not hold.
         is_labels = values.dtype.hasobject and values.ndim == 1
@@ -27,7 +27,7 @@ class Variable:
         return cls(dims, tuple(map(str, values)) if is_labels else values, dict(variable.attrs))
 
     def to_xarray(self) -> tuple[Any, ...]:
-        """In the form in which xarray takes variables."""
+        """Return the arguments of an xarray Variable: names of axes, values and attributes."""
         labels = isinstance(self.values, tuple)
         return self.dims, np.array(self.values, dtype=object) if labels else self.values, self.attrs
 
@@ -42,7 +42,7 @@ class Group:
 
     @classmethod
     def of(cls, dataset: Any) -> Self:
-        """From an xarray Dataset."""
+        """Read an xarray Dataset."""
         return cls(
             {str(name): Variable.of(each) for name, each in dataset.coords.items()},
             {str(name): Variable.of(each) for name, each in dataset.data_vars.items()},
@@ -50,7 +50,7 @@ class Group:
         )
 
     def to_xarray(self) -> Any:
-        """As an xarray Dataset."""
+        """Return this group as an xarray Dataset."""
         import xarray
 
         variables = {name: each.to_xarray() for name, each in self.variables.items()}
@@ -60,22 +60,22 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Groups such as ``posterior`` and ``sample_stats``."""
+    """The groups of an InferenceData, such as ``posterior`` and ``sample_stats``."""
 
     groups: dict[str, Group]
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, inference_data: Any) -> Self:
-        """From ArviZ's InferenceData."""
+        """Read ArviZ's InferenceData."""
         groups = {name: Group.of(inference_data[name]) for name in inference_data.groups()}
         return cls(groups, dict(inference_data.attrs))
 
     def to_arviz(self) -> Any:
-        """As ArviZ's InferenceData, or None where ArviZ is not installed."""
+        """Return the draws as ArviZ's InferenceData, or None where ArviZ is not installed."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what ArviZ says about itself
+                warnings.simplefilter("ignore")  # ArviZ warns about its own future
                 import arviz
         except ImportError:
             return None

@@ -7,8 +7,7 @@ squared exponential, Matern and rational quadratic kernels of `profiles.py`).
 """
 
 from gpsift.kernels.base import Kernel, Pairs, Sum
-from gpsift.kernels.constant import Constant
-from gpsift.kernels.linear import Linear
+from gpsift.kernels.linear import Constant, Linear
 from gpsift.kernels.profiles import Matern32, Matern52, RationalQuadratic, SquaredExponential
 
 __all__ = [

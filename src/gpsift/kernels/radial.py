@@ -11,16 +11,16 @@ With :math:`s = \sum_j (x_j - z_j)^2 / l_j^2` and k, k', k'' the profile and its
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, columns_of, eye_like, like, namespace, to_numpy
+from gpsift._utils.arrays import Array, eye_like, like, namespace, take_columns, to_numpy
 from gpsift._utils.linalg import total_product, zero_diagonal
 from gpsift.kernels.base import Pairs, Stationary
-from gpsift.kernels.switched_off import SwitchedOffPairs
 
 # Points that are the same are looked for one by one where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1
@@ -95,8 +95,8 @@ class Radial(Stationary, ABC):
         active = np.flatnonzero(np.isfinite(np.broadcast_to(self.lengthscale, (X.shape[1],)))).tolist()
         if len(active) == X.shape[1]:
             return RadialPairs(self, X, Z)
-        near = columns_of(X, active)
-        pairs = RadialPairs(self.for_columns(active), near, near if X is Z else columns_of(Z, active))
+        near = take_columns(X, active)
+        pairs = RadialPairs(self.for_columns(active), near, near if X is Z else take_columns(Z, active))
         return SwitchedOffPairs(pairs, active, X.shape[1])
 
     @property
@@ -197,3 +197,37 @@ def without_rounding(s: Array, x: Array, z: Array) -> Array:
             s[row[zero], column[zero]] = 0.0
             return s
     return xp.where(s > error * (x + z.T), s, xp.zeros_like(s))
+
+
+class SwitchedOffPairs(Pairs):
+    """Pairs of points that see the columns `active`, for a kernel that has a length-scale for each of `n_features`."""
+
+    def __init__(self, pairs: Pairs, active: Sequence[int], n_features: int):
+        self.pairs, self.K = pairs, pairs.K
+        self._place = {j: k for k, j in enumerate(active)}  # of a feature among the active ones
+        spread = np.zeros((len(active), n_features))
+        spread[np.arange(len(active)), active] = 1.0
+        self._spread = like(self.K, spread)
+
+    def log_gradient(self, G: Array) -> np.ndarray:
+        found, n_active = self.pairs.log_gradient(G), len(self._place)
+        lengthscale = np.zeros(self._spread.shape[1])
+        lengthscale[list(self._place)] = found[:n_active]
+        return np.concatenate([lengthscale, found[n_active:]])
+
+    def input_gradient(self, C: Array) -> Array:
+        return self.pairs.input_gradient(C) @ self._spread
+
+    def input_jacobian(self, j: int) -> Array:
+        return self.pairs.input_jacobian(self._place[j]) if j in self._place else self.xp.zeros_like(self.K)
+
+    def input_hessian(self, C: Array) -> Array:
+        return self._spread.T @ self.pairs.input_hessian(C) @ self._spread
+
+    def step(self, j: int, delta: float) -> Array:
+        return self.pairs.step(self._place[j], delta) if j in self._place else self.xp.zeros_like(self.K)
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        if j in self._place:
+            return self.pairs.section(w, self._place[j], base, offset)
+        return (self.K @ w)[:, None] + self.xp.zeros_like(offset)

@@ -6,12 +6,11 @@ suits it, what it takes beside y. The other files are the members. A likelihood 
 
 from gpsift.likelihoods.base import Likelihood
 from gpsift.likelihoods.bernoulli import Binomial, Logit, Probit
-from gpsift.likelihoods.continuous import Gamma, StudentT
-from gpsift.likelihoods.counts import NegativeBinomial, Poisson
 from gpsift.likelihoods.gaussian import Gaussian
-from gpsift.likelihoods.names import LIKELIHOODS, read_likelihood, read_regression
-from gpsift.likelihoods.sizes import given_size, read_size
+from gpsift.likelihoods.log_link import Gamma, NegativeBinomial, Poisson
+from gpsift.likelihoods.parse import LIKELIHOODS, given_size, read_likelihood, read_regression, read_size
 from gpsift.likelihoods.softmax import Softmax
+from gpsift.likelihoods.student_t import StudentT
 
 __all__ = [
     "LIKELIHOODS",

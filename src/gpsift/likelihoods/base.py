@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from gpsift._utils.quadrature import normal_blocks, peaked_nodes
 from gpsift.likelihoods.distributions import Family
-from gpsift.likelihoods.expectations import SMALL_SD, Expected, latent_nodes
-from gpsift.likelihoods.mixture import LatentMixture, adapted_nodes
+from gpsift.likelihoods.mixture import LatentMixture
 
 # exp() of a latent value, and its square, stay finite; from there Newton's method comes back about one unit a step.
 LARGEST_LATENT = 300.0
 MAX_NEWTON_STEPS = 400
+# Below this standard deviation the slope in t says less of the curvature than the curvature itself.
+SMALL_SD = 1e-3
 
 
 class Derivatives(NamedTuple):
@@ -32,6 +33,14 @@ class ParamDerivatives(NamedTuple):
     log_density: np.ndarray
     first: np.ndarray
     second: np.ndarray
+
+
+class Expected(NamedTuple):
+    """Averages over the latent value: of log p, of its first derivative, and of minus its second, (n,) each."""
+
+    log_density: np.ndarray
+    first: np.ndarray
+    bend: np.ndarray
 
 
 class Moments(NamedTuple):
@@ -213,7 +222,7 @@ class Likelihood(ABC):
     def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
         """Moments of p(y | f) N(f; mean, var) by quadrature around the peak of that product."""
         center, spread = self.peak(y, mean, var, size)
-        f, log_weights = adapted_nodes(center, spread, np.sqrt(var))
+        f, log_weights = peaked_nodes(center, spread, np.sqrt(var))
         log_prior = -0.5 * (f - mean[:, None]) ** 2 / var[:, None] - 0.5 * np.log(2.0 * np.pi * var[:, None])
         with np.errstate(over="ignore"):  # far from the peak of a wide product the density is 0
             log_terms = self.log_density(y[:, None], f, size[:, None]) + log_prior + log_weights
@@ -228,7 +237,7 @@ class Likelihood(ABC):
         """Averages of log p(y | f) and of its derivatives over f ~ N(mean, var), by quadrature."""
         sd = np.sqrt(var)
         log_density, first, bend = np.empty((3, *mean.shape))
-        for rows, t, weights in latent_nodes(sd):
+        for rows, t, weights in normal_blocks(sd):
             f, wide = mean[rows, None] + sd[rows, None] * t, sd[rows] > SMALL_SD
             slope, second, _ = self.derivatives(y[rows, None], f, size[rows, None])
             log_density[rows] = self.log_density(y[rows, None], f, size[rows, None]) @ weights
@@ -246,7 +255,7 @@ class Likelihood(ABC):
         sd, found = np.sqrt(var), [np.empty(mean.shape) for _ in self.params]
         if not self.params:
             return found
-        for rows, t, weights in latent_nodes(sd):
+        for rows, t, weights in normal_blocks(sd):
             f = mean[rows, None] + sd[rows, None] * t
             slopes = self.log_param_derivatives(y[rows, None], f, size[rows, None])
             for entry, slope in zip(found, slopes, strict=True):
@@ -269,12 +278,6 @@ class Likelihood(ABC):
             f = np.where(inside | (np.abs(step) < 1e-6 * sd), f + step, 0.5 * (low + high))
         _, second, _ = self.derivatives(y, f, size)
         return f, 1.0 / np.sqrt(1.0 / var + np.maximum(-second, 0.0))
-
-
-@cache
-def gauss_legendre(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [-1, 1]; finding them takes longer than most integrals that use them."""
-    return np.polynomial.legendre.leggauss(n_nodes)
 
 
 def no_count(y: np.ndarray) -> np.ndarray:

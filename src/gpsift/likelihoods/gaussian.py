@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, ParamDerivatives
-from gpsift.likelihoods.expectations import Expected
+from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,17 +28,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
 
+from gpsift._utils.quadrature import N_PEAKED, normal_weights, peaked_nodes
 from gpsift.likelihoods.distributions import Family, log1p_excess
-from gpsift.likelihoods.distributions.quantiles import quantiles
+from gpsift.likelihoods.distributions.base import quantiles
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations, which converges exponentially.
 REACH = 8.5
 COARSEST_STEP = 0.35
 FINEST_STEP = 0.005
-# Given y, the latent value is nearly normal around its peak, with tails no heavier than the prior's: nodes at
-# peak + width BEND sinh(u / BEND), even near the peak and far apart in the tails, up to REACH standard deviations.
-N_ADAPTED = 101
-BEND = 3.0
 SMALLEST_VAR = 1e-14
 # Where q has its mass elsewhere than p, p u no longer adds up to zero over the nodes: see `_kl_of_large_steps`.
 FAR = 0.5
@@ -129,8 +126,7 @@ class LatentMixture(Family):
         resolved = self.likelihood.latent_step(self.latent_mean + 3.0 * sd, self.size) / sd
         step = float(np.clip(np.min(resolved), FINEST_STEP, COARSEST_STEP))
         nodes = np.arange(-REACH, REACH + step, step)
-        weights = np.exp(-0.5 * nodes**2)
-        return nodes, weights / weights.sum()
+        return nodes, normal_weights(nodes)
 
     @cached_property
     def _latent(self) -> np.ndarray:
@@ -261,7 +257,7 @@ class LatentMixture(Family):
             for values in (self.latent_mean, self.latent_var, self.size)
         )
         peak, width = self.likelihood.peak(y.ravel(), mean, var, size)
-        f, log_weights = adapted_nodes(peak, width, np.sqrt(var))
+        f, log_weights = peaked_nodes(peak, width, np.sqrt(var))
         return f.reshape(*y.shape, -1), log_weights.reshape(*y.shape, -1)
 
     def _ratios(self, rows: np.ndarray, y: np.ndarray, given: Given, order: int) -> list[np.ndarray]:
@@ -284,7 +280,7 @@ class LatentMixture(Family):
     @property
     def _n_components(self) -> int:
         """How many latent values there are for each y."""
-        return N_ADAPTED if self.likelihood.is_log_concave else self._grid[0].size
+        return N_PEAKED if self.likelihood.is_log_concave else self._grid[0].size
 
     def _blocks(self) -> Iterator[np.ndarray]:
         """Indices of points."""
@@ -299,14 +295,3 @@ def hermite(powers: Mapping[int, np.ndarray]) -> np.ndarray:
     """The Hermite polynomial He_k, k being the largest key, with `powers[j]` for the j-th power of its argument."""
     coefficients = herme2poly([0.0] * max(powers) + [1.0])
     return np.sum([coefficients[j] * power for j, power in powers.items()], axis=0)
-
-
-def adapted_nodes(peak: np.ndarray, width: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Latent values (m, h) and log weights for integrals of products with a normal density, peaks and widths given."""
-    reach = np.arcsinh(REACH * np.maximum(sd / width, 1.0) / BEND)[:, None]
-    # sinh and cosh from one exponential: on symmetric nodes the reciprocals are the values in reverse.
-    growth = np.exp(reach * np.linspace(-1.0, 1.0, N_ADAPTED))
-    decay = growth[:, ::-1]
-    half = 0.5 * BEND * width[:, None]
-    f = peak[:, None] + half * (growth - decay)
-    return f, np.log(half * (2.0 * reach / (N_ADAPTED - 1)) * (growth + decay))

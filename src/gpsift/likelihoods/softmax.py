@@ -15,11 +15,11 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.special import log_softmax, softmax
 
-from gpsift._utils.words import listed
+from gpsift._utils.quadrature import softmax_nodes
+from gpsift._utils.text import join_names
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
-from gpsift.likelihoods.cubature import nodes_for
 from gpsift.likelihoods.distributions import log1p_excess
-from gpsift.likelihoods.distributions.categorical import SeveralClasses
+from gpsift.likelihoods.distributions.classes import SeveralClasses
 
 # A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14
@@ -71,7 +71,7 @@ class Softmax(Likelihood):
         elif codes[-1] >= codes.size:
             missing = np.setdiff1d(np.arange(codes[-1] + 1), codes)
             raise ValueError(
-                f"`y` has classes up to {codes[-1]}, but none of code {listed(missing)}. Count them from 0 without "
+                f"`y` has classes up to {codes[-1]}, but none of code {join_names(missing)}. Count them from 0 without "
                 f"gaps, or give their number: Softmax(n_classes={codes[-1] + 1})."
             )
 
@@ -237,7 +237,7 @@ class SoftmaxMixture(SeveralClasses):
         mean = self.latent_mean - self.latent_mean.mean(axis=1, keepdims=True)
         sd, axes = self._axes
         roots = axes * sd[:, None, :]
-        for group, nodes in nodes_for(np.ptp(roots, axis=1)):
+        for group, nodes in softmax_nodes(np.ptp(roots, axis=1)):
             size = max(1, BLOCK // (nodes.log_weights.size * mean.shape[1]))
             for start in range(0, group.size, size):
                 rows = group[start : start + size]

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.user_arrays import constant_columns
+from gpsift._utils.validation import constant_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,4 +145,4 @@ def without_caches(model: M) -> M:
         return model
     parts: dict[str, Any] = {field.name: getattr(model, field.name) for field in fields(model)}
     holders = {name: part for name, part in parts.items() if is_dataclass(part) or isinstance(part, Mapping)}
-    return replace(model, **{name: without_caches(part) for name, part in holders.items()})  # type: ignore[type-var]
+    return replace(model, **{name: without_caches(part) for name, part in holders.items()})

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from gpsift._utils.recipe import Recipe
-from gpsift._utils.user_arrays import column_sd
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
+from gpsift._utils.validation import column_sd
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,14 +131,16 @@ class Inputs:
         names = names if self.names_given else None
         missing = [name for name in known if names is not None and name not in names]
         if missing:
-            raise ValueError(f"`X` lacks {listed(missing)}, which the model was fitted on ({listed(known)}).")
+            raise ValueError(f"`X` lacks {join_names(missing)}, which the model was fitted on ({join_names(known)}).")
         if n_columns != len(known):
             raise ValueError(
-                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({listed(known)}). "
+                f"`X` has {n_columns} features but the model was fitted on {len(known)} ({join_names(known)}). "
                 "Select or reorder the columns."
             )
         if names is not None and tuple(names) != known:
-            raise ValueError(f"`X` has its columns in another order than the model was fitted on ({listed(known)}).")
+            raise ValueError(
+                f"`X` has its columns in another order than the model was fitted on ({join_names(known)})."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from gpsift._utils.notices import notice
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
 # inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
@@ -25,6 +29,8 @@ LIBRARIES = {
     "pymc": "gpsift.adapters.pymc",
 }
 FUNCTIONS = "gpsift.adapters.functions"
+# Other packages declare readers in this entry point group: the name of the library = "its.module:function".
+ENTRY_POINTS = "gpsift.adapters"
 
 
 def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
@@ -82,7 +88,7 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
-        notice(message)
+        warn(message)
     return reference
 
 
@@ -94,7 +100,10 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
             f"This {type(model).__name__} holds no fitted Gaussian process: call its `fit(X, y)` and pass what that "
             "returns."
         )
-    libraries = {cls.__module__.split(".")[0] for cls in type(model).__mro__}
+    libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
+    declared = _declared_reader(model, [name for name in libraries if name not in (*LIBRARIES, "builtins")])
+    if declared is not None:
+        return declared
     for library, reader in LIBRARIES.items():
         if library in libraries:
             return importlib.import_module(reader).reference_of
@@ -105,6 +114,58 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
         f"gpsift and {', '.join(LIBRARIES)}. Pass a function of X instead, such as `as_reference(lambda X: (mean, "
         'var), family="gaussian", X_train=X)`, or write a subclass of `gpsift.Reference`.'
     )
+
+
+def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
+    """The function that an installed package declares for models of one of these libraries, the first that has one."""
+    if not libraries:  # the entry points of all packages take 30 ms to read
+        return None
+    from importlib.metadata import entry_points
+
+    found = sorted(
+        (entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries),
+        key=lambda entry: libraries.index(entry.name),
+    )
+    if not found:
+        return None
+    entry = found[0]
+    packages = sorted({_package(other) for other in found if other.name == entry.name})
+    if len(packages) > 1:
+        raise TypeError(
+            f"{' and '.join(packages)} each declare an adapter of {entry.name}, which a {type(model).__name__} is read "
+            "by. Uninstall one."
+        )
+    return _loaded(entry)
+
+
+def _package(entry: EntryPoint) -> str:
+    return "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _loaded(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
+    """The function that an entry point names; what it returns is checked."""
+    package = _package(entry)
+    where = f"The entry point {entry.name} = {entry.value} of {package} in the group {ENTRY_POINTS}"
+    remedy = f"Update or uninstall {package}."
+    try:
+        reader = entry.load()
+    except Exception as error:
+        raise ImportError(
+            f"{package} declares an adapter that cannot be imported. {where} fails with {type(error).__name__}: "
+            f"{error}. {remedy}"
+        ) from error
+    if not callable(reader):
+        raise TypeError(f"{where} must name a function of a model, but names a {type(reader).__name__}. {remedy}")
+
+    @wraps(reader)
+    def checked(model: Any, **options: Any) -> Reference | Ensemble:
+        reference = reader(model, **options)
+        if not isinstance(reference, Reference | Ensemble):
+            kind = type(reference).__name__
+            raise TypeError(f"{where} must return a `gpsift.Reference`, but returned {kind}. {remedy}")
+        return reference
+
+    return checked
 
 
 def _unknown_options(reader: Callable[..., Reference | Ensemble], options: Iterable[str]) -> list[str]:

@@ -26,8 +26,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from gpsift._utils.arrays import Array, eye_like, namespace, rows_of
-from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
+from gpsift._utils.arrays import Array, eye_like, namespace, take_rows
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
@@ -36,7 +35,7 @@ from gpsift._utils.linalg import (
     row_products,
     solve_lower,
 )
-from gpsift._utils.rows import mapped
+from gpsift._utils.rows import DOUBLE, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.kernels import Kernel, Pairs
 
 # The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
@@ -90,10 +89,10 @@ class Posterior(PickledByFields):
     def at_support(self, rows: Array | None = None) -> LatentAt:
         """The posterior at its own support points, or at those with the given indices, by the identities above."""
         if self.site_var is None:
-            return self.at(self.Z if rows is None else rows_of(self.Z, rows))
+            return self.at(self.Z if rows is None else take_rows(self.Z, rows))
         latent = LatentAtSupport(self, rows)
         for name, values in self.known_at_support.items():
-            latent.__dict__[name] = values if rows is None else rows_of(values, rows)
+            latent.__dict__[name] = values if rows is None else take_rows(values, rows)
         return latent
 
     @cached_property
@@ -165,7 +164,7 @@ class LatentAt:
 
     def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         """Call `function` with the posterior at each part of the points, and put its arrays together."""
-        found = mapped(lambda part: function(LatentAt(self.posterior, self.X[part, :])), self.parts, self.X)
+        found = map_chunks(lambda part: function(LatentAt(self.posterior, self.X[part, :])), self.parts, self.X)
         return [self.xp.concat(pieces) for pieces in zip(*found, strict=True)]
 
     @cached_property
@@ -290,7 +289,7 @@ class LatentAtSupport(LatentAt):
         return self._own(dk) - self.D * self.xp.sum(self.M * dk, axis=1)
 
     def _at_rows(self, A: Array) -> Array:
-        return A if self.rows is None else rows_of(A, self.rows)
+        return A if self.rows is None else take_rows(A, self.rows)
 
     def _own(self, A: Array) -> Array:
         """A_ik where k is the support point that row i is."""

@@ -41,7 +41,7 @@ def aggregate_scores(
             f"A quantile, aggregate={aggregate!r}, needs the scores of all rows at once, and these are rows of a dask "
             'collection. Use "mean" or "max", or some of the rows: `rank(..., points=10_000)`.'
         )
-    found = source.total(partial(score_sums, score_rows))
+    found = source.map_reduce(partial(score_sums, score_rows))
     return found.total / found.n if aggregate == "mean" else found.largest
 
 
@@ -75,6 +75,6 @@ def training_levels(inputs: Inputs, columns: tuple[int, ...], name: str) -> Leve
     """Return the levels of a category in the training inputs, which are in this process or in dask partitions."""
     if inputs.X is not None:
         return Levels.from_rows(inputs.X, columns, name)
-    counts = inputs.source.total(partial(level_counts, columns)).counts
+    counts = inputs.source.map_reduce(partial(level_counts, columns)).counts
     values = sorted(counts)
     return Levels.from_counts(np.array(values), np.array([counts[value] for value in values]), columns, name)

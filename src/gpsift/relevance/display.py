@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.optional import optional_library
-from gpsift._utils.words import NOT_USED, percent
+from gpsift._utils.text import NOT_USED, percent
+from gpsift._utils.validation import optional_library
 from gpsift.relevance.ranking import LEVEL, Ranking, ranks_of_draws
 
 if TYPE_CHECKING:

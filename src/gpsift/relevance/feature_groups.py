@@ -34,8 +34,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.grouping import read_groups
-from gpsift._utils.words import listed
+from gpsift._utils.text import join_names
+from gpsift._utils.validation import read_groups
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points, standard_units
 from gpsift.relevance.dask import training_levels
@@ -248,7 +248,7 @@ def _read_category(item: Any, names: Sequence[str], columns: Sequence[tuple[int,
         return list(names).index(item)
     column = features.index(item) if item in features else item
     if not isinstance(column, int | np.integer) or isinstance(column, bool) or not 0 <= column < len(features):
-        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {listed(names)}.")
+        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {join_names(names)}.")
     number = next(number for number, members in enumerate(columns) if column in members)
     if len(columns[number]) > 1:
         raise ValueError(

@@ -20,8 +20,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpsift._utils.notices import notice
 from gpsift._utils.pareto import LARGEST_K_HAT
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import DrawRequest, Reference
 from gpsift.reference.inputs import Points
 from gpsift.relevance.feature_groups import FeatureGroups, apply_measure, scatter_scores
@@ -78,7 +78,7 @@ def draw_scores(
 def warn_if_unreliable(k_hat: float) -> None:
     """Warn where draws are not to be trusted."""
     if k_hat > LARGEST_K_HAT:
-        notice(UNSURE.format(k_hat=k_hat))
+        warn(UNSURE.format(k_hat=k_hat))
 
 
 def is_linear(coordinates: np.ndarray, scores: np.ndarray) -> bool:

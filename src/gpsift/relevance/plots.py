@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.words import NOT_USED, meaning, others_not_used, percent
+from gpsift._utils.text import NOT_USED, meaning, others_not_used, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.user_arrays import is_dask, read_features, refuse_not_finite
+from gpsift._utils.validation import is_dask, read_features, refuse_not_finite
 from gpsift.reference import dask as cluster
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
@@ -78,7 +78,7 @@ def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
         )
     source = cluster.read_collections(X)
     inputs.check(source.names, source.reading.n_columns)
-    refuse_not_finite(source.total(cluster.mark_missing).counts, source.names, "X")
+    refuse_not_finite(source.map_reduce(cluster.mark_missing).counts, source.names, "X")
     if inputs.source is not None:
         return source.read_as(**inputs.source.reading.chunking)
     n_train = 1 if inputs.X is None else len(inputs.X)

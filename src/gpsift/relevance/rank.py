@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gpsift._utils.notices import notice
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for
+from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs
@@ -104,12 +104,12 @@ def rank(
         raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
     feature_groups = FeatureGroups.read(groups, categorical, read.points.inputs)
     if model.explains is False:
-        notice(NOTHING_EXPLAINED)
+        warn(NOTHING_EXPLAINED)
     scoring = _Scoring(model, measure, read, feature_groups, aggregate)
     found = scoring.relevances()
     first = found[0]
     for message in first.notices:
-        notice(message)
+        warn(message)
     scores = scoring.scores(found)
     is_pointwise = first.values.ndim == 2
     used, slopes = _used_groups(model, feature_groups)
@@ -180,7 +180,7 @@ class _Scoring:
 
     def _members(self) -> Iterator[Reference]:
         members = members_of(self.model)
-        return counted(members, len(members))
+        return track(members, len(members))
 
 
 def _score_rows(measure: Measure, model: Reference, groups: FeatureGroups, rows: Rows) -> np.ndarray:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpsift._utils.words import others_not_used
-from gpsift.io.savable import Savable, kept_fields, not_kept
+from gpsift._utils.text import others_not_used
+from gpsift.io.serializable import Serializable, stored_fields, transient_field
 from gpsift.reference.base import N_CLOSE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ScoreDraws(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Savable):
+class Ranking(Serializable):
     """How relevant each feature is to a model's predictions, and where.
 
     Attributes
@@ -97,10 +97,10 @@ class Ranking(Savable):
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
     k_hat: float | None = None
-    draw_scores: Callable[[], ScoreDraws] | None = not_kept()
+    draw_scores: Callable[[], ScoreDraws] | None = transient_field()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in kept_fields(self)}
+        return {each.name: getattr(self, each.name) for each in stored_fields(self)}
 
     # The order of the features
 

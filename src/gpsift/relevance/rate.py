@@ -29,7 +29,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from gpsift._utils.linalg import solve_lower
-from gpsift._utils.user_arrays import constant_columns
+from gpsift._utils.validation import constant_columns
 from gpsift.likelihoods.distributions import log1p_excess
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Points

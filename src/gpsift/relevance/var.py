@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from gpsift._utils.progress import counted
+from gpsift._utils.progress import track
 from gpsift._utils.threads import threaded_map
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points
@@ -130,7 +130,7 @@ def _variances(reference: Reference, points: Points, nodes: Nodes, groups: Group
     response = reference.at(points)
     base, sd = nodes.conditionals.mean(points.X), nodes.conditionals.sd
     values = np.zeros((len(points), len(groups)))
-    for k, group in counted(enumerate(groups), len(groups)):
+    for k, group in track(enumerate(groups), len(groups)):
         moving = tuple(j for j in group if sd[j] > 0)
         if len(moving) > 1:
             values[:, k] = _joint_variance(reference, points, nodes, moving)

@@ -15,7 +15,7 @@ from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import KL, Measure, get_measure, rank
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.units import Units
+from gpsift.selection.data import Units
 
 PROJECTION = "projection"
 # Submodels start from the full model's hyperparameters and from short length-scales. On four data sets, maximum
@@ -148,7 +148,7 @@ class ForwardProjection(Order):
         # What is switched off can bring no submodel nearer: the model of the others is projected.
         within = units.within(kept)
         model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
-        from gpsift.selection.forward import forward_projection  # for this order alone
+        from gpsift.selection.projection import forward_projection  # for this order alone
 
         path = forward_projection(
             model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups

@@ -11,14 +11,11 @@ import numpy as np
 from gpsift._utils.parallel import Runner, Task, fingerprint
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.relevance.rank import versions
-from gpsift.selection.data import Data
-from gpsift.selection.held_out import Fold, Scheme
-from gpsift.selection.metrics import prediction_metrics
+from gpsift.selection.cross_validation import Fold, Scheme, prediction_metrics
+from gpsift.selection.data import Data, Units
 from gpsift.selection.orders import Order, Ordered
-from gpsift.selection.record_path import Path
-from gpsift.selection.submodels import SubmodelFit, choices
-from gpsift.selection.tasks import eliminate, follow, lead
-from gpsift.selection.units import Units
+from gpsift.selection.path import Path
+from gpsift.selection.submodels import SubmodelFit, choices, eliminate, follow, lead
 from gpsift.version import __version__
 
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from gpsift._utils.parallel import Runner, Task, Work, fingerprint
+from gpsift._utils.text import TextRepr, join_names, percent
+from gpsift._utils.text import join_names as listed
 from gpsift._utils.threads import blas_threads_for
-from gpsift._utils.words import listed
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.gp.inference import Inferred
 from gpsift.gp.inference.exact import log_evidence_of
+from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.posterior import exact_posterior
-from gpsift.selection.projector import Projector, Submodel
-from gpsift.selection.record_projection import Projection, ProjectionPath
+from gpsift.selection.data import Features, Units
+from gpsift.selection.projector import INDISTINGUISHABLE, Projector, Submodel
+from gpsift.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def project(
@@ -165,7 +175,7 @@ def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
         is_index = isinstance(column, int | np.integer) and not isinstance(column, bool)
         if not is_index or column not in range(len(names)):
             raise ValueError(
-                f"`features` names {item!r}, but the {len(names)} features of the model are {listed(names)}."
+                f"`features` names {item!r}, but the {len(names)} features of the model are {join_names(names)}."
             )
         if column in chosen:
             raise ValueError(f"`features` names {names[column]!r} twice.")
@@ -190,3 +200,323 @@ def read_start(start: Any, chosen: Sequence[int], projector: Projector) -> Submo
     if start.labels != projector.space.labels:
         raise ValueError("`start` is a projection of another model: it has other hyperparameters than the reference.")
     return Submodel(tuple(features), log_params, np.inf)
+
+
+# Candidates whose divergences differ by less than this share of that without features are equally good, and the first
+# of them is taken: rounding does not decide.
+TIE = 1e-7
+
+
+def forward_projection(
+    reference: FittedGP,
+    *,
+    max_size: int | None = None,
+    force: Iterable[str | int] | str = (),
+    groups: Mapping[str, Sequence[str | int]] | None = None,
+    left_out: bool = True,
+    work: Work = Work(jobs=1, progress=False),
+) -> ProjectionPath:
+    """Order the features of a fitted model by forward search: each time, add the one that helps the projection most.
+
+    It is the expensive way to an order: every candidate of every step is projected, some p^2 / 2 in all. Unlike a score
+    of each feature by itself it sees which features can stand in for one another.
+
+    Parameters
+    ----------
+    reference : FittedGP
+        Such as ``GP().fit(X, y)``.
+    max_size : int, optional
+        How many units the largest submodel has, forced ones included; all by default.
+    force : names or indices of features, or names of groups
+        Units that enter first, in this order.
+    groups : mapping of str to sequence of names or indices, optional
+        Features that enter together.
+    left_out : bool
+        As in `project`.
+    work : Work
+        Processes that project the candidates of a step, checkpoint and progress.
+
+    Returns
+    -------
+    ProjectionPath
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> path = gs.forward_projection(gs.GP().fit(X, y))
+    >>> sorted(path.order[:2]), path.size_explaining(0.95)
+    (['x1', 'x2'], 2)
+    """
+    check_reference(reference)
+    units = Features(groups=groups, force=force).units(reference.inputs.names)
+    largest = _read_max_size(max_size, units)
+    n_forced = len(units.forced)
+    total = n_forced + sum(len(units) - size for size in range(n_forced, largest))
+    with blas_threads_for(reference.y_train.size):
+        projector = Projector(reference, left_out=left_out)
+        with work.runner("projection", total, _identity(reference, projector, units)) as runner:
+            chosen, path, n_evaluations = _grow(projector, units, largest, runner)
+    return ProjectionPath(
+        order=tuple(units.names[unit] for unit in chosen),
+        members=tuple(units.columns[unit] for unit in chosen),
+        n_forced=n_forced,
+        kl=np.array([submodel.kl for submodel in path]),
+        feature_names=reference.inputs.names,
+        left_out=left_out,
+        n_points=projector.n_points,
+        converged=all(submodel.converged for submodel in path),
+        n_evaluations=n_evaluations,
+        labels=projector.space.labels,
+        log_params=np.array([submodel.log_params for submodel in path]),
+    )
+
+
+def _grow(projector: Projector, units: Units, largest: int, runner: Runner) -> tuple[list[int], list[Submodel], int]:
+    """The units as they enter, the submodel of each size, and the evaluations of all submodels that were tried."""
+    chosen: list[int] = []
+    path = [projector.empty]
+    n_evaluations = projector.empty.n_evaluations
+    while len(chosen) < largest:
+        left = [unit for unit in range(len(units)) if unit not in chosen]
+        candidates = units.forced[len(chosen) :][:1] or left
+        if path[-1].kl <= INDISTINGUISHABLE * projector.n_points:
+            # Nothing is left to explain: the others enter as they stand, switched off.
+            chosen.append(candidates[0])
+            path.append(path[-1])
+            continue
+        tasks = [
+            Task(f"{len(chosen)}/{unit}", (projector, units.columns_of([*chosen, unit]), path[-1]))
+            for unit in candidates
+        ]
+        tried = [_as_submodel(result) for result in runner.run(project_candidate, tasks)]
+        best = min(submodel.kl for submodel in tried)
+        nearest = next(k for k, submodel in enumerate(tried) if submodel.kl <= best + TIE * path[0].kl)
+        chosen.append(candidates[nearest])
+        path.append(tried[nearest])
+        n_evaluations += sum(submodel.n_evaluations for submodel in tried)
+    return chosen, path, n_evaluations
+
+
+def _identity(reference: FittedGP, projector: Projector, units: Units) -> Mapping[str, str]:
+    """What the candidates depend on, for a checkpoint."""
+    sites, space = projector.sites, projector.space
+    return {
+        "gpsift": __version__,
+        "reference": fingerprint(
+            projector.X, sites.target, sites.var, sites.noise_var, space.reference, space.labels, reference.likelihood
+        ),
+        "units": units.identity,
+        "points left out": str(projector.left_out),
+    }
+
+
+def project_candidate(projector: Projector, features: Sequence[int], parent: Submodel) -> Submodel:
+    """One submodel."""
+    with blas_threads_for(projector.n_points):
+        return projector.project(features, parent)
+
+
+def _as_submodel(result: Mapping[str, Any]) -> Submodel:
+    return Submodel(**{**result, "features": tuple(result["features"]), "log_params": np.array(result["log_params"])})
+
+
+def _read_max_size(max_size: Any, units: Units) -> int:
+    if max_size is None:
+        return len(units)
+    is_whole = isinstance(max_size, Integral) and not isinstance(max_size, bool)
+    if not (is_whole and len(units.forced) <= max_size <= len(units)):
+        forced = f" (the {len(units.forced)} forced unit(s) are in)" if units.forced else ""
+        raise ValueError(f"`max_size` must lie between {len(units.forced)} and {len(units)}{forced}, got {max_size!r}.")
+    return int(max_size)
+
+
+Model = TypeVar("Model")  # of the submodel, which lives in a room above
+# A divergence in nats that is rounding error.
+NOTHING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection(TextRepr, Serializable, Generic[Model]):
+    """The projection of a model on some of its features.
+
+    Attributes
+    ----------
+    gp : FittedGP
+        The submodel, a model of the chosen columns in the order in which they were chosen. Without any it is a model of
+        all columns that ignores them.
+    features : tuple of int
+        The chosen columns of the reference.
+    names : tuple of str
+        Their names.
+    kl : float
+        Divergence of the submodel's predictions from the reference's, in nats, summed over the training points.
+    kl_empty : float
+        The same for the projection on no features.
+    left_out : bool
+        Whether predictions were compared at points that are left out, or in-sample.
+    n_points, n_features : int
+        Of the reference.
+    converged : bool
+        Whether the search for hyperparameters ended at an optimum.
+    n_evaluations : int
+        How often the divergence was evaluated.
+    labels : tuple of str
+        The hyperparameters of the reference by name.
+    log_params : array (d,)
+        Their logarithms, in the units of the model; features that are not in are switched off. Other projections can
+        start from here.
+    """
+
+    gp: Model
+    features: tuple[int, ...]
+    names: tuple[str, ...]
+    kl: float
+    kl_empty: float
+    left_out: bool
+    n_points: int
+    n_features: int
+    converged: bool
+    n_evaluations: int
+    labels: tuple[str, ...]
+    log_params: np.ndarray
+
+    @property
+    def kl_per_point(self) -> float:
+        """`kl` divided by the number of training points."""
+        return self.kl / self.n_points
+
+    @property
+    def explained(self) -> float:
+        """1 - kl / kl_empty: 0 without features, 1 for a submodel that predicts as the reference does."""
+        return float(explained_share(np.array(self.kl), self.kl_empty))
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
+            f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
+            f"{percent(self.explained, 1)} explained",
+        ]
+        if not self.converged:
+            lines.append("  the search for hyperparameters did not converge")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectionPath(Serializable):
+    """Projections on growing sets of features, each with the unit that brings it nearest to the reference.
+
+    A unit is a feature, or a group of features that enter together.
+
+    Attributes
+    ----------
+    order : tuple of str
+        The units in the order in which they enter, forced ones first.
+    members : tuple of tuples of int
+        The columns of each.
+    n_forced : int
+        How many of them were forced.
+    kl : array (s + 1,)
+        Divergence from the reference of the projection on the first 0, 1, ..., s units, in nats.
+    feature_names : tuple of str
+        All features of the reference.
+    left_out : bool
+        Whether predictions were compared at points that are left out, or in-sample.
+    n_points : int
+        Number of training points.
+    converged : bool
+        Whether the search for hyperparameters ended at an optimum for every submodel of the path.
+    n_evaluations : int
+        How often the divergence was evaluated, for all submodels that were tried.
+    labels : tuple of str
+        The hyperparameters by name.
+    log_params : array (s + 1, d)
+        Their logarithms for each size, in the units of the model; features that are not in are switched off.
+    """
+
+    order: tuple[str, ...]
+    members: tuple[tuple[int, ...], ...]
+    n_forced: int
+    kl: np.ndarray
+    feature_names: tuple[str, ...]
+    left_out: bool
+    n_points: int
+    converged: bool
+    n_evaluations: int
+    labels: tuple[str, ...]
+    log_params: np.ndarray
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """0, 1, ..., s."""
+        return np.arange(self.kl.size)
+
+    @property
+    def explained(self) -> np.ndarray:
+        """1 - kl / kl[0], (s + 1,)."""
+        return explained_share(self.kl, float(self.kl[0]))
+
+    def columns(self, size: int) -> tuple[int, ...]:
+        """The columns of the submodel of this size, in the order in which they entered."""
+        if not 0 <= size < self.kl.size:
+            raise ValueError(f"The path has no submodel of size {size}; its sizes are 0 to {self.kl.size - 1}.")
+        return tuple(column for unit in self.members[:size] for column in unit)
+
+    def features(self, size: int) -> list[str]:
+        """The features of the submodel of this size, in the order in which they entered."""
+        return [self.feature_names[column] for column in self.columns(size)]
+
+    def size_explaining(self, share: float = 0.95) -> int | None:
+        """The smallest size that explains this share of the divergence; None if the path is too short for it."""
+        if not 0 <= share <= 1:
+            raise ValueError(f"`share` must lie between 0 and 1, got {share}.")
+        enough = np.flatnonzero(self.explained >= share)
+        return int(enough[0]) if enough.size else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each size, and the hyperparameters of its submodel."""
+        import pandas as pd
+
+        summary = {"size": self.sizes, "added": ["", *self.order], "kl": self.kl, "explained": self.explained}
+        return pd.concat([pd.DataFrame(summary), pd.DataFrame(np.exp(self.log_params), columns=self.labels)], axis=1)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the divergence by size."""
+        from gpsift.selection import plots
+
+        return plots.projection_curve(self, ax=ax)
+
+    def __repr__(self) -> str:
+        width = max([len("added"), *(len(name) for name in self.order)])
+        forced = f", {self.n_forced} forced" if self.n_forced else ""
+        lines = [
+            f"ProjectionPath over {len(self.order)} of {len(self.feature_names)} features{forced}, KL in nats at "
+            f"{self.n_points} points",
+            f"  size  {'added':<{width}}  {'KL':>9}  {'a point':>9}  explained",
+        ]
+        for size, added in enumerate(["", *self.order]):
+            kl = self.kl[size]
+            lines.append(
+                f"  {size:>4}  {added:<{width}}  {kl:>9.4g}  {kl / self.n_points:>9.3g}  "
+                f"{100.0 * self.explained[size]:>z7.1f} %"
+            )
+        if not self.converged:
+            lines.append("  the search for hyperparameters did not converge at every size")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            f"<tr><td>{size}</td><td style='text-align:left'>{escape(added)}</td><td>{self.kl[size]:.4g}</td>"
+            f"<td>{percent(self.explained[size], 1)}</td></tr>"
+            for size, added in enumerate(["", *self.order])
+        ]
+        head = "<tr><th>size</th><th style='text-align:left'>added</th><th>KL</th><th>explained</th></tr>"
+        caption = f"Projection, KL in nats at {self.n_points} points"
+        return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def explained_share(kl: np.ndarray, kl_empty: float) -> np.ndarray:
+    """1 - kl / kl_empty; 1 where even without features nothing is left to explain."""
+    return np.ones_like(kl) if kl_empty <= NOTHING else 1.0 - kl / kl_empty

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift.gp import FittedGP
-from gpsift.gp.hyperparameters.optimise import limits
+from gpsift.gp.hyperparameters.optimize import limits
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.inference import ExactEngine
 from gpsift.kernels import Constant, Kernel, Linear, Sum

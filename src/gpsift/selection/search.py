@@ -9,21 +9,20 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.notices import notice
 from gpsift._utils.parallel import Work
+from gpsift._utils.warnings import warn
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
-from gpsift.selection.data import Data, Observed
-from gpsift.selection.held_out import HeldOut, read_held_out
+from gpsift.selection.cross_validation import HeldOut, read_held_out
+from gpsift.selection.data import Data, Features, Observed, Units
 from gpsift.selection.orders import Order, read_order
+from gpsift.selection.path import Path
 from gpsift.selection.plan import Plan
-from gpsift.selection.record_path import Path
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.submodels import fit_submodel
-from gpsift.selection.units import Features, Units
 
 # From here on sizes should be limited, or features be switched on one by one.
 MANY_FEATURES = 300
@@ -108,7 +107,7 @@ def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, 
     if fitted is not None and sizes is None:
         sizes = told_units(fitted, units)
     if sizes is None and len(units) > MANY_FEATURES:
-        notice(
+        warn(
             f"Submodels of all sizes up to {len(units)} are fitted, which takes long. Give `sizes`, or use "
             "`model=GP(hyper=Sift())`, which switches features on one by one and compares submodels of those."
         )
@@ -134,14 +133,14 @@ def told_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
 def searched(plan: Plan, work: Work, rule: Rule = "one-se") -> Path:
     """All fits of a plan, and how many features are enough by a rule."""
     if plan.scheme.leaves_rows_out and not plan.scheme.is_validated:
-        notice(
+        warn(
             "The order of the features was found with all rows, those left out included: the curve is optimistic. "
             "`validate_search=True` finds it in each fold anew."
         )
     with work.runner("submodels", plan.n_tasks, plan.identity) as runner:
         found = plan.run(runner)
     for message in found[-1].full.notices:
-        notice(message)
+        warn(message)
     path = plan.path(found, classes=read_likelihood(plan.model.likelihood).predicts_classes)
     return replace(path, suggestion=suggest_size(path, rule))
 

@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_suggestion import Baseline, Suggestion, Verdict
+from gpsift.selection.path import Baseline, Path, Suggestion, Verdict
 
 Rule = Literal["one-se", "negligible", "explained"]
 RULES: tuple[str, ...] = get_args(Rule)

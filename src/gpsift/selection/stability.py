@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.notices import Notices, messages
 from gpsift._utils.parallel import Task, Work
+from gpsift._utils.text import others_not_used, percent, summary_html
+from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP
-from gpsift.relevance import Measure, get_measure
-from gpsift.relevance.rank import versions
-from gpsift.selection.data import Data, Observed
+from gpsift.io.serializable import Serializable
+from gpsift.relevance import Measure
+from gpsift.relevance.rank import get_measure, versions
+from gpsift.selection.data import Data, Features, Observed, Units
 from gpsift.selection.orders import unit_scores
-from gpsift.selection.record_stability import Stability
 from gpsift.selection.submodels import choices, fit_submodel
-from gpsift.selection.units import Features, Units
 from gpsift.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def stability(
@@ -125,7 +130,7 @@ class Sample:
 
 def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Sample:
     """The scores of all units in one sample."""
-    with Notices() as caught:
+    with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
         scores = unit_scores(fitted, units, measure)
     return Sample(scores, messages(caught))
@@ -141,3 +146,143 @@ def _read_train_size(train_size: Any, n: int) -> int:
     if not 2 <= size < n:
         raise ValueError(f"`train_size` gives samples of {size} of {n} rows; at least 2 and fewer than all are needed.")
     return size
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability(Serializable):
+    """Rankings of the same features on many random samples of the rows.
+
+    Attributes
+    ----------
+    measure : str
+    names : tuple of str
+    scores : array (s, p)
+        The scores in each sample.
+    n_rows : int
+        Rows in each sample.
+    seed : int
+    details : mapping
+    switches : bool
+        Whether the models leave features switched off: a score of 0 then means that a feature is not used, and all such
+        features of a sample share the last rank.
+    """
+
+    measure: str
+    names: tuple[str, ...]
+    scores: np.ndarray
+    n_rows: int
+    seed: int
+    details: Mapping[str, Any] = field(default_factory=dict)
+    switches: bool = False
+
+    @property
+    def orders(self) -> np.ndarray:
+        """Features by falling score in each sample, (s, p)."""
+        return np.argsort(-self.scores, axis=1, kind="stable")
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Rank of each feature in each sample, 1 for the most relevant, (s, p)."""
+        ranks = np.argsort(self.orders, axis=1) + 1
+        return np.where(self.scores == 0, self.n_features, ranks) if self.switches else ranks
+
+    @property
+    def n_shown(self) -> int:
+        """How many features of the order deserve a line each: those that are used in some sample, at least one."""
+        return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
+
+    @property
+    def hidden_note(self) -> tuple[str, ...]:
+        """A line for all other features, which are not used in any sample; none where there are no others."""
+        n_others = self.n_features - self.n_shown
+        return (f"{others_not_used(n_others)} in any sample",) if n_others else ()
+
+    @property
+    def mean_ranks(self) -> np.ndarray:
+        """Mean rank of each feature, (p,)."""
+        return self.ranks.mean(axis=0)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Features by mean rank, the best first."""
+        return np.argsort(self.mean_ranks, kind="stable")
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How often feature j is at position k, (p, p) with positions as columns."""
+        places = np.arange(1, self.n_features + 1)
+        return (self.ranks[:, :, None] == places).sum(axis=0)
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Entropy of which feature stands at each position, divided by log p: 0 always the same, 1 any, (p,)."""
+        if self.n_features == 1:
+            return np.zeros(1)
+        at_position = (np.unique(features, return_counts=True)[1] / self.n_splits for features in self.orders.T)
+        # The maximum takes the sign from the zero of a position that is always the same.
+        nats = np.array([-float(shares @ np.log(shares)) for shares in at_position])
+        return np.maximum(nats / np.log(self.n_features), 0.0)
+
+    def in_first(self, k: int) -> np.ndarray:
+        """Share of the samples in which a feature is among the first k, (p,)."""
+        if not 1 <= k <= self.n_features:
+            raise ValueError(f"`k` must lie between 1 and the number of features ({self.n_features}), got {k}.")
+        return np.mean(self.ranks <= k, axis=0)
+
+    @property
+    def n_splits(self) -> int:
+        """How many samples."""
+        return int(self.scores.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """How many features."""
+        return len(self.names)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each feature, the best mean rank first."""
+        import pandas as pd
+
+        ranks = self.ranks
+        columns = {
+            "feature": self.names,
+            "mean_rank": self.mean_ranks,
+            "best_rank": ranks.min(axis=0),
+            "worst_rank": ranks.max(axis=0),
+            "first": self.in_first(1),
+            "in_first_3": self.in_first(min(3, self.n_features)),
+            "score": self.scores.mean(axis=0),
+            "score_sd": self.scores.std(axis=0, ddof=1) if self.n_splits > 1 else np.zeros(self.n_features),
+        }
+        return pd.DataFrame(columns).sort_values("mean_rank", kind="stable").reset_index(drop=True)
+
+    def plot(self, kind: str = "ranks", *, ax: Axes | None = None) -> Axes:
+        """Draw the ranks of each feature in every sample ("ranks"), or the entropy of each position ("entropy")."""
+        from gpsift.selection import plots
+
+        drawings = {"ranks": plots.jittered_ranks, "entropy": plots.entropy_by_position}
+        if kind not in drawings:
+            raise ValueError(f"`kind` must be one of {', '.join(drawings)}, got {kind!r}.")
+        return drawings[kind](self, ax=ax)
+
+    def __repr__(self) -> str:
+        told = self.to_frame()[: self.n_shown]
+        width = max(len("feature"), *(len(name) for name in told["feature"]))
+        lines = [
+            f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
+            f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}",
+        ]
+        for row, first in zip(told.itertuples(), map(percent, told["first"]), strict=True):
+            span = f"{row.best_rank} to {row.worst_rank}"
+            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {first:>6}")
+        lines += [f"  {rest}" for rest in self.hidden_note]
+        shown = ", ".join(f"{value:z.2f}" for value in self.entropy[:8])
+        lines.append(
+            f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
+        )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
+        rest = "".join(f"<p>{line}</p>" for line in self.hidden_note)
+        return summary_html(head, self.to_frame()[: self.n_shown]) + rest

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift._utils.parallel import bars, fit_bar, share_bar, waiting_bar
-from gpsift._utils.progress import SearchProgress, counted, hearing, say
+from gpsift._utils.parallel import bars, fit_progress, progress_bar, spinner
+from gpsift._utils.progress import SearchProgress, on_progress, set_status, track
 from gpsift.reference.ensemble import Ensemble
 
 
@@ -18,9 +18,9 @@ def heard():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     shares = []
-    with hearing(shares.append, "search"):
+    with on_progress(shares.append, "search"):
         gs.GP(hyper=gs.ML2()).fit(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=40))
-    SearchProgress(1).evaluated(1, 1)  # nobody listens any more
+    SearchProgress(1).update(1, 1)  # nobody listens any more
     return np.array(shares)
 
 
@@ -46,7 +46,7 @@ def test_the_share_that_is_done_grows_to_the_end_of_a_sift():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6))
     shares = []
-    with hearing(shares.append, "search"):
+    with on_progress(shares.append, "search"):
         gs.GP(hyper=gs.Sift()).fit(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=40))
     assert 0 < shares[0] < 0.1
     assert all(np.diff(shares) >= 0)
@@ -56,34 +56,34 @@ def test_the_share_that_is_done_grows_to_the_end_of_a_sift():
 def test_later_starts_are_judged_by_those_before_them():
     progress = SearchProgress(2)
     for evaluation in range(1, 11):
-        progress.evaluated(1, evaluation)
-    assert progress.evaluated(2, 5) == pytest.approx(0.75)
-    assert progress.evaluated(2, 30) == pytest.approx((1 + SearchProgress.MOST_OF_A_START) / 2)
+        progress.update(1, evaluation)
+    assert progress.update(2, 5) == pytest.approx(0.75)
+    assert progress.update(2, 30) == pytest.approx((1 + SearchProgress.MOST_OF_A_START) / 2)
 
 
 def test_a_new_search_begins_again():
     for start, evaluation in ((1, 1), (1, 2), (2, 1), (2, 2)):
-        SearchProgress(2).evaluated(start, evaluation)
-    assert SearchProgress(1).evaluated(1, 1) == pytest.approx(1 / SearchProgress.FIRST_GUESS)
+        SearchProgress(2).update(start, evaluation)
+    assert SearchProgress(1).update(1, 1) == pytest.approx(1 / SearchProgress.FIRST_GUESS)
 
 
 def test_who_hears_of_a_search_is_not_told_of_loops():
     shares = []
-    with hearing(shares.append, "search"):
-        assert list(counted("ab", 2)) == ["a", "b"]
+    with on_progress(shares.append, "search"):
+        assert list(track("ab", 2)) == ["a", "b"]
     assert shares == []
 
 
 def test_a_bar_shows_the_share_and_the_time_left(monkeypatch):
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with fit_bar(True):
+    with fit_progress(True):
         first = SearchProgress(2)
         for evaluation in range(1, 11):
-            first.evaluated(1, evaluation)
-        first.evaluated(2, 10)
-        SearchProgress(1).evaluated(1, 1)
-        say("trying age")
+            first.update(1, evaluation)
+        first.update(2, 10)
+        SearchProgress(1).update(1, 1)
+        set_status("trying age")
     words = drawn.getvalue()
     assert "fit, round 2" in words
     assert "fit: trying age" in words
@@ -102,12 +102,12 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
 
     sampled = Explaining(tuple(members))
     shares = []
-    with hearing(shares.append):
+    with on_progress(shares.append):
         gs.rank(sampled, measure=gs.VAR())
     assert shares == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.875, 1.0, 1.0])
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with share_bar("ranking", True):
+    with progress_bar("ranking", True):
         gs.rank(sampled, measure=gs.VAR())
     assert "100%" in drawn.getvalue()
     assert "left" in drawn.getvalue()
@@ -116,7 +116,7 @@ def test_a_ranking_of_many_draws_says_how_far_it_is(monkeypatch):
 def test_waiting_shows_what_for_and_how_long(monkeypatch):
     drawn = io.StringIO()
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=drawn, force_terminal=True, width=100))
-    with waiting_bar("reading", True):
+    with spinner("reading", True):
         pass
     assert "reading" in drawn.getvalue()
     assert "0:00:00" in drawn.getvalue()
@@ -124,9 +124,9 @@ def test_waiting_shows_what_for_and_how_long(monkeypatch):
 
 
 def test_there_is_no_bar_where_nobody_sees_it(capsys):
-    with fit_bar(None):
-        SearchProgress(1).evaluated(1, 1)
-    with waiting_bar("reading"):
+    with fit_progress(None):
+        SearchProgress(1).update(1, 1)
+    with spinner("reading"):
         pass
     assert capsys.readouterr().err == ""
     assert bars.sys.stderr.isatty() is False

@@ -1,4 +1,4 @@
-"""Workers whose boss is gone before their first task."""
+"""Workers whose parent is gone before their first task."""
 
 import os
 import subprocess
@@ -8,10 +8,10 @@ import pytest
 
 SCRIPT = """
 import multiprocessing, sys
-from gpsift._utils.parallel.orphans import ForThisProcess
+from gpsift._utils.parallel.work import ExitWithParent
 
-task = ForThisProcess(len)
-multiprocessing.current_process().name, task.boss = sys.argv[1], int(sys.argv[2])
+task = ExitWithParent(len)
+multiprocessing.current_process().name, task.parent = sys.argv[1], int(sys.argv[2])
 print(task("four"))
 """
 
@@ -24,12 +24,12 @@ def gone():
     return process.pid
 
 
-def answer(name, boss):
-    return subprocess.run([sys.executable, "-c", SCRIPT, name, str(boss)], capture_output=True, text=True)
+def answer(name, parent):
+    return subprocess.run([sys.executable, "-c", SCRIPT, name, str(parent)], capture_output=True, text=True)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes of another system")
-def test_a_worker_without_a_boss_does_not_begin(gone):
+def test_a_worker_without_a_parent_does_not_begin(gone):
     done = answer("LokyProcess-1", gone)
     assert (done.returncode, done.stdout) == (1, "")
 
@@ -38,5 +38,5 @@ def test_workers_of_a_cluster_are_left_alone(gone):
     assert answer("Dask Worker process", gone).stdout == "4\n"
 
 
-def test_a_worker_whose_boss_is_there_begins():
+def test_a_worker_whose_parent_is_there_begins():
     assert answer("LokyProcess-1", os.getpid()).stdout == "4\n"

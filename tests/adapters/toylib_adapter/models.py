@@ -7,10 +7,8 @@ import numpy as np
 import toylib
 from scipy.linalg import cho_solve
 
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise
-from gpsift.adapters.options import check_derivatives, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm, added_up, radial
+from gpsift.adapters.kernels import Columns, NoClosedForm, add_up, radial_term
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
 from gpsift.kernels import SquaredExponential
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs
@@ -37,9 +35,9 @@ def posterior_of(model, X):
     """The triple: support points, weights, and a factor of the matrix between them."""
     if type(model) is not toylib.Process:  # a subclass may predict something else
         raise NoClosedForm(type(model).__name__)
-    columns = np.arange(X.shape[1])
-    term = radial(SquaredExponential, model.scales, columns, X.shape[1], signal_var=model.variance)
-    kernel, _ = added_up([term], "the covariance")
+    columns = Columns(np.arange(X.shape[1]), X.shape[1])
+    term = radial_term(SquaredExponential, columns, model.scales, signal_var=model.variance)
+    kernel, _ = add_up([term], "the covariance")
     L = model.root
     weights = cho_solve((L, True), model.y - model.mean)
     return Posterior(kernel, X, weights, (TriangularFactor(L),), site_var=np.full(len(X), model.noise))

@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.app.analysis import analyse as module_level_analyse
-from gpsift.app.analysis.cautions import cautions_of
-from gpsift.app.analysis.explained import explain
-from gpsift.app.analysis.planned import planned_analysis
-from gpsift.app.findings import Finding, FindingKind, told
-from gpsift.app.tables.tabular import prepare
+from gpsift.app.analysis.cautions import find_cautions
+from gpsift.app.analysis.rows import explain_rows
+from gpsift.app.analysis.run import plan_analysis
+from gpsift.app.findings import Finding, FindingKind, group_by_title
+from gpsift.app.tables.clean import prepare
 
 analysis_run = importlib.import_module("gpsift.app.analysis.run")
 
@@ -163,7 +163,7 @@ def test_many_rows_are_ranked_by_sparse_inference_and_searched_on_a_sample(monke
     said = " ".join(caution.detail for caution in ranked.cautions)
     assert "50 of 60 rows were used, drawn with seed 0" in said
     assert f"{ranked.model.report.n_inducing} inducing points stand for them" in said
-    before = planned_analysis(frame, "y", gs.Reading(), likelihood=None, seed=0, ranks_only=True)
+    before = plan_analysis(frame, "y", gs.Reading(), likelihood=None, seed=0, ranks_only=True)
     planned = " ".join(caution.detail for caution in before.cautions)
     assert "inducing points or the rows near each block, whichever predict better, stand for them" in planned
     assert rows_and_inference(gs.analyse(frame, "y", select=False, reading=gs.Reading(most_rows=40))) == (40, "exact")
@@ -216,10 +216,10 @@ def test_the_same_seed_gives_the_same_answer(frame):
 
 
 def test_local_relevances_average_to_the_ranking(answer):
-    everywhere = explain(answer, answer.X, answer.y)
+    everywhere = explain_rows(answer, answer.X, answer.y)
     assert_allclose(everywhere.scores, answer.leading.scores, rtol=1e-9)
     assert_allclose(everywhere.average, answer.leading.scores, rtol=1e-9)
-    one = explain(answer, answer.X.iloc[[5]], answer.y[[5]])
+    one = explain_rows(answer, answer.X.iloc[[5]], answer.y[[5]])
     assert_allclose(one.scores, answer.leading.pointwise[5], rtol=1e-6)
     assert_allclose(one.moves_mean + one.moves_variance, answer.leading.used)  # a column that is off moves nothing
     assert one.prediction[0] == pytest.approx(answer.model.predict(answer.X).mean[5])
@@ -268,21 +268,21 @@ def test_trouble_is_told_of_the_users_columns(answer):
     report = replace(
         answer.model.report, starts_agree=False, moving_features=moving, constant_columns=("colour=green",)
     )
-    found = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), NOTES)
-    assert [title for title, _ in told(found)] == [
+    found = find_cautions(replace(answer.model, report=report), prepare(answer.rows, "y"), NOTES)
+    assert [title for title, _ in group_by_title(found)] == [
         "Several fits describe the data equally well",
         "What was done with the table",
     ]
     assert "length-scales of colour, bend." in found[0].detail
     assert (
-        told(found)[1][1]
+        group_by_title(found)[1][1]
         == "The column 'this' was left out: nothing is in there. 40 of 60 rows were used, drawn with seed 3."
     )
 
 
 def test_trouble_of_inference_and_steps_is_told(answer):
     report = replace(answer.model.report, inference_converged=False, n_iterations=7, stepped_features=("sex=m", "idle"))
-    unsettled, stepped = cautions_of(replace(answer.model, report=report), prepare(answer.rows, "y"), [])
+    unsettled, stepped = find_cautions(replace(answer.model, report=report), prepare(answer.rows, "y"), [])
     assert "After 7 iterations" in unsettled.detail
     assert stepped.detail.startswith("idle: ")
 

@@ -10,12 +10,11 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift.app.analysis.cautions import correlated_pairs
-from gpsift.app.analysis.columns import LEAST_SLOPE, came_close
-from gpsift.app.analysis.rows import rows_of
-from gpsift.app.cli.machine import as_json
-from gpsift.app.cli.shown import show_ranking
-from gpsift.app.findings import Finding, FindingKind, told
+from gpsift.app.analysis.cautions import LEAST_SLOPE, correlated_pairs, find_close_columns
+from gpsift.app.analysis.rows import row_details
+from gpsift.app.cli.json_answer import as_json
+from gpsift.app.cli.terminal_answer import show_ranking
+from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.html import page_text
 
 QUIET = gs.Work(progress=False)
@@ -47,8 +46,8 @@ def test_a_wide_table_is_searched(answer):
     assert answer.unsearched is None
     assert set(answer.rankings) == {"KL", "VAR", "ARD"}
     assert all(len(ranking.names) == 341 for ranking in answer.rankings.values())
-    assert all(len(ranking.names) == n_told for ranking in answer.told.values())
-    assert rows_of(answer).names == ("gene0", "gene1") or rows_of(answer).names == ("gene1", "gene0")
+    assert all(len(ranking.names) == n_told for ranking in answer.shown_rankings.values())
+    assert row_details(answer).names == ("gene0", "gene1") or row_details(answer).names == ("gene1", "gene0")
 
 
 def test_the_terminal_sums_up_what_is_not_used(answer):
@@ -59,8 +58,8 @@ def test_the_terminal_sums_up_what_is_not_used(answer):
     assert "Columns were switched on one by one" in text
     assert "Next would be" in text
     steps = answer.switched_on
-    assert [step.columns for step in steps if step.stays] == [("gene1",), ("gene0",)] or len(steps) >= 2
-    assert all(step.told in text for step in steps if step.stays)
+    assert [step.columns for step in steps if step.selected] == [("gene1",), ("gene0",)] or len(steps) >= 2
+    assert all(step.description in text for step in steps if step.selected)
 
 
 def test_the_page_sums_up_what_is_not_used(answer):
@@ -87,7 +86,7 @@ def test_a_column_that_noise_would_put_next_did_not_come_close(answer):
     (first, second, *_) = [leading.names.index(name) for name in leading.close]
     slopes = np.full(len(leading.names), 0.5)
     slopes[first], slopes[second] = 3.0, 1.9
-    found = came_close(replace(leading, slopes=slopes))
+    found = find_close_columns(replace(leading, slopes=slopes))
     assert [each.data for each in found] == [{"column": leading.names[first], "slope": 3.0}]
 
 
@@ -100,7 +99,7 @@ def test_only_pairs_with_a_column_that_is_used_go_together(answer):
 def test_all_length_scales_at_once_get_a_caution(frame):
     few = gs.analyse(frame, "y", hyper=gs.MAP(starts=1, max_iterations=3), select=False, work=QUIET)
     assert FindingKind.MANY_COLUMNS in [each.kind for each in few.cautions]
-    assert "Sift()" in dict(told(few.cautions))["Many columns at once"]
+    assert "Sift()" in dict(group_by_title(few.cautions))["Many columns at once"]
 
 
 @pytest.mark.filterwarnings("ignore::gpsift.GPSiftWarning")
@@ -135,10 +134,10 @@ def test_correlated_pairs_match_the_matrix_of_all(monkeypatch):
 
 def test_many_findings_of_one_kind_are_told_by_the_first_and_their_number():
     empty = [Finding(FindingKind.COLUMN_EMPTY, {"columns": (f"c{j}",)}) for j in range(500)]
-    ((_, text),) = told(empty)
+    ((_, text),) = group_by_title(empty)
     assert text.count("nothing is in there") == 3
     assert text.endswith("The same holds for 497 other columns.")
-    ((_, text),) = told(empty[:6])
+    ((_, text),) = group_by_title(empty[:6])
     assert text.count("nothing is in there") == 6
 
 
@@ -148,8 +147,8 @@ def test_a_category_is_switched_on_as_one():
     X = pd.DataFrame(rng.normal(size=(90, 5)), columns=list("abcde")).assign(colour=levels)
     y = X["b"] + X["colour"].map({"red": -1.5, "green": 0.0, "blue": 0.5, "black": 1.5}) + 0.1 * rng.normal(size=90)
     found = gs.analyse(X.assign(y=y), "y", hyper=gs.Sift(), work=QUIET, select=False)
-    assert {column for step in found.switched_on if step.stays for column in step.columns} == {"b", "colour"}
+    assert {column for step in found.switched_on if step.selected for column in step.columns} == {"b", "colour"}
     assert set(found.model.report.sift.active) == {"b", "colour"}
-    assert found.switched_on[0].toll == pytest.approx(np.log(6) + 1)
+    assert found.switched_on[0].penalty == pytest.approx(np.log(6) + 1)
     indicators = [j for j, name in enumerate(found.model.inputs.names) if name.startswith("colour=")]
     assert set(indicators) <= set(found.model.used)

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import gpsift as gs
-from gpsift._utils.notices import notice
-from gpsift.app.analysis.intervals import MOST_ROWS
+from gpsift._utils.warnings import warn
+from gpsift.app.analysis.parts import MOST_ROWS_OF_INTERVALS
 from gpsift.app.cli import app
 
 runner = CliRunner()
@@ -239,10 +239,10 @@ def test_a_model_that_explains_nothing_ends_with_code_3(folder):
 
 def test_an_error_says_all_in_one_line(folder, monkeypatch):
     def failing(*_args, **_kwargs):
-        notice("something odd")
+        warn("something odd")
         raise ValueError("of no\nuse")
 
-    monkeypatch.setattr("gpsift.app.cli.answering.analyse", failing)
+    monkeypatch.setattr("gpsift.app.cli.outputs.analyse", failing)
     assert run(folder, "rank", "measurements.csv", "-t", "yield", code=1).stderr == "gpsift: of no use\n"
 
 
@@ -302,7 +302,7 @@ def test_an_interrupt_ends_with_code_130(folder, monkeypatch):
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gpsift.app.cli.answering.analyse", interrupted)
+    monkeypatch.setattr("gpsift.app.cli.outputs.analyse", interrupted)
     result = run(folder, "rank", "measurements.csv", "-t", "yield", code=130)
     assert "interrupted. No half-written file is left." in result.stderr
 
@@ -453,7 +453,7 @@ def test_scores_have_intervals_unless_they_would_take_long(command, folder, monk
     call = [command, str(folder / "measurements.csv"), "-t", "yield", "--json", "-q", *BARE]
     columns = json.loads(runner.invoke(app, call).stdout)["rankings"]["KL"]["columns"]
     assert columns[0]["lower"] < columns[0]["score"] < columns[0]["upper"]
-    monkeypatch.setitem(MOST_ROWS, "exact", 59)
+    monkeypatch.setitem(MOST_ROWS_OF_INTERVALS, "exact", 59)
     found = json.loads(runner.invoke(app, call).stdout)
     assert "lower" not in found["rankings"]["KL"]["columns"][0]
     (caution,) = (each for each in found["cautions"] if each["kind"] == "intervals-left-out")

@@ -197,7 +197,7 @@ def test_the_version_is_said():
 def test_what_cannot_be_written_is_refused_before_the_work(file, tmp_path, monkeypatch, option, place):
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpsift.app.cli.answering.analyse", lambda *_args, **_options: pytest.fail("the work began"))
+    monkeypatch.setattr("gpsift.app.cli.outputs.analyse", lambda *_args, **_options: pytest.fail("the work began"))
     result = runner.invoke(app, ["rank", str(file), "-t", "y", option, place])
     assert result.exit_code == 2
     assert str(Path(place).name if place == "folder" else Path(place).parent) in result.output

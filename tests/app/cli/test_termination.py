@@ -12,16 +12,16 @@ from optional import need
 
 SCRIPT = """
 import typer
-from gpsift.app.cli.ending import heed_termination
-from gpsift.app.cli.errors import clear_errors
+from gpsift.app.cli.app import handle_sigterm
+from gpsift.app.cli.outputs import print_errors
 from gpsift._utils.parallel import Runner, Task
 from napping import nap
 
 def naps(folder: str) -> None:
-    with clear_errors(), Runner(jobs=2, checkpoint=None, progress=False, title="naps", total=2) as runner:
+    with print_errors(), Runner(jobs=2, checkpoint=None, progress=False, title="naps", total=2) as runner:
         runner.run(nap, [Task(name, (folder, name)) for name in ("one", "two")])
 
-heed_termination()
+handle_sigterm()
 typer.run(naps)
 """
 NAP = """
@@ -90,8 +90,8 @@ import itertools, sys
 import numpy as np
 import typer
 import gpsift as gs
-from gpsift.app.cli.ending import heed_termination
-from gpsift.app.cli.errors import clear_errors
+from gpsift.app.cli.app import handle_sigterm
+from gpsift.app.cli.outputs import print_errors
 from gpsift.gp.hyperparameters import nuts
 
 log_posterior, count = nuts.log_posterior, itertools.count()
@@ -108,10 +108,10 @@ nuts.log_posterior, nuts.WORTH_PROCESSES = telling, float("inf")
 
 def sample() -> None:
     X = np.random.default_rng(0).normal(size=(12, 1))
-    with clear_errors():
+    with print_errors():
         gs.GP(hyper=gs.NUTS(draws=100_000, tune=20, chains=1, progress=False)).fit(X, np.sin(2 * X[:, 0]))
 
-heed_termination()
+handle_sigterm()
 typer.run(sample)
 """
 

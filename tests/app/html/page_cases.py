@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 import gpsift as gs
-from gpsift.app.analysis.record import Analysis
-from gpsift.app.analysis.shape import with_shape
+from gpsift.app.analysis.analysis import Analysis
+from gpsift.app.analysis.parts import add_effects
 from gpsift.app.findings import Finding, FindingKind
 
 HOSTILE = (
@@ -198,4 +198,4 @@ def acting(n_classes: int = 0) -> Analysis:
         classes=("no", "yes")[:n_classes],
         groups=groups,
     )
-    return with_shape(found, work=gs.Work(progress=False))
+    return add_effects(found, work=gs.Work(progress=False))

@@ -10,9 +10,10 @@ import pytest
 from test_page import Outline
 
 import gpsift as gs
-from gpsift.app.analysis.record import Shape
-from gpsift.app.html import acting, page_text
-from gpsift.app.html.effect_figures import MOST_PANELS, curve_panels
+from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.app.html import effects as effects_page
+from gpsift.app.html import page_text
+from gpsift.app.html.charts import MOST_PANELS, curve_panels
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +44,8 @@ def test_every_picture_has_words_and_a_place(page, shown):
     ids = [attrs.get("id") for attrs in page.all("div")]
     assert {item["target_id"] for item in figures.values()} <= set(ids)
     panels = [id for id in ids if id and id.startswith("figure-acts-")]
-    assert len(panels) == len(shown.shape.effects) == 4
-    for id, curve in zip(panels, shown.shape.effects, strict=True):
+    assert len(panels) == len(shown.column_effects.effects) == 4
+    for id, curve in zip(panels, shown.column_effects.effects, strict=True):
         assert curve.name.split()[0] in alt(page, id)
         assert curve.course.told.split(",")[0].replace("-", "−") in alt(page, id)
     assert "slope with switch" in alt(page, "figure-pairs")
@@ -57,12 +58,12 @@ def test_sections_say_what_the_records_say(page, shown):
     assert "switch" in words
     assert "How outcome changes along each column" in words
     assert "1 pair acts together: slope with switch." in page.words("together")
-    share = shown.shape.variance_shares.noise_share
-    assert f"noise {acting.percent(share)}" in page.words("together")
+    share = shown.column_effects.variance_shares.noise_share
+    assert f"noise {effects_page.percent(share)}" in page.words("together")
 
 
 def test_all_panels_have_the_same_axis(shown):
-    effects = shown.shape.effects
+    effects = shown.column_effects.effects
     ids = [f"panel-{place}" for place in range(len(effects))]
     ranges = {_y_range(item) for item in curve_panels(effects, ids)}
     assert len(ranges) == 1
@@ -78,8 +79,8 @@ def _y_range(item):
 
 
 def test_the_bar_of_shares_is_whole(shown):
-    parts = acting.parts(shown.shape.variance_shares)
-    assert sum(part.share for part in parts) == pytest.approx(1.0, abs=2 * acting.LEAST_PART)
+    parts = effects_page.share_parts(shown.column_effects.variance_shares)
+    assert sum(part.share for part in parts) == pytest.approx(1.0, abs=2 * effects_page.LEAST_PART)
     assert [part.kind for part in parts][-1] == "noise"
     columns = [part.share for part in parts if part.kind == "column"]
     assert columns == sorted(columns, reverse=True)
@@ -88,7 +89,7 @@ def test_the_bar_of_shares_is_whole(shown):
 def test_rows_carry_what_columns_add(page, shown):
     rows = page.data["rows"]
     added = np.array(rows["added"]).T
-    apart = shown.shape.rows
+    apart = shown.column_effects.rows
     expected = apart.values[:, [apart.names.index(name) for name in rows["names"]]]
     assert np.allclose(added, expected, rtol=6e-3)
     prediction = shown.model.predict(shown.X).mean
@@ -107,25 +108,25 @@ def test_probabilities_have_curves_of_their_own():
 
 
 def test_no_pair_is_said_and_not_drawn(shown):
-    none = replace(shown.shape.interactions, least_evidence=np.inf)
-    page = Outline(page_text(replace(shown, shape=replace(shown.shape, interactions=none))))
+    none = replace(shown.column_effects.interactions, least_evidence=np.inf)
+    page = Outline(page_text(replace(shown, column_effects=replace(shown.column_effects, interactions=none))))
     assert "No pair found" in page.words("together")
     assert not {"pairs", "surface"} & set(page.data["figures"])
 
 
 def test_what_a_model_does_not_have_is_absent(shown):
-    page = Outline(page_text(replace(shown, shape=None)))
+    page = Outline(page_text(replace(shown, column_effects=None)))
     assert not {"acts", "together"} & set(page.sections)
     assert page.data["rows"]["added"] is None
-    only = Outline(page_text(replace(shown, shape=Shape(effects=shown.shape.effects))))
+    only = Outline(page_text(replace(shown, column_effects=ColumnEffects(effects=shown.column_effects.effects))))
     assert "acts" in only.sections
     assert "together" not in only.sections
 
 
 def test_few_of_many_columns_have_a_panel(shown):
-    effects = shown.shape.effects
+    effects = shown.column_effects.effects
     many = replace(effects, curves=tuple(replace(effects.curves[0], name=f"c{j}") for j in range(20)))
-    page = Outline(page_text(replace(shown, shape=Shape(effects=many))))
+    page = Outline(page_text(replace(shown, column_effects=ColumnEffects(effects=many))))
     assert f"for the {MOST_PANELS} most relevant of 20" in page.words("acts")
     assert len([name for name in page.data["figures"] if name.startswith("figure-acts-")]) == MOST_PANELS
 
@@ -136,6 +137,6 @@ def test_report_writes_how_columns_act(tmp_path):
     hyper = gs.Fixed(lengthscale=1.5, signal_var=1.0, noise_var=0.5)
     options = {"select": False, "intervals": False, "work": gs.Work(progress=False), "hyper": hyper}
     made = gs.report(table, "outcome", tmp_path / "page.html", **options)
-    assert made.shape.effects.names
+    assert made.column_effects.effects.names
     without = gs.report(table, "outcome", tmp_path / "page.html", effects=False, **options)
-    assert without.shape is None
+    assert without.column_effects is None

@@ -11,7 +11,7 @@ import pytest
 from test_page import Outline
 
 import gpsift as gs
-from gpsift.app.html.compared import compared_text
+from gpsift.app.html.answer_pages import compared_text
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import page_cases
 import pytest
 from test_page import Outline
 
-from gpsift.app.analysis.discovered import Discovered
+from gpsift.app.analysis.run import ColumnTest
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.discovered import discovered_text, sentences, write_discovered
-from gpsift.selection.conditional_test.discoveries import Discoveries
+from gpsift.app.html.answer_pages import discovered_text, discovery_sentences, write_discovered
+from gpsift.selection.conditional_test.discover import Discoveries
 
 
 def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):
@@ -33,7 +33,7 @@ def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):
         calibration=np.array([1.0, 0.97, 1.01, 1.0])[:n],
     )
     note = Finding(FindingKind.ROWS_DRAWN, {"used": 60, "n_rows": 80, "seed": 2})
-    return Discovered("toy.csv", "yield", "regression", 60, found, (note,), 2, "gpsift discover toy.csv -t yield", 3.0)
+    return ColumnTest("toy.csv", "yield", "regression", 60, found, (note,), 2, "gpsift discover toy.csv -t yield", 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +60,15 @@ def test_it_is_never_said_that_a_column_does_not_matter(p):
 
 
 def test_nothing_found_and_everything_found_are_said():
-    (none, rest) = sentences(record(p=(0.3, 0.4, 0.5, 1.0)))
+    (none, rest) = discovery_sentences(record(p=(0.3, 0.4, 0.5, 1.0)))
     assert none.striptags() == "None of 4 columns is shown to matter for yield, at a rate of 10 %."
     assert rest.startswith("An effect that is too small for ")
-    (one,) = sentences(record(names=("a",), p=(0.01,)))
+    (one,) = discovery_sentences(record(names=("a",), p=(0.01,)))
     assert one.striptags() == "1 of 1 column matters for yield, with at most 10 % of them expected to be false: a."
 
 
 def test_columns_that_cannot_be_told_apart_are_named():
-    *_, last = sentences(record(copies=(("c", "d"),)))
+    *_, last = discovery_sentences(record(copies=(("c", "d"),)))
     assert last.striptags() == "c and d carry the same values and cannot be told apart."
 
 

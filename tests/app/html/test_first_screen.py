@@ -13,15 +13,13 @@ from test_discovered_page import record
 from test_page import Outline
 
 import gpsift as gs
-from gpsift.app.analysis.record import Analysis
-from gpsift.app.analysis.tested import takes_long, with_test
+from gpsift.app.analysis.analysis import Analysis
+from gpsift.app.analysis.parts import add_test, is_slow_to_test
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html import page_text
-from gpsift.app.html.advice import advice
-from gpsift.app.html.first import MOST_COLUMNS, first_screen
-from gpsift.app.html.glossary import TERMS
 from gpsift.app.html.render import NOT_WORDS
-from gpsift.app.html.thumbnails import EDGE, HEIGHT, WIDTH, thumbnails
+from gpsift.app.html.summary import EDGE, HEIGHT, MOST_COLUMNS, WIDTH, advice, first_screen, thumbnails
+from gpsift.app.html.text import TERMS
 
 
 def having_test(analysis: Analysis, **changes) -> Analysis:
@@ -121,7 +119,7 @@ def test_the_rate_of_a_test_is_said(page, analysis):
 
 
 def test_thumbnails_have_one_scale_and_stay_inside():
-    curves = page_cases.acting().shape.effects.curves
+    curves = page_cases.acting().column_effects.effects.curves
     pictures = thumbnails(curves)
     heights = []
     for curve, picture in zip(curves, pictures, strict=True):
@@ -139,11 +137,11 @@ def test_thumbnails_have_one_scale_and_stay_inside():
 def test_advice_is_what_was_found():
     analysis = page_cases.acting()
     assert words_of(advice(analysis)) == ["Look at slope with switch: what one does depends on the other."]
-    assert words_of(advice(replace(analysis, shape=None))) == []
+    assert words_of(advice(replace(analysis, column_effects=None))) == []
     leak = Finding(FindingKind.MAY_LEAK, {"columns": ("price",), "target": "outcome"})
     assert words_of(advice(replace(analysis, cautions=(leak,))))[0].startswith("Check whether price is known before")
     data = {"columns": ("net", "tax"), "text": "net + tax", "share": 1.0, "target": "outcome"}
-    made = Finding(FindingKind.MADE_OF, data)
+    made = Finding(FindingKind.TARGET_FORMULA, data)
     first, *_ = words_of(advice(replace(analysis, cautions=(made,))))
     target = analysis.target
     assert first == f"Check whether net and tax are known before {target}: {target} = net + tax, up to rounding."
@@ -217,15 +215,15 @@ def test_meanings_that_follow_one_another_are_sentences(page):
 
 def test_a_test_is_made_where_it_is_quick():
     analysis = page_cases.counts()
-    made = with_test(analysis, work=gs.Work(progress=False))
+    made = add_test(analysis, work=gs.Work(progress=False))
     assert made.tested.names == analysis.leading.names
     assert made.tested.discoveries[0] == "rate"
-    assert with_test(made) is made
-    assert with_test(analysis, wanted=False) is analysis
-    assert takes_long(analysis.model, 1000)
+    assert add_test(made) is made
+    assert add_test(analysis, wanted=False) is analysis
+    assert is_slow_to_test(analysis.model, 1000)
     large = replace(analysis, X=analysis.X.reindex(columns=[*analysis.X, *map(str, range(300))], fill_value=0.0))
-    assert with_test(large).cautions[-1].kind is FindingKind.TEST_LEFT_OUT
-    assert with_test(large).tested is None
+    assert add_test(large).cautions[-1].kind is FindingKind.TEST_LEFT_OUT
+    assert add_test(large).tested is None
 
 
 def test_a_notebook_shows_the_first_screen_and_the_table():

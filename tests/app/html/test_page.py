@@ -15,15 +15,15 @@ import pytest
 from optional import need
 
 from gpsift._utils.parallel import Work
-from gpsift.app.analysis.columns import disagreements, leaders, matter_for_few
-from gpsift.app.analysis.rows import shade, thinned
-from gpsift.app.analysis.shape import with_shape
+from gpsift.app.analysis.cautions import find_ard_disagreements, find_uneven_columns, leaders
+from gpsift.app.analysis.parts import add_effects
+from gpsift.app.analysis.rows import color_rank, subsample
 from gpsift.app.findings import Finding, FindingKind, ordinal
 from gpsift.app.html import page_text, write_page
-from gpsift.app.html.embed import script_data
-from gpsift.app.html.figures import ramp, swarm
+from gpsift.app.html.charts import ramp, swarm
+from gpsift.app.html.render import script_data
 from gpsift.app.html.table import relevance_table
-from gpsift.app.html.words import aligned, number, percent, sentence, shortened, tag, value_text
+from gpsift.app.html.text import align, number, percent, sentence, shorten, tag, value_text
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}
 
@@ -172,14 +172,14 @@ def test_ard_is_flagged_where_it_disagrees_with_all_others():
     kl = replace(analysis.leading, scores=scores)
     var = replace(analysis.rankings["VAR"], scores=scores**2)
     ard = replace(analysis.rankings["ARD"], scores=np.where(np.arange(p) == 0, 0.05, scores))
-    found = disagreements({"KL": kl, "VAR": var, "ARD": ard})
+    found = find_ard_disagreements({"KL": kl, "VAR": var, "ARD": ard})
     assert [each.data["column"] for each in found] == [names[0]]
     assert found[0].detail.startswith("ARD places it 8th, KL 1st and VAR 1st: a long length-scale")
     ard = replace(ard, scores=np.where(np.arange(p) == p - 1, 2.0, scores))
-    found = {each.data["column"]: each for each in disagreements({"KL": kl, "VAR": var, "ARD": ard})}
+    found = {each.data["column"]: each for each in find_ard_disagreements({"KL": kl, "VAR": var, "ARD": ard})}
     assert "short length-scale with a small effect" in found[names[-1]].detail
     # One of the others on ARD's side: nothing to flag.
-    assert disagreements({"KL": kl, "VAR": replace(var, scores=ard.scores), "ARD": ard}) == []
+    assert find_ard_disagreements({"KL": kl, "VAR": replace(var, scores=ard.scores), "ARD": ard}) == []
 
 
 def test_columns_that_matter_for_few_rows_are_named():
@@ -189,7 +189,7 @@ def test_columns_that_matter_for_few_rows_are_named():
     pointwise[7, 3] = 2.0
     pointwise[7, 4] = 0.45  # uneven too, but small beside the others
     ranking = replace(analysis.leading, pointwise=pointwise, scores=pointwise.mean(axis=0), terms={})
-    assert [each.data["column"] for each in matter_for_few(ranking)] == ["x4"]
+    assert [each.data["column"] for each in find_uneven_columns(ranking)] == ["x4"]
     words = outline(replace(analysis, rankings={"KL": ranking})).words("relevance")
     assert "x4 matters much for few rows and little for most." in words
     assert "x4: it matters for few rows: its largest value is 17 times its mean." in words
@@ -373,8 +373,8 @@ def test_a_missing_value_of_a_row_is_a_dash():
 
 
 def test_size_of_five_hundred_rows_and_a_hundred_columns(tmp_path):
-    analysis = with_shape(page_cases.sized(500, 100, n_fit=60), work=Work(progress=False))
-    assert analysis.shape is not None
+    analysis = add_effects(page_cases.sized(500, 100, n_fit=60), work=Work(progress=False))
+    assert analysis.column_effects is not None
     path = write_page(analysis, tmp_path / "page.html")
     assert path.stat().st_size < 4e6
     text = path.read_text(encoding="utf-8")
@@ -393,12 +393,12 @@ def test_many_rows_are_thinned_and_the_page_says_so(tmp_path):
 
 
 def test_thinning_keeps_order_and_follows_the_seed():
-    assert thinned(100, 5, 0).tolist() == list(range(100))
-    first = thinned(5000, 5, 0)
+    assert subsample(100, 5, 0).tolist() == list(range(100))
+    first = subsample(5000, 5, 0)
     assert np.all(np.diff(first) > 0)
-    assert np.array_equal(first, thinned(5000, 5, 0))
-    assert not np.array_equal(first, thinned(5000, 5, 1))
-    assert len(thinned(5000, 1000, 0)) == 30
+    assert np.array_equal(first, subsample(5000, 5, 0))
+    assert not np.array_equal(first, subsample(5000, 5, 1))
+    assert len(subsample(5000, 1000, 0)) == 30
 
 
 def test_file_is_replaced_whole_and_nothing_is_left_behind(tmp_path, monkeypatch):
@@ -420,7 +420,7 @@ def test_numbers_as_a_reader_meets_them():
         "0", "0.123", "−12.3", "1234", "2.00e−7", "3.00e6", "–",
     ]  # fmt: skip
     assert [percent(v) for v in (0, 0.001, 0.5, 0.999, 1, -0.2)] == ["0 %", "<1 %", "50 %", ">99 %", "100 %", "−20 %"]
-    assert aligned([0.5, 0.0301, 1e-6, 0.0, np.nan]) == ["0.500", "0.030", "<0.001", "0.000", "–"]
+    assert align([0.5, 0.0301, 1e-6, 0.0, np.nan]) == ["0.500", "0.030", "<0.001", "0.000", "–"]
     assert [value_text(v) for v in (1200.0, 3, True, 0.12345678, 1234.56, "a\nb")] == [
         "1200",
         "3",
@@ -434,7 +434,7 @@ def test_numbers_as_a_reader_meets_them():
 
 
 def test_names_are_shortened_in_the_middle_with_the_whole_in_the_title():
-    assert shortened("a" * 30 + "b" * 30, 12) == "aaaaaaa…bbbb"
+    assert shorten("a" * 30 + "b" * 30, 12) == "aaaaaaa…bbbb"
     assert tag("x<y") == '<span class="name">x&lt;y</span>'
     assert tag('"' * 40).count("&#34;") == 40 + 31
 
@@ -446,15 +446,15 @@ def test_swarm_keeps_equal_values_apart_and_inside_the_strip():
 
 
 def test_shades_go_by_rank_and_by_level():
-    assert shade(pd.Series([1.0, 1000.0, 2.0])).tolist() == [0, 1, 0.5]
-    assert shade(pd.Series(["b", "a", "c"])).tolist() == [0.5, 0, 1]
-    assert shade(pd.Series([2.0, 2.0])).tolist() == [0.5, 0.5]
+    assert color_rank(pd.Series([1.0, 1000.0, 2.0])).tolist() == [0, 1, 0.5]
+    assert color_rank(pd.Series(["b", "a", "c"])).tolist() == [0.5, 0, 1]
+    assert color_rank(pd.Series([2.0, 2.0])).tolist() == [0.5, 0.5]
 
 
 def test_colours_of_the_legend_are_those_of_the_dots():
-    from gpsift.app.html.embed import own
+    from gpsift.app.html.render import read_asset
 
     colours = ramp(3)
-    assert f"linear-gradient(90deg, {', '.join(colours)})" in own("page.css")
+    assert f"linear-gradient(90deg, {', '.join(colours)})" in read_asset("page.css")
     lightness = [0.2126 * int(c[1:3], 16) + 0.7152 * int(c[3:5], 16) + 0.0722 * int(c[5:], 16) for c in ramp()]
     assert np.all(np.diff(lightness) > 0)

@@ -16,9 +16,8 @@ import pytest
 from test_discovered_page import record
 
 import gpsift as gs
-from gpsift.app.html import acting, write_page
-from gpsift.app.html.compared import write_compared
-from gpsift.app.html.discovered import write_discovered
+from gpsift.app.html import effects, write_page
+from gpsift.app.html.answer_pages import write_compared, write_discovered
 
 pytestmark = pytest.mark.browser
 NEEDED = "GPSIFT_REQUIRE_BROWSER"
@@ -304,7 +303,7 @@ def test_every_picture_of_how_columns_act_is_drawn(show):
 
 
 def test_pointing_at_a_curve_says_where_it_is(show):
-    tab, curve = show("acting"), page_cases.acting().shape.effects.curves[0]
+    tab, curve = show("acting"), page_cases.acting().column_effects.effects.curves[0]
     box = tab.locator("#figure-acts-1")
     box.scroll_into_view_if_needed()
     tab.wait_for_timeout(300)
@@ -318,7 +317,7 @@ def test_pointing_at_a_curve_says_where_it_is(show):
 
 
 def test_a_chosen_row_is_taken_apart(show):
-    apart = page_cases.acting().shape.rows
+    apart = page_cases.acting().column_effects.rows
     tab = show("acting")
     tab.select_option("#row", "7")
     order = (-abs(apart.values[7])).argsort()
@@ -440,7 +439,7 @@ def test_a_row_is_downloaded_with_all_columns_and_its_numbers(show):
     assert set(frame["column"]) == set(ranking.names)
     first = dict(zip(frame["column"], frame["relevance here"], strict=True))
     assert [first[name] for name in ranking.names] == pytest.approx(ranking.pointwise[0].tolist(), rel=5e-3)
-    apart = page_cases.acting().shape.rows
+    apart = page_cases.acting().column_effects.rows
     lines = json.loads(kept(show("acting"), "The table row as JSON")[1])
     adds = {line["column"]: (line["adds"], line["adds sd"]) for line in lines}
     assert [adds[name][0] for name in apart.names] == pytest.approx(apart.values[0].tolist(), rel=5e-3)
@@ -467,7 +466,7 @@ def test_every_picture_is_downloaded_in_both_forms(show):
     assert kept(tab, "The shares of the variance as PNG")[1].startswith(b"\x89PNG")
     bars = ElementTree.fromstring(kept(tab, "The shares of the variance as SVG")[1])
     assert all(bar.get("fill", "").startswith("rgb") for bar in bars.iter() if not bar.tag.endswith("svg"))
-    parts = [part.name for part in acting.parts(page_cases.acting().shape.variance_shares)]
+    parts = [part.name for part in effects.share_parts(page_cases.acting().column_effects.variance_shares)]
     texts = ["".join(text.itertext()) for text in bars if text.tag.endswith("text")]
     assert all(text.startswith(part) for text, part in zip(texts, parts, strict=True))
     shares = json.loads(kept(tab, "The shares of the variance as JSON")[1])
@@ -475,7 +474,7 @@ def test_every_picture_is_downloaded_in_both_forms(show):
 
 
 def test_a_downloaded_curve_names_its_column(show):
-    tab, curves = show("acting"), page_cases.acting().shape.effects.curves
+    tab, curves = show("acting"), page_cases.acting().column_effects.effects.curves
     for place, curve in enumerate(curves, start=1):
         name, text = kept(tab, f"The picture acts-{place} as SVG")
         assert name.split(f"-acts-{place}-")[1] == "-".join(re.findall(r"\w+", curve.name)).lower() + ".svg"

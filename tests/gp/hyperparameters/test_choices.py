@@ -6,7 +6,7 @@ from scipy import stats
 
 import gpsift as gs
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp.hyperparameters import optimise
+from gpsift.gp.hyperparameters import optimize
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 
@@ -243,7 +243,7 @@ def test_fixed_never_calls_the_optimiser(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the optimiser was called")
 
-    monkeypatch.setattr(optimise, "minimize", refuse)
+    monkeypatch.setattr(optimize, "minimize", refuse)
     X, y = data()
     gp = gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1)).fit(X, y)
     assert gp.report.n_evaluations == 0

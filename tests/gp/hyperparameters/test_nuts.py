@@ -24,7 +24,7 @@ from gpsift.gp.hyperparameters.nuts import advice, equal_chains, in_processes, l
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.kernels import SquaredExponential
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.base import Pool
 
 NAMES = ("a",)
 # A prior that keeps the posterior in a box which a grid can cover.

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
 
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp.inference.exact_engine import ExactEngine
-from gpsift.gp.inference.iterated_engine import LEAST_PRECISION, EPEngine, LaplaceEngine
+from gpsift.gp.inference.ep import EPEngine
+from gpsift.gp.inference.exact import ExactEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,
@@ -19,6 +20,7 @@ from gpsift.likelihoods import (
     Probit,
     StudentT,
 )
+from gpsift.reference.posterior import LEAST_PRECISION
 
 N = 24
 RNG = np.random.default_rng(31)

@@ -12,8 +12,7 @@ from scipy.special import ndtr
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.inference import ep
-from gpsift.gp.inference.ep import Sites, expectation_propagation
-from gpsift.gp.inference.iterated_engine import EPEngine
+from gpsift.gp.inference.ep import EPEngine, Sites, expectation_propagation
 from gpsift.kernels import Constant, Matern52, SquaredExponential
 from gpsift.likelihoods import Binomial, Gaussian, Logit, Poisson, Probit
 

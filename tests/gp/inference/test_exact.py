@@ -8,7 +8,7 @@ from scipy import stats
 
 from gpsift.gp.inference import ExactEngine
 from gpsift.gp.inference.exact import exact_evidence
-from gpsift.gp.inference.inplace import InPlaceEvidence
+from gpsift.gp.inference.exact_rbf import InPlaceEvidence
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import Gaussian
 from gpsift.reference.posterior import exact_posterior
@@ -135,9 +135,13 @@ def test_in_place_twin_falls_back_to_jitter(rng):
     X = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
     y = rng.normal(size=60)
     kernel = SquaredExponential(np.ones(2), 1e6)
-    evidence = InPlaceEvidence(X, y)(kernel, 1e-14)
-    assert evidence.jitter > 0
-    assert np.isfinite(evidence.value)
+    assert InPlaceEvidence(X, y)(kernel, 1e-14) is None
+    for evidence in (
+        ExactEngine(X, y).evidence(kernel, Gaussian(1e-14)),
+        ExactEngine(X, y).evidence_by_log_params(kernel, Gaussian(1e-14))(np.append(kernel.log_params, np.log(1e-14))),
+    ):
+        assert evidence.jitter > 0
+        assert np.isfinite(evidence.value)
     assert InPlaceEvidence(X, y).solution(kernel, np.full(60, 1e-14)) is None
     likelihood = Gaussian(np.full(60, 1e-14))
     assert ExactEngine(X, y).infer_at_rows(kernel, likelihood).jitter > 0

@@ -9,8 +9,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.inference import laplace as laplace_module
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
-from gpsift.gp.inference.laplace import Curvature, laplace, laplace_gradient
+from gpsift.gp.inference.laplace import Curvature, LaplaceEngine, laplace, laplace_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit, StudentT
 
@@ -330,7 +329,7 @@ def test_robust_regression_takes_the_highest_of_its_modes():
     likelihood, y, size = CASES["student-t with outliers"]
     K, rng = covariance(), np.random.default_rng(8)
     starts = [rng.normal(size=N) for _ in range(15)]
-    heights = [laplace(K, y, size, likelihood, start=start).height for start in starts]
+    heights = [laplace(K, y, size, likelihood, start=start).log_joint for start in starts]
     inferred = LaplaceEngine(X, y, size).infer(KERNEL, likelihood)
     f = K @ inferred.posterior.weights
     height = likelihood.log_density(y, f, size).sum() - 0.5 * f @ inferred.posterior.weights
@@ -409,6 +408,6 @@ def test_weights_of_a_smoother_model_that_lead_nowhere_are_left(monkeypatch):
             raise laplace_module.NotPositiveDefinite("no factor")
         return laplace(*args, **options)
 
-    monkeypatch.setattr("gpsift.gp.inference.iterated_engine.laplace", failing)
+    monkeypatch.setattr("gpsift.gp.inference.laplace.laplace", failing)
     assert engine.evidence(kernel, Poisson()).value == pytest.approx(expected.value, rel=1e-9)
     assert [near is None for near in seen] == [False, True]

@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr
 
 from gpsift._utils.rows import Rows
-from gpsift.gp.inference.iterated_engine import EPEngine, LaplaceEngine
+from gpsift.gp.inference.ep import EPEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse.engine import local_rows
 from gpsift.gp.sparse.variational import VariationalEngine

@@ -149,7 +149,7 @@ def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
     whole = gs.GP(hyper=gs.ML2(), inference=gs.Sparse(m=60)).fit(X, Y)
     visited = []
     monkeypatch.setattr(
-        LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
+        LocalRows, "map_reduce", lambda self, *a, old=LocalRows.map_reduce: visited.append(self.n) or old(self, *a)
     )
     monkeypatch.setattr(search, "FIRST_ROWS", 60)
     monkeypatch.setattr(search, "SAMPLE_ROWS", 140)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.app.analysis.intervals import with_intervals
+from gpsift.app.analysis.parts import add_intervals
 from gpsift.app.findings import FindingKind
 from gpsift.gp.refit import SPARSE_DRAWS, open_problem
 from gpsift.reference.base import DrawRequest, MissingCapability
@@ -98,8 +98,8 @@ def test_an_analysis_leaves_them_out_unless_they_are_asked_for(monkeypatch):
     X, y = table()
     found = gs.analyse(pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y), "y", select=False)
     assert found.model.inference == "sparse"
-    assert with_intervals(found).cautions[-1].kind is FindingKind.INTERVALS_LEFT_OUT
-    assert with_intervals(found, True).leading.draws.shape == (SPARSE_DRAWS, 3)
+    assert add_intervals(found).cautions[-1].kind is FindingKind.INTERVALS_LEFT_OUT
+    assert add_intervals(found, True).leading.draws.shape == (SPARSE_DRAWS, 3)
 
 
 def test_an_analysis_of_classes_by_sparse_inference_says_that_it_has_none():
@@ -107,5 +107,5 @@ def test_an_analysis_of_classes_by_sparse_inference_says_that_it_has_none():
     sparse = gs.GP(hyper=gs.Fixed(lengthscale=1.0), likelihood="bernoulli", inference=gs.Sparse(m=10))
     found = gs.analyse(pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y > 0), "y", select=False)
     model = sparse.fit(found.X, found.y)
-    found = with_intervals(replace(found, model=model, rankings={"KL": gs.rank(model)}))
+    found = add_intervals(replace(found, model=model, rankings={"KL": gs.rank(model)}))
     assert found.cautions[-1].kind is FindingKind.NO_INTERVALS

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.gp.hyperparameters.left_behind import BACK
-from gpsift.gp.hyperparameters.sifting import price_of_choosing
+from gpsift.gp.hyperparameters.restarts import BACK
+from gpsift.gp.hyperparameters.stepwise import price_of_choosing
 from gpsift.gp.sparse.search import StepwiseRefinement
 
 SPARSE = gs.Sparse(m=40)

@@ -13,9 +13,8 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.chunks import CHUNK_BYTES
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.rows import LocalRows, Rows
+from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
 from gpsift.gp.sparse import Sparse, sites, variational
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.inducing import JITTER, Inducing, inducing_rows
@@ -268,7 +267,7 @@ def test_bound_grows_with_nested_points(likelihood, y, size):
 @each_case
 def test_cavities_are_the_posterior_without_the_row_s_site(likelihood, y, size):
     model, source, q = optimum(likelihood, y, size)
-    mean, var = source.joined(partial(variational.left_out, model, q))
+    mean, var = source.map_concat(partial(variational.left_out, model, q))
     for i in (0, 17, 42):
         latent = model.inducing.posterior(q.mean, q.precision).at(X[i : i + 1])
         expected = likelihood.expected(y[i : i + 1], latent.mean, latent.var, size[i : i + 1])
@@ -305,7 +304,9 @@ def visits_of(monkeypatch, ask):
     """How often all rows are visited."""
     seen = []
     with monkeypatch.context() as patch:
-        patch.setattr(LocalRows, "total", lambda self, visit, old=LocalRows.total: seen.append(1) or old(self, visit))
+        patch.setattr(
+            LocalRows, "map_reduce", lambda self, visit, old=LocalRows.map_reduce: seen.append(1) or old(self, visit)
+        )
         ask()
     return len(seen)
 
@@ -384,11 +385,11 @@ def test_steps_that_lead_nowhere_end_without_a_verdict(monkeypatch):
 class FarRows(LocalRows):
     """Rows to which a visit has to travel."""
 
-    def total(self, visit):
-        return super().total(pickle.loads(pickle.dumps(visit)))
+    def map_reduce(self, visit):
+        return super().map_reduce(pickle.loads(pickle.dumps(visit)))
 
-    def joined(self, visit):
-        return super().joined(pickle.loads(pickle.dumps(visit)))
+    def map_concat(self, visit):
+        return super().map_concat(pickle.loads(pickle.dumps(visit)))
 
 
 @each_case

@@ -10,10 +10,10 @@ from scipy.special import expit, ndtr
 import gpsift as gs
 from gpsift._utils.rows import LocalRows
 from gpsift.gp import choose_inference
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse import search
 from gpsift.gp.sparse.search import sample_problem
-from gpsift.sklearn.estimators import GPClassifier
+from gpsift.sklearn import GPClassifier
 
 RNG = np.random.default_rng(0)
 N, P = 160, 4
@@ -131,7 +131,7 @@ def test_hyperparameters_of_very_many_rows_are_those_of_a_sample(monkeypatch):
     whole = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))
     visited = []
     monkeypatch.setattr(
-        LocalRows, "total", lambda self, *a, old=LocalRows.total: visited.append(self.n) or old(self, *a)
+        LocalRows, "map_reduce", lambda self, *a, old=LocalRows.map_reduce: visited.append(self.n) or old(self, *a)
     )
     monkeypatch.setattr(search, "SAMPLE_ROWS", 75)
     sampled = fitted("poisson", gs.ML2(starts=1), gs.Sparse(m=50))

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpsift.paper.datasets import crime, housing, pima
-from gpsift.paper.datasets.automobile import RAW_COLUMNS
+from gpsift.paper.datasets import paper_sets
 from gpsift.paper.datasets.sources import table_digest, text_digest
 
 
@@ -137,9 +136,9 @@ def _slump(rng, n):
 
 
 def _housing(rng, n):
-    numbers = np.round(rng.uniform(0, 50, size=(n, len(housing.COLUMNS))), 4)
+    numbers = np.round(rng.uniform(0, 50, size=(n, len(paper_sets.HOUSING_COLUMNS))), 4)
     split = [part for row in numbers for part in (row[:11], row[11:])]
-    attributes = "".join(f"@attribute {name} REAL\n" for name in housing.COLUMNS)
+    attributes = "".join(f"@attribute {name} REAL\n" for name in paper_sets.HOUSING_COLUMNS)
     return {
         "housing.data": _lines(numbers, "  "),
         "boston": b" 1 2 3 a description\n" * 22 + _lines(split, "   "),
@@ -161,7 +160,10 @@ def _imports(rng, n):
     }
     rows = []
     for i in range(4 * n):
-        row = {name: levels[name][i % len(levels[name])] if name in levels else "" for name in RAW_COLUMNS}
+        row = {
+            name: levels[name][i % len(levels[name])] if name in levels else ""
+            for name in paper_sets.AUTOMOBILE_COLUMNS
+        }
         row = {name: value or f"{rng.uniform(1, 100):.2f}" for name, value in row.items()}
         row["symboling"] = str(rng.integers(-3, 4))
         row["fuel_system"] = "idi" if row["fuel_type"] == "diesel" else ["1bbl", "mpfi"][i // 2 % 2]
@@ -174,14 +176,18 @@ def _imports(rng, n):
 
 def _communities(rng, n):
     rows = [[f"place{i}", "XX", "?", "?", 1, *np.round(rng.uniform(1, 9, size=142), 2)] for i in range(n)]
-    survey = [crime.FIRST_CANDIDATE + j for j, name in enumerate(crime.CANDIDATES) if name in crime.POLICE_SURVEY]
+    survey = [
+        paper_sets.FIRST_CRIME_CANDIDATE + j
+        for j, name in enumerate(paper_sets.CRIME_CANDIDATES)
+        if name in paper_sets.POLICE_SURVEY
+    ]
     for row in rows[: n - 2]:
         for j in survey:
             row[j] = "?"
-    rows[1][crime.FIRST_CANDIDATE] = "?"  # an input is missing
-    rows[2][crime.TARGET_COLUMN] = "?"
-    rows[3][crime.TARGET_COLUMN] = 0.0
-    rows[4][crime.TARGET_COLUMN + 1] = "?"  # another target, of no concern
+    rows[1][paper_sets.FIRST_CRIME_CANDIDATE] = "?"  # an input is missing
+    rows[2][paper_sets.CRIME_TARGET_COLUMN] = "?"
+    rows[3][paper_sets.CRIME_TARGET_COLUMN] = 0.0
+    rows[4][paper_sets.CRIME_TARGET_COLUMN + 1] = "?"  # another target, of no concern
     return {"CommViolPredUnnormalizedData.txt": _lines(rows, end="\r\n")}
 
 
@@ -190,7 +196,7 @@ def _pima(rng, n):
     for i, j in enumerate([0, 1, 2, 3, 4, 5]):
         rows[i][j] = 0
     labelled = [[*row[:-1], ("tested_negative", "'tested_positive'")[row[-1]]] for row in rows]
-    attributes = "".join(f"@attribute {name} numeric\n" for name in pima.INPUTS)
+    attributes = "".join(f"@attribute {name} numeric\n" for name in paper_sets.PIMA_INPUTS)
     head = (
         f"% 1. a comment\n@RELATION pima\n{attributes}@attribute 'class' {{tested_negative, tested_positive}}\n@DATA\n"
     )

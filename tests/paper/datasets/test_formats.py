@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpsift.paper.datasets.formats import (
+from gpsift.paper.datasets.sources import (
     arff_cells,
     comma_cells,
     headed_cells,

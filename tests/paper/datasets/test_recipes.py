@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from loopback import raw_files, real_folder
 
-from gpsift.paper.datasets import automobile, crime
+from gpsift.paper.datasets import paper_sets
 from gpsift.paper.datasets.load import RECIPES
 from gpsift.paper.datasets.sources import DataMismatch
 
@@ -79,20 +79,22 @@ def test_crime_takes_complete_rows_with_a_positive_rate():
     content = raw_files("crime")["CommViolPredUnnormalizedData.txt"]
     table = table_of("crime", content)
     raw = exact_frame(io.BytesIO(content), header=None, na_values="?")
-    raw = raw.set_axis([*"abcde", *crime.CANDIDATES, *range(16), "ViolentCrimesPerPop", "nonViolPerPop"], axis=1)
+    raw = raw.set_axis(
+        [*"abcde", *paper_sets.CRIME_CANDIDATES, *range(16), "ViolentCrimesPerPop", "nonViolPerPop"], axis=1
+    )
     expected = raw[list(table.names)].dropna().astype(float)
     expected = expected[expected["ViolentCrimesPerPop"] > 0]
     assert len(raw) - len(expected) == 3
     assert len(table.names) == 103
-    assert not set(table.names) & crime.POLICE_SURVEY
+    assert not set(table.names) & paper_sets.POLICE_SURVEY
     np.testing.assert_array_equal(table.values, expected)
 
 
 def test_police_survey_is_part_of_the_candidates():
-    assert len(crime.CANDIDATES) == len(set(crime.CANDIDATES)) == 124
-    assert len(crime.POLICE_SURVEY) == 22
-    assert set(crime.CANDIDATES) >= crime.POLICE_SURVEY
-    assert "LemasPctOfficDrugUn" not in crime.POLICE_SURVEY  # known for every place, in spite of its name
+    assert len(paper_sets.CRIME_CANDIDATES) == len(set(paper_sets.CRIME_CANDIDATES)) == 124
+    assert len(paper_sets.POLICE_SURVEY) == 22
+    assert set(paper_sets.CRIME_CANDIDATES) >= paper_sets.POLICE_SURVEY
+    assert "LemasPctOfficDrugUn" not in paper_sets.POLICE_SURVEY  # known for every place, in spite of its name
 
 
 @pytest.mark.parametrize("coding", list(RANKS))
@@ -102,7 +104,7 @@ def test_automobile_codings_match_pandas(coding):
 
 def check_coding_by_pandas(content, coding):
     """The codings again by `get_dummies`, as frames with the columns in any order."""
-    raw = pd.read_csv(io.BytesIO(content), header=None, names=automobile.RAW_COLUMNS, na_values="?")
+    raw = pd.read_csv(io.BytesIO(content), header=None, names=paper_sets.AUTOMOBILE_COLUMNS, na_values="?")
     raw = raw.drop(columns=["normalized_losses", "make"])
     words = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "twelve": 12}
     complete = raw.dropna().index

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from gpsift.paper.reproduce import claims
-from gpsift.paper.reproduce.datasplits import Tables
+from gpsift.paper.reproduce.experiments import Tables
 
 
 def toy_table(relative):

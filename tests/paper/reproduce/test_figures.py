@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gpsift.paper.reproduce import figures
-from gpsift.paper.reproduce.datasplits import Tables
+from gpsift.paper.reproduce.experiments import Tables
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import gpsift as gs
 from gpsift.app.cli import app
 from gpsift.paper.datasets import Dataset, load
 from gpsift.paper.reproduce import EXPERIMENTS, Settings, figures, run
-from gpsift.paper.reproduce.datasplits import random_split
+from gpsift.paper.reproduce.experiments import random_split
 
 REFERENCE = Path(__file__).parents[3] / "experiments" / "paper" / "gpy_reference.json"
 
@@ -75,7 +75,7 @@ def test_everything_gives_tables_pictures_and_verdicts(settings, monkeypatch):
             save(figure, folder, name)
 
     monkeypatch.setattr(figures, "save", save_some)
-    run("all", settings, say=said.append)
+    run("all", settings, report=said.append)
     for name in ("concrete", "housing", "automobile", "crime", "pima"):
         curves = pd.read_csv(settings.out / name / "curves.csv")
         assert set(curves.method) >= {"ARD", "KL", "VAR"}
@@ -110,14 +110,14 @@ def assert_pictures(folder, *names):
 
 def test_claims_are_decided_for_what_there_is(bare):
     for name in ("delta", "pointwise", "cost"):
-        run(name, bare, say=lambda _: None)
+        run(name, bare, report=lambda _: None)
     summary = json.loads((bare.out / "summary.json").read_text())
     assert [verdict["claim"] for verdict in summary["claims"]] == ["4", "9", "10"]
 
 
 def test_the_same_seed_gives_the_same_tables(bare):
     def curves(seed):
-        run("housing", replace(bare, seed=seed, splits=1, extra_splits=1), say=lambda _: None)
+        run("housing", replace(bare, seed=seed, splits=1, extra_splits=1), report=lambda _: None)
         table = pd.read_csv(bare.out / "housing" / "curves.csv")
         shutil.rmtree(bare.out)
         return table
@@ -129,37 +129,37 @@ def test_the_same_seed_gives_the_same_tables(bare):
 
 
 def test_finished_splits_are_not_made_again(bare, monkeypatch):
-    import gpsift.paper.reproduce.datasplits as datasplits
+    import gpsift.paper.reproduce.experiments as datasplits
 
-    run("housing", bare, say=lambda _: None)
+    run("housing", bare, report=lambda _: None)
     before = (bare.out / "housing" / "curves.csv").read_bytes()
 
     def refuse(*_):
         raise AssertionError("a finished split was made again")
 
     monkeypatch.setattr(datasplits, "compare_rankings", refuse)
-    run("housing", replace(bare, resume=True), say=lambda _: None)
+    run("housing", replace(bare, resume=True), report=lambda _: None)
     assert (bare.out / "housing" / "curves.csv").read_bytes() == before
     with pytest.raises(AssertionError, match="made again"):
-        run("housing", bare, say=lambda _: None)
+        run("housing", bare, report=lambda _: None)
 
 
 def test_other_settings_do_not_resume(bare):
-    run("housing", bare, say=lambda _: None)
+    run("housing", bare, report=lambda _: None)
     with pytest.raises(ValueError, match="hyperparameters was"):
-        run("housing", replace(bare, resume=True, prior="short"), say=lambda _: None)
+        run("housing", replace(bare, resume=True, prior="short"), report=lambda _: None)
 
 
 def test_variability_runs_what_is_missing(bare):
-    run("concrete", bare, say=lambda _: None)
+    run("concrete", bare, report=lambda _: None)
     said = []
-    run("variability", bare, say=said.append)
+    run("variability", bare, report=said.append)
     assert [line.split(":")[0] for line in said[:-1]] == ["housing", "automobile", "crime"]
 
 
 def test_the_sampled_full_model_is_there(bare):
     need("nutpie")
-    run("concrete", replace(bare, nuts_splits=1), say=lambda _: None)
+    run("concrete", replace(bare, nuts_splits=1), report=lambda _: None)
     reference = pd.read_csv(bare.out / "concrete" / "reference.csv")
     assert {"mlpd", "mse", "r_hat", "ess"} <= set(reference.columns)
     assert len(reference) == 1
@@ -168,7 +168,7 @@ def test_the_sampled_full_model_is_there(bare):
 def test_a_missing_sampler_is_said_before_the_work(settings, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ImportError, match="--sampled 0"):
-        run("concrete", replace(settings, nuts_splits=1), say=lambda _: None)
+        run("concrete", replace(settings, nuts_splits=1), report=lambda _: None)
     assert not (settings.out / "concrete" / "checkpoint.sqlite").exists()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpsift.paper.reproduce.statistics import corrected_interval, plain_interval, relative_entropy
+from gpsift.paper.reproduce.claims import corrected_interval, plain_interval, relative_entropy
 
 
 def test_a_plain_interval_is_students(rng):

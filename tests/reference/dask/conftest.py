@@ -54,7 +54,7 @@ def killing(monkeypatch):
     """A function that makes the fourth pass over all partitions lose a worker of a client; it returns the visits."""
 
     def kill_in_fourth_pass(client, after):
-        visits, total = [], ClusterRows.total
+        visits, total = [], ClusterRows.map_reduce
 
         def killing_total(self, visit):
             visits.append(visit)
@@ -63,7 +63,7 @@ def killing(monkeypatch):
                 Timer(after, os.kill, (victim, signal.SIGKILL)).start()
             return total(self, visit)
 
-        monkeypatch.setattr(ClusterRows, "total", killing_total)
+        monkeypatch.setattr(ClusterRows, "map_reduce", killing_total)
         return visits
 
     return kill_in_fourth_pass

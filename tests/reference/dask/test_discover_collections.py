@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from optional import need
 
 import gpsift as gs
-from gpsift.selection.conditional_test import gathered as gathered_module
-from gpsift.selection.conditional_test.gathered import gathered
+from gpsift.selection.conditional_test import discover as gathered_module
+from gpsift.selection.conditional_test.discover import gathered
 
 dask = need("dask")
 array = need("dask.array")

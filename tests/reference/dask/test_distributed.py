@@ -43,11 +43,11 @@ def test_statistics_objective_and_gradient_are_those_of_one_process(client, tabl
     scaled = partial(standardised, here.scaling)
     local = LocalRows(scaled(Rows(*table)), M)
     there = read_collections(*divided(*table)).read_as(n_columns=M, chunk_bytes=8 * M * 64, transform=scaled)
-    (visited_by,) = there.joined(process)
+    (visited_by,) = there.map_concat(process)
     assert set(visited_by) <= set(client.run(os.getpid).values())
     for noise_var in (0.05, None):
         model = bound_model(here.kernel, here.posterior.Z, noise_var)
-        one, other = (source.total(partial(site_sums, model)) for source in (local, there))
+        one, other = (source.map_reduce(partial(site_sums, model)) for source in (local, there))
         for name in ("AA", "Ab", "log_density", "residual"):
             expected = getattr(one, name)
             assert_allclose(getattr(other, name), expected, rtol=1e-10, atol=1e-10 * np.max(np.abs(expected)))

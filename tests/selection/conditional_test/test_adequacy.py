@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.selection.conditional_test.adequacy import adequacy
-from gpsift.selection.conditional_test.axes import Continuous, Levels
+from gpsift.selection.conditional_test.axes import Continuous, Levels, adequacy
 from gpsift.selection.conditional_test.conditionals import units_to_test
 from gpsift.selection.data import Data
 

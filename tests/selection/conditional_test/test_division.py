@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import gpsift as gs
-from gpsift.selection.conditional_test.division import growing, left_out
+from gpsift.selection.conditional_test.folds import growing, left_out
 
 
 @pytest.mark.parametrize("divide", [left_out, growing])

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import false_discovery_control
 
 import gpsift as gs
-from gpsift.selection.conditional_test.multiplicity import q_values, twice_the_median
+from gpsift.selection.conditional_test.discover import q_values, twice_the_median
 
 
 def test_q_values_are_those_of_scipy(rng):

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.conditional_test.multiplicity import q_values
+from gpsift.selection.conditional_test.discover import Discoveries, q_values
 
 
 def record(z, rate=0.1):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
-from gpsift.selection.conditional_test.statistic import Sums
+from gpsift.selection.conditional_test.folds import Sums
 
 
 def test_mean_and_variance_are_those_of_a_feature_that_is_drawn_anew(rng):

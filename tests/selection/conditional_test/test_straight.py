@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.selection.conditional_test.straight import CHANCE, Straight, along_curves, along_products, gain
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.selection.conditional_test.gaussian_copula import CHANCE, Straight, along_curves, along_products, gain
 
 
 def lines(rng, n=120, p=8):

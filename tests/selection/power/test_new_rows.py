@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gpsift.gp.hyperparameters.screening import normal_scores
-from gpsift.selection.power.new_rows import LikeRows
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.selection.power_analysis import LikeRows
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,10 @@ from scipy.integrate import trapezoid
 import gpsift as gs
 from gpsift import likelihoods
 from gpsift.gp.refit import condition_on
+from gpsift.selection import power_analysis as planning
 from gpsift.selection.conditional_test import discover as discovering
-from gpsift.selection.conditional_test.division import left_out
-from gpsift.selection.conditional_test.folds import OfGP, moved_means
+from gpsift.selection.conditional_test.folds import OfGP, left_out, moved_means
 from gpsift.selection.data import Data
-from gpsift.selection.power import power as planning
-from gpsift.selection.power import study
 
 QUIET = gs.Work(progress=False)
 KNOWING = {"search": False, "work": QUIET}  # hyperparameters known, as most tests have them
@@ -64,12 +62,12 @@ def test_curves_in_closed_form_are_predictions_at_moved_rows(likelihood, rng):
 
 def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
     monkeypatch.setattr(discovering, "_redrawn", lambda *_: [])  # the second conditional is left out by default
-    monkeypatch.setattr(study, "left_out", lambda n, folds, _: left_out(n, folds, [5, 0]))
+    monkeypatch.setattr(planning, "left_out", lambda n, folds, _: left_out(n, folds, [5, 0]))
     fixed = gs.GP(model.kernel, gs.Fixed(noise_var=KNOWN.noise_var), standardize=False)
     shares = gs.power(model, n=50, rate=0.2, studies=4, seed=3, **KNOWING).shares[0]
     found = []
     for number in range(4):
-        made = study.made_up(model, 50, np.random.default_rng([3, 50, number]))
+        made = planning.made_up(model, 50, np.random.default_rng([3, 50, number]))
         X, y = model.scaling.inputs(made.X), model.scaling.target(made.y)
         found.append(gs.discover(X, y, fixed, rate=0.2, folds=5, seed=5, work=QUIET).found)
     assert_array_equal(shares, np.mean(found, axis=0))
@@ -77,15 +75,15 @@ def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
 
 
 def test_a_searched_study_is_the_answer_of_discover(model):
-    made = study.made_up(model, 24, np.random.default_rng([0, 24, 0]))
+    made = planning.made_up(model, 24, np.random.default_rng([0, 24, 0]))
     expected = gs.discover(made.X, made.y, gs.GP(hyper=discovering.quick_hyper(24, 3)), folds=2, work=QUIET).found
-    found = study.found_in_study(model, 24, study.Design(folds=2, search=True), [0, 24, 0])
+    found = planning.found_in_study(model, 24, planning.Design(folds=2, search=True), [0, 24, 0])
     assert_array_equal(found, expected)
 
 
 def test_functions_are_drawn_from_the_posterior_and_outcomes_around_them(model):
     rng = np.random.default_rng(2)
-    made = [study.made_up(model, 25, rng) for _ in range(200)]
+    made = [planning.made_up(model, 25, rng) for _ in range(200)]
     predicted = [model.predict(each.X) for each in made]
     z = np.concatenate([(each.y - p.mean) / np.sqrt(p.var) for each, p in zip(made, predicted, strict=True)])
     assert abs(z.mean()) < 0.1
@@ -193,8 +191,8 @@ def test_a_study_with_one_outcome_finds_nothing():
     gp = gs.GP(likelihood="bernoulli", hyper=gs.Fixed(lengthscale=2.0)).fit(data()[0], np.arange(40) % 40 == 0)
     never = Data(np.zeros((20, 3)), np.zeros(20), ("x1", "x2", "x3"), {})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study, "made_up", lambda *_: never)
-        assert not study.found_in_study(gp, 20, study.Design(search=False), [0, 20, 0]).any()
+        patch.setattr(planning, "made_up", lambda *_: never)
+        assert not planning.found_in_study(gp, 20, planning.Design(search=False), [0, 20, 0]).any()
 
 
 def test_a_saved_model_is_read(model, answer, tmp_path):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from gpsift.selection.power.record_power import Power, crossing, rising
+from gpsift.selection.power_analysis import Power, crossing, rising
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
-"""Long work: many independent fits, run in parallel, with progress shown and finished results kept in a file.
+"""Long work: many independent fits, run in parallel, with a progress bar and with finished results kept in a file.
 
-`choice.py` is what users say about it, `runner.py` runs tasks, `checkpoint.py` remembers what is done, `bars.py` shows
-it. What the tasks compute is none of their business.
+`work.py` has the user's choice (`Work`) and runs the tasks, `checkpoint.py` keeps finished results, `bars.py` shows
+progress. Nothing here depends on what the tasks compute.
 """
 
-from gpsift._utils.parallel.bars import fit_bar, share_bar, waiting_bar
+from gpsift._utils.parallel.bars import fit_progress, progress_bar, spinner
 from gpsift._utils.parallel.checkpoint import Checkpoint, CheckpointMismatch, fingerprint
-from gpsift._utils.parallel.choice import Work
-from gpsift._utils.parallel.runner import Runner, Task
+from gpsift._utils.parallel.work import Runner, Task, Work
 
 __all__ = [
     "Checkpoint",
@@ -16,7 +15,7 @@ __all__ = [
     "Task",
     "Work",
     "fingerprint",
-    "fit_bar",
-    "share_bar",
-    "waiting_bar",
+    "fit_progress",
+    "progress_bar",
+    "spinner",
 ]

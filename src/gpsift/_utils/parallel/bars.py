@@ -1,4 +1,4 @@
-"""Progress on standard error, with the time left. With `shows=None` a bar is there where a terminal is."""
+"""Progress bars on standard error, with the time left. With `shows=None` there is a bar where there is a terminal."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gpsift._utils.progress import hearing
+from gpsift._utils.progress import on_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
 
 def is_shown(progress: bool | None) -> bool:
-    """Whether to show a bar: as asked for, or where standard error is a terminal."""
+    """Whether there is a bar: as the user chose, otherwise where standard error is a terminal."""
     return sys.stderr.isatty() if progress is None else progress
 
 
 @contextmanager
 def task_bar(title: str, total: int, *, transient: bool = False) -> Iterator[Callable[[], None]]:
-    """A bar of tasks that are counted, and the function that moves it on, as often as `total`."""
+    """Show a bar that counts tasks; give the function to call after each of `total` tasks."""
     from rich.progress import MofNCompleteColumn
 
     with _progress(MofNCompleteColumn(), transient=transient) as progress:
@@ -29,15 +29,15 @@ def task_bar(title: str, total: int, *, transient: bool = False) -> Iterator[Cal
 
 
 @contextmanager
-def fit_bar(shows: bool | None = None) -> Iterator[None]:
-    """Of a single fit, over the starts of its search for hyperparameters.
+def fit_progress(shows: bool | None = None) -> Iterator[None]:
+    """Show a bar for the fit inside, over the starts of its search for hyperparameters.
 
-    A fit in several rounds has a bar for each: how many there will be is not known.
+    The bar begins again in each round of a fit: how many there will be is not known.
     """
-    with _share_of("fit", shows) as (progress, task):
+    with _share_bar("fit", shows) as (progress, task):
         searches, before = 1, 0.0
 
-        def heard(share: float) -> None:
+        def set_share(share: float) -> None:
             nonlocal searches, before
             if share < before:  # within a search it only grows
                 searches += 1
@@ -45,31 +45,33 @@ def fit_bar(shows: bool | None = None) -> Iterator[None]:
             before = share
             progress.update(task, completed=share)
 
-        def told(words: str) -> None:
-            progress.update(task, description=f"fit: {words}")
+        def set_description(status: str) -> None:
+            progress.update(task, description=f"fit: {status}")
 
-        with hearing(heard, "search"), hearing(told, "words"):
+        with on_progress(set_share, "search"), on_progress(set_description, "status"):
             yield
 
 
 @contextmanager
-def share_bar(title: str, shows: bool | None = None) -> Iterator[None]:
-    """Of a computation whose loops are counted (`gpsift._utils.progress`)."""
-    with _share_of(title, shows) as (progress, task), hearing(lambda share: progress.update(task, completed=share)):
+def progress_bar(title: str, shows: bool | None = None) -> Iterator[None]:
+    """Show a bar for a computation whose loops report their progress (`gpsift._utils.progress.track`)."""
+    with (
+        _share_bar(title, shows) as (progress, task),
+        on_progress(lambda share: progress.update(task, completed=share)),
+    ):
         yield
 
 
 @contextmanager
-def waiting_bar(title: str, shows: bool | None = None) -> Iterator[None]:
-    """A sign of life and the time that has passed, for a step whose end is not known."""
+def spinner(title: str, shows: bool | None = None) -> Iterator[None]:
+    """Show a moving bar and the time that has passed, for a step whose end is not known."""
     with _progress(transient=True, disable=not is_shown(shows)) as progress:
         progress.add_task(title, total=None)
         yield
 
 
 @contextmanager
-def _share_of(title: str, shows: bool | None) -> Iterator[tuple[Progress, TaskID]]:
-    """A bar that goes from 0 to 1, with the time left."""
+def _share_bar(title: str, shows: bool | None) -> Iterator[tuple[Progress, TaskID]]:
     from rich.progress import TaskProgressColumn
 
     with _progress(TaskProgressColumn(), transient=True, disable=not is_shown(shows)) as progress:

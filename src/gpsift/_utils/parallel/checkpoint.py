@@ -1,6 +1,6 @@
-"""A file that remembers the finished parts of a long piece of work.
+"""A file that keeps the finished results of long work.
 
-It is an SQLite database: every result is one transaction, so that a process killed at any moment leaves a file with all
+It is an SQLite database. Every result is one transaction, so that a process killed at any moment leaves a file with all
 results but perhaps the last. Values are JSON, whose decimal floats come back bit for bit.
 """
 
@@ -27,7 +27,8 @@ class CheckpointMismatch(ValueError):
 class Checkpoint:
     """Results by key, in a file that is made if it does not exist.
 
-    `identity` is what the work depends on, in words or as a `fingerprint`. A file with another identity is refused.
+    `identity` names what the results depend on, in words or as a `fingerprint`. A file with another identity is
+    refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, str]):
@@ -39,7 +40,7 @@ class Checkpoint:
             try:
                 self._claim({"format": FORMAT, **identity})
             except Exception:
-                self._connection.close()  # nobody gets this checkpoint, so nobody else would
+                self._connection.close()  # no caller gets this checkpoint to close it
                 raise
         except sqlite3.OperationalError as error:
             raise OSError(
@@ -49,12 +50,12 @@ class Checkpoint:
             raise CheckpointMismatch(f"{self.path} is not a checkpoint ({error}). Give another path.") from error
 
     def get(self, key: str) -> Any:
-        """The result under `key`, or None."""
+        """Return the result under `key`, or None."""
         row = self._connection.execute("SELECT value FROM result WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def put(self, key: str, result: Any) -> None:
-        """Keep a result; when this returns it is on the disk."""
+        """Keep a result under `key`; it is on the disk when this returns."""
         self._connection.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (key, as_json(result)))
 
     def __len__(self) -> int:
@@ -91,7 +92,7 @@ def _differences(known: Mapping[str, str], wanted: Mapping[str, str]) -> str:
 
 
 def as_json(result: Any) -> str:
-    """A result as JSON, arrays as lists and records as mappings."""
+    """Write a result as JSON, arrays as lists and records as mappings."""
     return json.dumps(result, default=_plain)
 
 
@@ -105,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 
 def fingerprint(*parts: Any) -> str:
-    """A short digest of arrays and of anything that `repr` tells apart."""
+    """Return a short digest of arrays and of other objects by their `repr`."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, np.ndarray):

@@ -1,4 +1,4 @@
-"""Models of BoTorch: `models.py` reads them, `parts.py` each of their outputs, `transforms.py` what is around those."""
+"""Models of BoTorch: `models.py` reads them, `outputs.py` reads each output and the transforms around it."""
 
 from gpsift.adapters.botorch.models import reference_of
 

@@ -20,17 +20,13 @@ from botorch.models.model import ModelList
 from botorch.models.multitask import MultiTaskGP
 from botorch.models.transforms.input import Round
 
-from gpsift._utils.user_arrays import default_names
-from gpsift.adapters.botorch.parts import ExactPart, Part, TaskPart, VariationalPart
+from gpsift._utils.validation import default_names
+from gpsift.adapters.botorch.outputs import ExactPart, Part, TaskPart, VariationalPart
 from gpsift.adapters.gpytorch import models as gpytorch_models
-from gpsift.adapters.gpytorch.kernels import converted
-from gpsift.adapters.gpytorch.models import Derivatives
-from gpsift.adapters.gpytorch.posterior import MeanGP, exact_parts
-from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, private_copy
-from gpsift.adapters.known_inputs import known_inputs
-from gpsift.adapters.observed import NormalNoise
-from gpsift.adapters.options import Options, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.gpytorch.models import Derivatives, MeanGP, exact_parts
+from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations, precision_of, private_copy
+from gpsift.adapters.kernels import NoClosedForm
+from gpsift.adapters.reading import NormalNoise, Options, closed_form_or_none, known_inputs
 from gpsift.adapters.torch_autograd import Differentiated, as_array
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
@@ -197,7 +193,7 @@ def _seen_model(part: Part) -> LatentGP:
     if type(part.model).forward not in PLAIN_FORWARDS:
         raise NoClosedForm("it has a `forward` of its own")
     Z, prior_mean = part.seen_inputs, part.prior_mean
-    posterior = exact_parts(converted(part.kernel, Z.shape[1]), Z, part.targets, np.array(prior_mean), part.site_noise)
+    posterior = exact_parts(KERNELS.convert(part.kernel, Z.shape[1])[0], Z, part.targets, prior_mean, part.site_noise)
     return LatentGP(
         posterior=posterior,
         predictive=NormalNoise(part.noise_var()),

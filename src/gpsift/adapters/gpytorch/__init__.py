@@ -1,4 +1,4 @@
-"""Models of GPyTorch: `models.py` reads them, `prior.py`, `kernels.py` and `posterior.py` their parts."""
+"""Models of GPyTorch: `models.py` reads their posterior, `prior.py` their kernel and mean function."""
 
 from gpsift.adapters.gpytorch.models import reference_of
 

@@ -1,13 +1,14 @@
 """Models of GPyTorch: exact and variational Gaussian processes.
 
-Everything is read from a private copy of the model in double precision (`gpytorch_prior.py`), so that no mode, cache or
+Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or
 gradient of the user's own changes. If the prior is made of a kernel that we have, the posterior is the triple of
-`gpsift.reference.posterior` (`gpytorch_posterior.py`); anything else is differentiated by torch (`torch_autograd.py`).
+`gpsift.reference.posterior`; anything else is differentiated by torch (`torch_autograd.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import gpytorch
@@ -19,20 +20,20 @@ from gpytorch.likelihoods import (
     GaussianLikelihood,
     StudentTLikelihood,
 )
+from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
-from gpsift.adapters.gpytorch.kernels import number_of, value_of
-from gpsift.adapters.gpytorch.posterior import WHITENED, closed_form, exact_parts, variational_parts
+from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
-from gpsift.adapters.known_inputs import known_inputs
-from gpsift.adapters.observed import NormalNoise, Observed
-from gpsift.adapters.options import Options, closed_form_or_none
-from gpsift.adapters.terms import NoClosedForm
+from gpsift.adapters.kernels import NoClosedForm, number
+from gpsift.adapters.reading import NormalNoise, Observed, Options, closed_form_or_none, known_inputs
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
-from gpsift.reference.base import Reference
-from gpsift.reference.inputs import Inputs
-from gpsift.reference.response import Predictive
+from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
+from gpsift.reference.finite_differences import GradedResponse
+from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.response import LatentGP, LatentGPResponse, Predictive
 
 Derivatives = Literal["auto", "closed", "autograd"]
 
@@ -119,7 +120,7 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
     kernel, mean = prior
     with torch.no_grad():
         noise_var = twin.likelihood(torch.zeros_like(y), [Z]).variance
-    return closed_form(exact_parts(kernel, Z, y, mean(Z), noise_var), mean, **shared)
+    return closed_form(exact_parts(kernel, Z, y, as_array(mean(Z)), noise_var), mean, **shared)
 
 
 def _several(model: Any) -> TypeError:
@@ -155,12 +156,12 @@ def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
 
 
 LIKELIHOODS: dict[type, Callable[[Any], Predictive]] = {
-    GaussianLikelihood: lambda likelihood: NormalNoise(number_of(likelihood.noise)),
+    GaussianLikelihood: lambda likelihood: NormalNoise(number(as_array(likelihood.noise))),
     # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
-    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(value_of(likelihood.noise).mean())),
+    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(as_array(likelihood.noise).mean())),
     BernoulliLikelihood: lambda _: Observed(Probit()),
     StudentTLikelihood: lambda likelihood: Observed(
-        StudentT(number_of(likelihood.deg_free), number_of(likelihood.noise) ** 0.5)
+        StudentT(number(as_array(likelihood.deg_free)), number(as_array(likelihood.noise)) ** 0.5)
     ),
 }
 
@@ -196,7 +197,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
     if prior is None:
         return _automatic(twin, Z, shared, options)
     kernel, mean = prior
-    posterior, extra_var = variational_parts(kernel, twin.variational_strategy, mean(Z))
+    posterior, extra_var = variational_parts(kernel, twin.variational_strategy, as_array(mean(Z)))
     return closed_form(posterior, mean, extra_var=extra_var, **shared)
 
 
@@ -233,3 +234,129 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
             "what it computes. Leave `derivatives` out for finite differences."
         )
     return reference.by_differences()
+
+
+# Strategies with a closed form, and whether their inducing values are whitened.
+WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
+
+
+def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
+    """The latent posterior of one exact model, in double precision on the CPU.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        From `converted`.
+    Z : tensor (n, p)
+        Training inputs.
+    y, prior_mean : tensors (n,)
+        Training targets, and the mean function at Z.
+    noise_var : tensor (n,) or of one element
+    """
+    y = as_array(y)
+    noise = np.broadcast_to(as_array(noise_var).ravel(), y.shape).copy()
+    return exact_posterior(kernel, as_array(Z), y - prior_mean, noise)[0]
+
+
+def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
+    r"""The latent posterior of inducing values, and the variance that the library adds to it.
+
+    With :math:`K_{zz} = L L^T` and inducing values :math:`u = L v + \mathrm{mean}`, v ~ N(m, S), Hensman et al. (2015):
+
+    .. math:: w = L^{-T} m, \qquad M = L^{-T} (I - S) L^{-1} .
+    """
+    Z, jitter = as_array(strategy.inducing_points), float(strategy.jitter_val)
+    q = strategy._variational_distribution()
+    L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
+    is_whitened = WHITENED[type(strategy)]
+    m = as_array(q.mean) if is_whitened else solve_lower(L, as_array(q.mean) - prior_mean)
+    factors: list[Factor] = [TriangularFactor(L)]
+    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise v is known: S = 0
+        root = _symmetric_root(as_array(q.covariance_matrix))
+        root = root if is_whitened else solve_lower(L, root)
+        factors.append(DenseFactor(np.ascontiguousarray(solve_lower(L, root, transpose=True).T), sign=-1.0))
+    posterior = Posterior(kernel, Z, solve_lower(L, m, transpose=True), tuple(factors))
+    return posterior, jitter if is_whitened else 0.0
+
+
+def _symmetric_root(S: np.ndarray) -> np.ndarray:
+    """R with R R^T = S, which may be singular."""
+    values, vectors = np.linalg.eigh(S)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def closed_form(posterior: Posterior, mean: Mean, *, extra_var: float = 0.0, **shared: Any) -> LatentGP:
+    """A latent posterior around the mean function of its prior, as a reference."""
+    if mean.level is None:
+        return MeanGP(posterior=posterior, mean=mean, extra_var=extra_var, **shared)
+    if extra_var:
+        return MeanGP(posterior=posterior, y_center=mean.level, extra_var=extra_var, **shared)
+    return LatentGP(posterior=posterior, y_center=mean.level, **shared)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanGP(LatentGP):
+    """A latent posterior around a mean that varies with the inputs.
+
+    Parameters
+    ----------
+    mean : Mean, optional
+    extra_var : float
+        A variance that the library adds to that of the latent function at every point.
+    """
+
+    mean: Mean | None = None
+    extra_var: float = 0.0
+
+    @property
+    def how(self) -> str:
+        return super().how if self.mean is None else f"{super().how}, around a mean by automatic differentiation"
+
+    def at(self, points: Points) -> MeanGPResponse:
+        parts = self._response_at(points)
+        mean = None if self.mean is None else self.mean.at(parts[0].X, points.inputs.sd)
+        return MeanGPResponse(*parts, mean, self.extra_var)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanGPResponse(LatentGPResponse):
+    """The closed forms, with the mean function and its derivatives added."""
+
+    mean: GradedResponse | None
+    extra_var: float
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return super().latent_mean + (0.0 if self.mean is None else self.mean.parameters[0])
+
+    @property
+    def latent_var(self) -> np.ndarray:
+        return super().latent_var + self.extra_var
+
+    @property
+    def latent_cov(self) -> np.ndarray:
+        return add_diagonal(super().latent_cov, self.extra_var)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        by_mean, by_var = super().gradients()
+        return by_mean + (0.0 if self.mean is None else self.mean.gradients()[0]), by_var
+
+    def hessians(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.mean is not None:
+            raise MissingCapability("Second derivatives of a mean function are not offered.")
+        return super().hessians()
+
+    def mean_hessian(self) -> np.ndarray:
+        return super().mean_hessian() if self.mean is None else self.hessians()[0]
+
+    def placed_posterior(self) -> PlacedPosterior:
+        if self.mean is not None:
+            raise MissingCapability("A mean function that varies with the inputs is no part of a triple.")
+        return super().placed_posterior()
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
+        by_mean, by_var = super().step(j, delta)
+        return by_mean + (0.0 if self.mean is None else self.mean.step(j, delta)[0]), by_var
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return super().section(j, base, offset) + (0.0 if self.mean is None else self.mean.section(j, base, offset))

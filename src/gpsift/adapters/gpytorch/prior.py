@@ -11,13 +11,27 @@ from typing import Any
 import gpytorch
 import numpy as np
 import torch
+from gpytorch import kernels as gpt
 from gpytorch.lazy import LazyEvaluatedKernelTensor
 from linear_operator.operators import SumLinearOperator
 
-from gpsift.adapters.gpytorch.kernels import converted
-from gpsift.adapters.terms import NoClosedForm
+from gpsift._utils.arrays import to_numpy
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    Term,
+    constant,
+    linear,
+    matern,
+    number,
+    radial,
+    scale_term,
+)
 from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
-from gpsift.kernels import Kernel, Sum
+from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
 from gpsift.reference.finite_differences import GradedResponse
 from gpsift.reference.inputs import Inputs
@@ -127,7 +141,7 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     with differentiating(), exact_computations():
         prior = model.forward(x)
     kernels = _evaluated_at(prior.lazy_covariance_matrix, x)
-    terms = [converted(kernel, Z.shape[-1]) for kernel in kernels]
+    terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]
     values = as_array(prior.loc)
     is_constant = not prior.loc.requires_grad and bool(np.all(values == values[0]))
     level = float(values[0]) if is_constant else None
@@ -155,3 +169,37 @@ def _is_selection(selected: torch.Tensor, x: torch.Tensor, columns: Any) -> bool
     made_by = selected.grad_fn
     made_from = None if made_by is None else getattr(made_by.next_functions[0][0], "variable", None)
     return made_from is not None and made_from is x and torch.equal(selected, x[:, columns])
+
+
+class _Kernels(KernelReader):
+    def convert(self, kernel: gpt.Kernel, n_features: int, *, name: str | None = None) -> tuple[Kernel, float]:
+        if tuple(kernel.batch_shape):
+            raise NoClosedForm(f"{type(kernel).__name__} with batch_shape {tuple(kernel.batch_shape)}")
+        return super().convert(kernel, n_features, name=name)
+
+
+def _columns(kernel: gpt.Kernel, columns: Columns) -> Columns:
+    return columns if kernel.active_dims is None else columns.select(to_numpy(kernel.active_dims))
+
+
+def _scaled(reader: KernelReader, kernel: gpt.ScaleKernel, columns: Columns) -> list[Term]:
+    # It has selected columns for its base kernel, whose `forward` it calls.
+    base, factor = kernel.base_kernel, number(reader.value(kernel.outputscale))
+    return [scale_term(term, factor) for term in reader.row(base)(reader, base, columns)]
+
+
+# Converted kernels are in double precision on the CPU.
+KERNELS = _Kernels(
+    {
+        gpt.AdditiveKernel: SumOf("kernels"),
+        gpt.ProductKernel: ProductOf("kernels"),
+        gpt.ScaleKernel: _scaled,
+        gpt.RBFKernel: radial(SquaredExponential, lengthscale="lengthscale"),
+        gpt.MaternKernel: matern(lengthscale="lengthscale"),
+        gpt.RQKernel: radial(RationalQuadratic, lengthscale="lengthscale", shape="alpha"),
+        gpt.LinearKernel: linear(variance="variance"),
+        gpt.ConstantKernel: constant(variance="constant"),
+    },
+    value=as_array,
+    columns=_columns,
+)

@@ -1,7 +1,7 @@
 """Models of scikit-learn.
 
-`models.py` reads them, `kernels.py` their kernels, `columns.py` the transformers in front of them; `subsets.py` offers
-kernels of some of the columns.
+`models.py` reads them, with their kernels and the transformers in front of them; `subsets.py` offers kernels of some of
+the columns.
 """
 
 from gpsift.adapters.sklearn.models import reference_of

@@ -12,19 +12,44 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from gpsift.adapters.known_inputs import known_inputs, read_only
-from gpsift.adapters.observed import NormalNoise, Observed
-from gpsift.adapters.options import Options, closed_form_or_none, output_index
-from gpsift.adapters.sklearn.columns import active_steps, as_fitted, column_map_of, transformed
-from gpsift.adapters.sklearn.kernels import converted, white_of
-from gpsift.kernels import Kernel
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    Term,
+    constant,
+    factor_of,
+    linear_term,
+    matern,
+    number,
+    radial,
+    scale_term,
+    white,
+)
+from gpsift.adapters.reading import (
+    NormalNoise,
+    Observed,
+    Options,
+    closed_form_or_none,
+    known_inputs,
+    output_index,
+    read_only,
+)
+from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.finite_differences import Numeric, latent_var_of
@@ -114,9 +139,12 @@ def _support(model: Any) -> np.ndarray:
 
 def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
     """The kernel as ours and its white noise; None where differences are to be taken."""
-    return closed_form_or_none(
-        lambda: converted(model.kernel_, n_features), model, options.derivatives, "finite differences"
-    )
+
+    def read() -> tuple[Kernel, float]:
+        kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
+        return kernel.for_features(n_features), white_var
+
+    return closed_form_or_none(read, model, options.derivatives, "finite differences")
 
 
 def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
@@ -125,7 +153,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     Z = _support(model)
     y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
     closed = _closed_form(model, Z.shape[1], options)
-    white = white_of(model.kernel_) if closed is None else closed[1]
+    white = KERNELS.white_var(model.kernel_) if closed is None else closed[1]
     noise_var = _noise_var(model, options.noise, white, y_scale)
     shared: dict[str, Any] = {
         "inputs": _inputs(model, options, Z),
@@ -243,7 +271,7 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
     inputs = _inputs(around, options, Z)
     closed = _closed_form(model, Z.shape[1], options)
     if closed is None:
-        return DifferencedClassifier(model, Observed(Logit(), white_of(model.kernel_)), inputs)
+        return DifferencedClassifier(model, Observed(Logit(), KERNELS.white_var(model.kernel_)), inputs)
     kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
@@ -310,3 +338,138 @@ READERS: dict[type, Any] = {
     TransformedTargetRegressor: _transformed_target,
     Pipeline: _pipeline,
 }
+
+
+def _power(reader: KernelReader, kernel: sk.Exponentiation, columns: Columns) -> list[Term]:
+    terms, power = reader.terms(kernel.kernel, columns), kernel.exponent
+    if len(terms) != 1 or not isinstance(terms[0], Constant | SquaredExponential | RationalQuadratic):
+        raise NoClosedForm(f"{type(kernel).__name__} of {type(kernel.kernel).__name__}")
+    term = scale_term(terms[0], factor_of(terms[0]) ** (power - 1.0))
+    if isinstance(term, Radial):
+        term = replace(term, lengthscale=term.lengthscale / np.sqrt(power))
+    return [replace(term, shape=term.shape * power) if isinstance(term, RationalQuadratic) else term]
+
+
+def _dot_product(reader: KernelReader, kernel: sk.DotProduct, columns: Columns) -> list[Term]:
+    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear_term(columns, np.array(1.0))]
+
+
+KERNELS = KernelReader(
+    {
+        sk.Sum: SumOf("k1", "k2"),
+        sk.Product: ProductOf("k1", "k2"),
+        sk.Exponentiation: _power,
+        sk.ConstantKernel: constant(variance="constant_value"),
+        sk.WhiteKernel: white(variance="noise_level"),
+        sk.RBF: radial(SquaredExponential, lengthscale="length_scale"),
+        sk.Matern: matern(lengthscale="length_scale"),
+        sk.RationalQuadratic: radial(RationalQuadratic, lengthscale="length_scale", shape="alpha"),
+        sk.DotProduct: _dot_product,
+    }
+)
+
+
+def active_steps(pipeline: Pipeline) -> list[Any]:
+    """The steps of a pipeline that do something."""
+    return [step for _, step in pipeline.steps if not _passes_through(step)]
+
+
+def transformed(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
+    """X as the steps see it, each after the one before."""
+    for k, step in enumerate(steps):
+        X = step.transform(as_fitted(step, X) if k == 0 else X)
+    return np.asarray(X, dtype=float)
+
+
+def as_fitted(model: Any, X: np.ndarray) -> Any:
+    """X with the names of columns that a model was fitted with, without which scikit-learn warns."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=names)
+
+
+def column_map_of(steps: Sequence[Any], n_inputs: int) -> Affine | None:
+    """What the steps do together, where all of them shift, scale and select columns; None otherwise."""
+    total = Affine.scaling(0.0, 1.0, n_inputs)
+    for step in steps:
+        one = _map_of_step(step, total.x_center.size)
+        if one is None:
+            return None
+        total = total.then(one)
+    return total
+
+
+def _map_of_step(step: Any, n_inputs: int) -> Affine | None:
+    if _passes_through(step):
+        return Affine.scaling(0.0, 1.0, n_inputs)
+    if isinstance(step, Pipeline):
+        return column_map_of(active_steps(step), n_inputs)
+    if isinstance(step, ColumnTransformer):
+        return _map_of_column_transformer(step, n_inputs)
+    if isinstance(step, SelectorMixin):
+        return Affine.selecting(step.get_support(indices=True))
+    if type(step) not in SCALERS or getattr(step, "clip", False):
+        return None
+    center, scale = SCALERS[type(step)](step)
+    return Affine.scaling(center, scale, n_inputs)
+
+
+def _passes_through(step: Any) -> bool:
+    # A ColumnTransformer replaces the word by a function that does nothing.
+    does_nothing = type(step) is FunctionTransformer and step.func is None
+    return step is None or does_nothing or (isinstance(step, str) and step == "passthrough")
+
+
+def _or(value: Any, default: float) -> Any:
+    return default if value is None else value
+
+
+# (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
+SCALERS: dict[type, Any] = {
+    StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, _or(step.scale_, 1.0)),
+    MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),
+    MaxAbsScaler: lambda step: (0.0, step.scale_),
+    RobustScaler: lambda step: (_or(step.center_, 0.0), _or(step.scale_, 1.0)),
+}
+
+
+def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Affine | None:
+    if step.transformer_weights:
+        return None
+    parts = []
+    for _, transformer, chosen in step.transformers_:
+        columns = _column_indices(step, chosen, n_inputs)
+        if columns.size == 0 or (isinstance(transformer, str) and transformer == "drop"):
+            continue
+        part = _map_of_step(transformer, columns.size)
+        if part is None:
+            return None
+        parts.append(Affine.selecting(columns).then(part))
+    if not parts:
+        return None
+    columns, center, scale = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("selected", "x_center", "x_scale")
+    )
+    is_unique = np.unique(columns).size == columns.size
+    return Affine(center, scale, columns=columns) if is_unique else None
+
+
+def _column_indices(step: ColumnTransformer, chosen: Any, n_inputs: int) -> np.ndarray:
+    """Columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
+    names = getattr(step, "feature_names_in_", None)
+    index = {} if names is None else {name: j for j, name in enumerate(names)}
+    if isinstance(chosen, slice):
+        if isinstance(chosen.start, str) or isinstance(chosen.stop, str):
+            start = None if chosen.start is None else index[chosen.start]
+            stop = None if chosen.stop is None else index[chosen.stop] + 1  # labels are included, as in pandas
+            chosen = slice(start, stop, chosen.step)
+        return np.arange(n_inputs)[chosen]
+    listed = np.atleast_1d(np.asarray(chosen))
+    if listed.size == 0:
+        return np.empty(0, dtype=int)
+    if listed.dtype.kind in "UO":
+        return np.array([index[name] for name in listed])
+    return np.arange(n_inputs)[listed]

@@ -1,7 +1,11 @@
-"""From a table to an answer: everything that the command line and the page show, in one record."""
+"""From a table to an answer: everything that the command line and the page show, in one record.
 
-from gpsift.app.analysis.choices import Reading, Selection
-from gpsift.app.analysis.record import Analysis
+`analyse` reads a table, fits a model, ranks its columns and searches submodels; an `Analysis` has the results.
+`parts.py` adds intervals, effects and tests to it, `cautions.py` what a reader should know. Read `run.py` first.
+"""
+
+from gpsift.app.analysis.analysis import Analysis
+from gpsift.app.analysis.options import Reading, Selection
 from gpsift.app.analysis.run import analyse
 
 __all__ = ["Analysis", "Reading", "Selection", "analyse"]

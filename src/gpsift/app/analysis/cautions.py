@@ -1,4 +1,4 @@
-"""What a reader should know before acting on an answer."""
+"""Cautions: findings that a reader should know before acting on an answer, and findings about single columns."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import column_sd
+from gpsift._utils.validation import column_sd
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Prepared
+from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.reference.inputs import standard_units
+from gpsift.relevance.ranking import Ranking
 
 CORRELATED = 0.9
-# Fewer rows than this for each column make any ranking shaky.
+# With fewer rows for each column any ranking is unreliable.
 ROWS_PER_COLUMN = 5
-# Columns whose correlations with all others are held at once.
+# The correlations of this many columns with all others are held in memory at once.
 BLOCK = 500
 
 
-def cautions_of(model: FittedGP | DrawnGP, table: Prepared, notes: Sequence[Finding]) -> tuple[Finding, ...]:
-    """All cautions, the gravest first; `notes` are what was done with the table."""
+def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return all cautions, the gravest first; `notes` are the steps of cleaning."""
     return (
         *([Finding(FindingKind.EXPLAINS_NOTHING)] if model.explains is False else []),
-        *_no_noise_left(model),
-        *_trouble_of_the_search(model, table),
-        *_odd_inputs(model, table),
-        *_sampler_trouble(model),
-        *_correlated(model, table),
+        *_overfit(model),
+        *_search_problems(model, table),
+        *_unusual_inputs(model, table),
+        *_sampler_problems(model),
+        *_correlated_columns(model, table),
         *_few_rows(table),
         *notes,
     )
 
 
-def _no_noise_left(model: FittedGP | DrawnGP) -> list[Finding]:
+def _overfit(model: FittedGP | DrawnGP) -> list[Finding]:
     missed = isinstance(model, FittedGP) and model.missed_without_noise
     return [Finding(FindingKind.NO_NOISE_LEFT, missed._asdict())] if missed else []
 
 
-def _trouble_of_the_search(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
+def _search_problems(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     report = model.report
     moving = () if report.starts_agree else _owners(report.moving_features, table.owner)
     found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
@@ -51,17 +52,17 @@ def _trouble_of_the_search(model: FittedGP | DrawnGP, table: Prepared) -> list[F
     return [Finding(kind, data) for is_so, kind, data in found if is_so]
 
 
-def _odd_inputs(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
+def _unusual_inputs(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     report, owner = model.report, table.owner
     stepped = tuple(name for name in _owners(report.stepped_features, owner) if name not in table.groups)
-    # A level that no row has is no news; a column without any variation is.
+    # A level without rows is normal; a column without variation is not.
     varying = {name for column, name in owner.items() if column not in report.constant_columns}
     constant = tuple(name for name in _owners(report.constant_columns, owner) if name not in varying)
     found = {FindingKind.TAKEN_FOR_LEVELS: stepped, FindingKind.CONSTANT_COLUMNS: constant}
     return [Finding(kind, {"columns": columns}) for kind, columns in found.items() if columns]
 
 
-def _sampler_trouble(model: FittedGP | DrawnGP) -> list[Finding]:
+def _sampler_problems(model: FittedGP | DrawnGP) -> list[Finding]:
     if not isinstance(model, DrawnGP):
         return []
     from gpsift.gp.hyperparameters.nuts import advice  # with the sampler
@@ -69,10 +70,10 @@ def _sampler_trouble(model: FittedGP | DrawnGP) -> list[Finding]:
     return [Finding(FindingKind.SAMPLER_TROUBLE, {"trouble": trouble}) for trouble in advice(model.diagnostics)]
 
 
-def _correlated(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
-    """Pairs of columns of which one can stand in for the other, and one of which at least the model uses.
+def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
+    """Return a finding about highly correlated columns, of which the model uses at least one.
 
-    Indicators of one category are no news.
+    Pairs of indicators of one category do not count.
     """
     owner, names = table.owner, list(table.X.columns)
     used = model.used
@@ -88,9 +89,9 @@ def _correlated(model: FittedGP | DrawnGP, table: Prepared) -> list[Finding]:
 
 
 def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> list[tuple[int, int, float]]:
-    """Pairs of one of these columns with any column whose correlation exceeds `least` in size, each pair once.
+    """Return pairs of one of these columns and any column whose correlation exceeds `least` in size, each pair once.
 
-    A block of columns at a time beside all others, so that memory does not grow with the square of their number.
+    Blocks of columns limit the memory, which would otherwise grow with the square of their number.
     """
     center, sd = X.mean(axis=0), column_sd(X)
     Z = standard_units(X, center, sd)
@@ -108,7 +109,7 @@ def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> lis
     return sorted(found)
 
 
-def _few_rows(table: Prepared) -> list[Finding]:
+def _few_rows(table: ModelTable) -> list[Finding]:
     n_rows, n_columns = len(table.y), len(table.columns)
     if n_rows >= ROWS_PER_COLUMN * n_columns:
         return []
@@ -116,5 +117,91 @@ def _few_rows(table: Prepared) -> list[Finding]:
 
 
 def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> tuple[str, ...]:
-    """The user's columns that these stand for, each once."""
+    """Return the user's columns for columns of the model, each once."""
     return tuple(dict.fromkeys(owner[column] for column in columns))
+
+
+# A column is among the leaders if its score is at least this share of the top score.
+LEADS = 0.5
+MOST_LEADERS = 4
+# ARD disagrees clearly if relative scores differ by this factor, and ranks by this number and this share of all ranks,
+# for a column that matters in one of the rankings.
+DISAGREE_FACTOR = 2.0
+DISAGREE_PLACES = 2
+DISAGREE_SHARE = 0.2
+MATTERS = 0.1
+# A column matters for few rows if its largest pointwise score is this multiple of its mean (about 4 for a thousand
+# values of |z|, z normal), and there is at least as large as the mean score of the leading column.
+UNEVEN = 5.0
+UNEVEN_MATTERS = 1.0
+# An unused column came close if the slope of the log evidence at entry is this many standard deviations under noise.
+LEAST_SLOPE = 2.0
+
+
+def leaders(ranking: Ranking) -> list[str]:
+    """Return the columns at the top of a ranking, at most four; none if every score is 0."""
+    top = ranking.scores.max()
+    leading = [j for j in ranking.order if top > 0 and ranking.scores[j] >= LEADS * top]
+    return [ranking.names[j] for j in leading[:MOST_LEADERS]]
+
+
+def column_notes(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
+    """Return all findings about single columns, in the order of the leading ranking."""
+    leading = next(iter(rankings.values()))
+    found = [*find_ard_disagreements(rankings), *find_uneven_columns(leading), *find_close_columns(leading)]
+    places = {name: place for place, name in enumerate(leading.names[j] for j in leading.order)}
+    return tuple(sorted(found, key=lambda finding: places[finding.data["column"]]))
+
+
+def find_ard_disagreements(rankings: Mapping[str, Ranking]) -> list[Finding]:
+    """Find columns whose rank by ARD differs clearly from their ranks by all other measures."""
+    if "ARD" not in rankings or len(rankings) < 2:
+        return []
+    ard, leading = rankings["ARD"], next(iter(rankings.values()))
+    others = {label: ranking for label, ranking in rankings.items() if label != "ARD"}
+    apart = max(DISAGREE_PLACES, DISAGREE_SHARE * len(ard.names))
+    relative = {label: _relative(each, root=label == "VAR") for label, each in rankings.items()}
+    ranks = {label: dict(zip(each.names, each.ranks.tolist(), strict=True)) for label, each in rankings.items()}
+    found = []
+    for name in [name for name in leading.names if name in ranks["ARD"]]:
+        by_ard, place = relative["ARD"][name], ranks["ARD"][name]
+        places = {label: ranks[label][name] for label in others}
+        shares = {label: relative[label][name] for label in others}
+        above = all(by_ard > DISAGREE_FACTOR * shares[label] and place <= places[label] - apart for label in others)
+        below = all(shares[label] > DISAGREE_FACTOR * by_ard and place >= places[label] + apart for label in others)
+        if (above and by_ard >= MATTERS) or (below and max(shares.values()) >= MATTERS):
+            data = {"column": name, "place": place, "others": places, "above": above}
+            found.append(Finding(FindingKind.ARD_DISAGREES, data))
+    return found
+
+
+def find_uneven_columns(ranking: Ranking) -> list[Finding]:
+    """Find columns that matter for few rows only."""
+    if ranking.pointwise is None:
+        return []
+    largest, mean = ranking.pointwise.max(axis=0), ranking.pointwise.mean(axis=0)
+    few = (largest > UNEVEN * mean) & (largest > UNEVEN_MATTERS * mean.max())
+    return [
+        Finding(
+            FindingKind.MATTERS_FOR_FEW_ROWS,
+            {"column": ranking.names[j], "ratio": float(largest[j] / ranking.scores[j])},
+        )
+        for j in ranking.order
+        if few[j]
+    ]
+
+
+def find_close_columns(ranking: Ranking) -> list[Finding]:
+    """Find unused columns that would enter next, with a slope that noise alone does not explain."""
+    return [
+        Finding(FindingKind.CAME_CLOSE, {"column": name, "slope": slope})
+        for name, slope in ranking.close.items()
+        if slope >= LEAST_SLOPE
+    ]
+
+
+def _relative(ranking: Ranking, *, root: bool) -> dict[str, float]:
+    """Return scores relative to the largest one, by column; their square roots for a squared measure."""
+    largest = ranking.scores.max()
+    relative = ranking.scores / largest if largest > 0 else np.zeros_like(ranking.scores)
+    return dict(zip(ranking.names, (np.sqrt(relative) if root else relative).tolist(), strict=True))

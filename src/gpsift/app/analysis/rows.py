@@ -1,95 +1,96 @@
-"""Rows of an analysis: their values, predictions and pointwise relevance."""
+"""Single rows: a sample with values, predictions and pointwise relevance, and the explanation of some rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from gpsift.app.analysis.record import Analysis
+from gpsift.app.analysis.analysis import Analysis
+from gpsift.decomposition.shapley import Attribution, explain
 from gpsift.gp.fitted import Prediction
+from gpsift.reference.base import MissingCapability
+from gpsift.relevance import KL, rank
 from gpsift.relevance.ranking import Ranking
 
 MOST_ROWS = 2000
-# Rows times columns that are shown: about 2 MB of text, with what each column adds there.
+# A page shows at most this many cells: about 2 MB of text with the contribution of each column.
 MOST_CELLS = 30_000
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of the leading ranking, or m of them, with the columns that are used.
+class RowDetails:
+    """A sample of m rows of the leading ranking, with the columns that the model uses.
 
-    Where none is used, those that came close are there.
+    If the model uses none, the columns that came close are shown.
     """
 
-    places: np.ndarray  # which of the ranking's points they are
-    total: int  # points of the ranking
+    places: np.ndarray  # the positions of the rows among the points of the ranking
+    total: int  # number of points of the ranking
     names: tuple[str, ...]  # the columns, most relevant first
-    labels: pd.Index  # what each row is called in the user's table
-    values: list[pd.Series]  # the user's, by column
-    shades: (
-        np.ndarray
-    )  # (p, m), where each value lies among those of its column, from 0 to 1; categories by their level
+    labels: pd.Index  # the names of the rows in the user's table
+    values: list[pd.Series]  # of the user's table, by column
+    shades: np.ndarray  # (p, m), the rank of each value in its column, from 0 to 1
     relevance: np.ndarray  # (p, m)
     average: np.ndarray  # (p,), over all rows of the ranking
-    mean_share: np.ndarray | None  # (p, m), of the squared relevance what moves the mean, where it has such parts
+    mean_share: np.ndarray | None  # (p, m), the share of squared relevance due to the mean
     prediction: Prediction
     observed: np.ndarray
-    added: np.ndarray | None = None  # (p, m), what each column adds to the prediction less its average
-    added_sd: np.ndarray | None = None  # (p, m), what the data leave open of that
+    added: np.ndarray | None = None  # (p, m), the contribution of each column to the prediction
+    added_sd: np.ndarray | None = None  # (p, m), its standard deviation
 
     @property
     def is_thinned(self) -> bool:
-        """Whether some rows are not shown."""
+        """True if some rows are not shown."""
         return len(self.places) < self.total
 
     @property
     def largest(self) -> float:
-        """The largest relevance of all."""
+        """The largest relevance."""
         return float(max(self.relevance.max(initial=0.0), self.average.max(initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)
-class ShownRows:
-    """Which rows and columns are shown."""
+class RowSample:
+    """The rows and columns of a sample."""
 
-    order: np.ndarray  # numbers of the columns in the ranking, most relevant first
-    places: np.ndarray  # which of the ranking's points
-    positions: np.ndarray  # which rows of the table
-    inputs: pd.DataFrame | np.ndarray  # these as the model takes them
+    order: np.ndarray  # the columns of the ranking, most relevant first
+    places: np.ndarray  # positions among the points of the ranking
+    positions: np.ndarray  # positions among the rows of the table
+    inputs: pd.DataFrame | np.ndarray  # the rows as the model takes them
 
 
-def shown_rows(analysis: Analysis) -> ShownRows | None:
-    """The rows of the leading ranking, thinned where there are many; None if it has no pointwise scores."""
-    ranking = analysis.leading_told
+def sample_rows(analysis: Analysis) -> RowSample | None:
+    """Sample rows of the leading ranking if there are many; return None if it has no pointwise scores."""
+    ranking = analysis.shown
     if ranking.pointwise is None:
         return None
     order = np.array([j for j in ranking.order if ranking.is_used(j)] or ranking.order)
-    places = thinned(len(ranking.pointwise), len(order), analysis.seed)
+    places = subsample(len(ranking.pointwise), len(order), analysis.seed)
     positions = ranking.rows[places]
     inputs = analysis.X.iloc[positions]
-    return ShownRows(order, places, positions, inputs if analysis.model.inputs.names_given else inputs.to_numpy())
+    return RowSample(order, places, positions, inputs if analysis.model.inputs.names_given else inputs.to_numpy())
 
 
-def rows_of(analysis: Analysis) -> Rows | None:
-    """What there is to see at the rows that are shown; None if the leading ranking has no pointwise scores."""
-    ranking, shown = analysis.leading_told, shown_rows(analysis)
+def row_details(analysis: Analysis) -> RowDetails | None:
+    """Return all that is shown of the sampled rows; None if the leading ranking has no pointwise scores."""
+    ranking, shown = analysis.shown, sample_rows(analysis)
     if ranking.pointwise is None or shown is None:
         return None
     order, places, positions = shown.order, shown.places, shown.positions
-    values = [_column(analysis, ranking, int(j), places) for j in order]
+    values = [_user_values(analysis, ranking, int(j), places) for j in order]
     shares = ranking.mean_shares
     names = tuple(ranking.names[j] for j in order)
-    added, added_sd = _added(analysis, names)
-    return Rows(
+    added, added_sd = _contributions(analysis, names)
+    return RowDetails(
         places=places,
         total=len(ranking.pointwise),
         names=names,
         labels=analysis.rows.index[positions],
         values=values,
-        shades=np.array([shade(each) for each in values]),
+        shades=np.array([color_rank(each) for each in values]),
         relevance=ranking.pointwise[places][:, order].T,
         average=ranking.pointwise.mean(axis=0)[order],
         mean_share=None if shares is None else shares[places][:, order].T,
@@ -100,27 +101,27 @@ def rows_of(analysis: Analysis) -> Rows | None:
     )
 
 
-def _added(analysis: Analysis, names: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """What these columns add to the prediction of each row, and the standard deviations of that, where it is known."""
-    apart = None if analysis.shape is None else analysis.shape.rows
+def _contributions(analysis: Analysis, names: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the contribution of each column to the prediction of each row, and its standard deviation, if known."""
+    apart = None if analysis.column_effects is None else analysis.column_effects.rows
     if apart is None or not set(names) <= set(apart.names):
         return None, None
     columns = [apart.names.index(name) for name in names]
     return apart.values[:, columns].T, apart.sd[:, columns].T
 
 
-def thinned(n: int, p: int, seed: int) -> np.ndarray:
-    """Which of n rows to show: all, or a random sample in their order."""
+def subsample(n: int, p: int, seed: int) -> np.ndarray:
+    """Return the positions of the rows to show: all of n, or a sorted random sample."""
     most = max(1, min(MOST_ROWS, MOST_CELLS // max(p, 1)))
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, size=most, replace=False))
 
 
-def shade(values: pd.Series) -> np.ndarray:
-    """Where each value lies among all, from 0 to 1, by rank; text and categories by their level in order."""
+def color_rank(values: pd.Series) -> np.ndarray:
+    """Return the rank of each value as a number from 0 to 1; texts and categories by the order of their levels."""
     if pd.api.types.is_numeric_dtype(values):
-        # By rank and not by value: one outlier would leave all others in one shade.
+        # By values, one outlier would give all others the same colour.
         places = values.rank(method="average").to_numpy(dtype=float)
     else:
         places = pd.Categorical(values.astype(str)).codes.astype(float)
@@ -128,9 +129,81 @@ def shade(values: pd.Series) -> np.ndarray:
     return np.full(places.shape, 0.5) if high == low else np.nan_to_num((places - low) / (high - low), nan=0.5)
 
 
-def _column(analysis: Analysis, ranking: Ranking, j: int, places: np.ndarray) -> pd.Series:
-    """The user's values of a unit of the ranking; of a group that is no column, its coordinate."""
+def _user_values(analysis: Analysis, ranking: Ranking, j: int, places: np.ndarray) -> pd.Series:
+    """Return the user's values of a column of the ranking, or the coordinate of a group that is no column."""
     name = ranking.names[j]
     if name in analysis.rows.columns:
         return analysis.rows[name].iloc[ranking.rows[places]].reset_index(drop=True)
     return pd.Series(ranking.points[places, j])
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """KL relevances of the columns at some rows, with predictions and the contributions of the columns to them.
+
+    `moves_mean` and `moves_variance` are shares of the squared relevance; None if predictions have no such parts.
+    """
+
+    names: tuple[str, ...]
+    scores: np.ndarray
+    average: np.ndarray  # scores over all rows of the fit
+    used: np.ndarray  # whether the model uses the column
+    moves_mean: np.ndarray | None
+    moves_variance: np.ndarray | None
+    prediction: np.ndarray  # means (n,), or probabilities of several classes (n, C)
+    sd: np.ndarray
+    observed: np.ndarray
+    attribution: Attribution | None = None  # of the predictions, if the model has it in closed form
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.observed)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Columns by decreasing relevance at these rows, unused ones last."""
+        return np.lexsort((-self.scores, ~self.used))
+
+    @property
+    def added(self) -> np.ndarray | None:
+        """The mean contribution of each column to the predictions of these rows, (p,)."""
+        return None if self.attribution is None else self.attribution.values.mean(axis=0)
+
+    @property
+    def shown_order(self) -> np.ndarray:
+        """Columns by the size of their contribution if it is known, else by relevance."""
+        return self.order if self.added is None else np.lexsort((-np.abs(self.added), ~self.used))
+
+
+def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
+    """Explain rows in the form of `Analysis.X`, which need not be rows of the fit."""
+    options = analysis.unit_options
+    here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
+    shares = here.shares
+    prediction = analysis.model.predict(X)
+    return Explanation(
+        names=here.names,
+        scores=here.scores,
+        average=everywhere.scores,
+        used=np.ones(len(here.names), dtype=bool) if here.used is None else here.used,
+        moves_mean=shares.get("mean"),
+        moves_variance=shares.get("variance"),
+        prediction=prediction.mean,
+        sd=np.sqrt(prediction.var),
+        observed=np.asarray(y),
+        attribution=_attribute(analysis, X, here.names),
+    )
+
+
+def _attribute(analysis: Analysis, X: pd.DataFrame, names: tuple[str, ...]) -> Attribution | None:
+    """Return the contributions of these columns to each row; None if the model has no closed form for them."""
+    try:
+        found = explain(analysis.model, X, **analysis.unit_options)
+    except MissingCapability:
+        return None
+    places = {name: place for place, name in enumerate(found.names)}
+    kept = np.array([places.get(name, -1) for name in names])
+    # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
+    nothing = np.zeros((len(X), 1))
+    values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
+    return replace(found, names=names, values=values, sd=sd, points=points)

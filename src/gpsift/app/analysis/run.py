@@ -1,4 +1,8 @@
-"""The whole way from a table to an answer: prepare, fit, rank, search, sample."""
+"""From a table to an answer: read and clean it, fit a model, rank, search submodels, rank samples of the rows.
+
+`analyse` does all of this, `plan_analysis` only what comes before the first fit, and `discover_columns` tests every
+column instead.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,16 @@ from numbers import Integral
 from pathlib import Path as FilePath
 from typing import Any, Self
 
-from gpsift._utils.notices import Notices, messages, notice
-from gpsift._utils.parallel import Work, fit_bar, share_bar, waiting_bar
-from gpsift._utils.progress import counted
-from gpsift.app.analysis.called import call_code
-from gpsift.app.analysis.cautions import cautions_of
-from gpsift.app.analysis.choices import Reading, Selection
-from gpsift.app.analysis.record import Analysis
+from gpsift._utils.parallel import Work
+from gpsift._utils.parallel import spinner as waiting_bar
+from gpsift._utils.parallel.bars import fit_progress, progress_bar, spinner
+from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings, messages, warn
+from gpsift.app.analysis.analysis import Analysis
+from gpsift.app.analysis.cautions import find_cautions
+from gpsift.app.analysis.options import Reading, Selection, reproduce_code
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.tabular import Prepared
+from gpsift.app.tables.encode import ModelTable
 from gpsift.gp import GP, DrawnGP, FittedGP
 from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Hyper, Sift
@@ -26,24 +31,26 @@ from gpsift.gp.sparse import Sparse
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import ARD, KL, VAR, Measure
 from gpsift.relevance.ranking import Ranking
-from gpsift.selection.data import Data
-from gpsift.selection.held_out import Folds
+from gpsift.selection.conditional_test.conditionals import quick_hyper
+from gpsift.selection.conditional_test.discover import Discoveries, discover
+from gpsift.selection.conditional_test.folds import InOrder
+from gpsift.selection.cross_validation import Folds
+from gpsift.selection.data import Data, Features
 from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
-from gpsift.selection.record_path import Path
-from gpsift.selection.record_stability import Stability
-from gpsift.selection.units import Features
+from gpsift.selection.path import Path
+from gpsift.selection.stability import Stability
 
-# A search takes as many fits as sizes.
+# A search fits a model for each size.
 MOST_ROWS_OF_A_SEARCH = 1000
-# Where inference iterates, each fit takes ten times as long: 840 rows of two classes took more than three minutes.
+# With iterative inference a fit takes ten times as long: 840 rows of two classes took more than three minutes.
 MOST_ROWS_OF_AN_ITERATED_SEARCH = 500
-# Sparse inference takes about a minute on this many.
+# Sparse inference takes about a minute for this many.
 MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
 LARGEST_PATH = 30
-# All length-scales at once are too many to be searched for, and orders that try every column take too many fits. A
-# model whose columns are switched on one by one has no such limit.
+# Beyond this number all length-scales cannot be optimised at once, and orders that try every column take too many fits.
+# Stepwise selection (`Sift`) has no such limit.
 MANY_COLUMNS = 300
-# VAR conditions every column that is used on the others that are: a third power of their number, half a minute at 5000.
+# VAR conditions each active column on all others: the third power of their number, half a minute at 5000.
 MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
@@ -61,33 +68,32 @@ def analyse(
     seed: int = 0,
     work: Work = Work(),
 ) -> Analysis:
-    """Which columns of a table matter for one of them, how many are enough, and how sure that is.
+    """Find which columns of a table matter for one of them, how many are enough, and how sure that is.
 
     Parameters
     ----------
-    data : data frame, path or Prepared
-        The table, or a file of it in any of the usual forms, or what `prepare` made of one. What a careful analyst
-        would do with it before a first fit is done, and told among the cautions; ``Reading(strict=True)`` refuses.
+    data : data frame, path or ModelTable
+        The table, or a file of it in any usual format, or a table that is clean already. The table is cleaned as a
+        careful analyst would, and the cautions list every step; ``Reading(strict=True)`` raises an error instead.
     target : str or int, optional
-        The column to explain; a `Prepared` table has it.
+        The column to explain; a `ModelTable` has it.
     measure : Measure, Order or str, optional
-        What decides the order, as in `search`; `KL()` by default. VAR and ARD are shown beside it.
+        The measure or order that decides, as in `search`; `KL()` by default. VAR and ARD are shown beside it.
     select : bool or Selection
-        Search submodels of growing size, too; a `Selection` says how they are judged.
+        Whether to search submodels of increasing size; a `Selection` says how they are judged.
     samples : int
-        On how many random samples of the rows to rank again, for the stability of the order.
+        The number of random samples of the rows to rank, for the stability of the order.
     likelihood : str, optional
-        As in `GP`; by default what goes with the task.
+        The same as in `GP`; by default it depends on the task.
     hyper : Hyper, optional
-        `Sift()` by default: columns are switched on one by one, as far as they pay for themselves. With `MAP()` and
-        `ML2()` all are used, with `NUTS()` scores have intervals.
+        `Sift()` by default, which activates columns one by one while each raises the evidence by more than its
+        penalty. With `MAP()` and `ML2()` all are used, with `NUTS()` scores have intervals.
     reading : Reading
-        How the table is read: columns to leave out, categories, missing values, how many rows.
+        Options for reading the table: columns to leave out, categories, missing values, the number of rows.
     seed : int
-        Of everything random.
+        The random seed.
     work : Work
-        Processes, checkpoint and progress. The checkpoint is a folder that keeps the finished fits of search and
-        samples.
+        Processes, checkpoint and progress. The checkpoint is a folder with the finished fits of search and samples.
 
     Returns
     -------
@@ -103,7 +109,7 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    asked = _not_by_default(
+    options = _non_default(
         measure=measure,
         select=select,
         samples=samples,
@@ -112,25 +118,24 @@ def analyse(
         reading=reading,
         seed=seed,
     )
-    with waiting_bar("reading", work.progress):
+    with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     selection = (Selection() if select else None) if isinstance(select, bool) else select
     hyper = (hyper or Sift(seed=seed)).with_groups(table.groups)
-    model = GP(likelihood=likelihood or likelihood_for(table), hyper=hyper)
+    model = GP(likelihood=likelihood or default_likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
-    table, model = within_reach(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    fits = _Fits.of(table, model, read_order(measure), seed, work)
+    table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
+    fits = _FittedTable.fit(table, model, read_order(measure), seed, work)
     if fits.inference_is_sparse:
         notes.append(fits.inference_is_sparse)
     if fits.many_at_once:
         notes.insert(0, fits.many_at_once)
-    with share_bar("ranking", work.progress):
+    with progress_bar("ranking", work.progress):
         rankings, known = fits.rankings(notes)
     path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
-    steady = fits.stability(samples) if samples else None
     return Analysis(
-        source=source_of(data),
+        source=source_name(data),
         target=table.target,
         task=table.task,
         rows=table.rows,
@@ -144,55 +149,55 @@ def analyse(
         rankings=rankings,
         path=path,
         unsearched=unsearched,
-        stability=steady,
-        cautions=cautions_of(fits.fitted, table, notes),
-        command=call_code(data, target, asked),
+        stability=fits.stability(samples) if samples else None,
+        cautions=find_cautions(fits.fitted, table, notes),
+        command=reproduce_code(data, target, options),
         seed=seed,
         seconds=time.perf_counter() - began,
     )
 
 
-def _not_by_default(**asked: Any) -> dict[str, Any]:
-    """The arguments of `analyse` that are not what they are by default."""
+def _non_default(**options: Any) -> dict[str, Any]:
+    """Return the arguments of `analyse` that differ from their defaults."""
     default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
-    return {name: each for name, each in asked.items() if each != default_of[name]}
+    return {name: each for name, each in options.items() if each != default_of[name]}
 
 
-def source_of(data: Any) -> str:
-    """Where a table came from, in words."""
+def source_name(data: Any) -> str:
+    """Return the source of a table in words."""
     if not isinstance(data, str | FilePath):
         return "a data frame"
     return "standard input" if str(data) == "-" else str(data)
 
 
-def likelihood_for(table: Prepared) -> str:
-    """What goes with the task of a table."""
+def default_likelihood(table: ModelTable) -> str:
+    """Return the likelihood for the task of a table."""
     if table.task == "classification":
         return "bernoulli" if len(table.classes) == 2 else "softmax"
     return LIKELIHOOD_OF_TASK[table.task]
 
 
-def within_reach(
-    table: Prepared, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
-) -> tuple[Prepared, GP]:
-    """Rows few enough, and an inference, that the work ends while one waits; that rows were drawn is noted."""
+def limit_cost(
+    table: ModelTable, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
+) -> tuple[ModelTable, GP]:
+    """Limit the rows, and choose sparse inference, so that the work takes minutes at most; note if rows were drawn."""
     is_gaussian = model.likelihood == "gaussian"
     may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
     if not ranks_only:
         limit = MOST_ROWS_OF_A_SEARCH if is_gaussian else MOST_ROWS_OF_AN_ITERATED_SEARCH
     else:
         limit = MOST_ROWS_OF_A_SPARSE_RANKING if may_be_sparse else LARGEST_QUICK
-    table = reading.limited(table, limit, seed, notes)
+    table = reading.limit_rows(table, limit, seed, notes)
     if may_be_sparse and len(table.y) > LARGEST_QUICK:
         model = replace(model, inference=Sparse())
     return table, model
 
 
 @dataclass(frozen=True, eq=False)
-class _Fits:
-    """One model of one table, and what is done with it: rankings, submodels, samples of the rows."""
+class _FittedTable:
+    """A model fitted to a table, with functions for rankings, submodels and stability."""
 
-    table: Prepared
+    table: ModelTable
     model: GP
     fitted: FittedGP | DrawnGP
     order: Order
@@ -201,21 +206,21 @@ class _Fits:
     folder: FilePath | None
 
     @classmethod
-    def of(cls, table: Prepared, model: GP, order: Order, seed: int, work: Work) -> Self:
-        """After the fit to the whole table."""
+    def fit(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
+        """Fit the model to the whole table."""
         has_own_bar = model.hyper.samples
-        with fit_bar(False if has_own_bar else work.progress):
+        with fit_progress(False if has_own_bar else work.progress):
             fitted = model.fit(table.X, table.y)
         return cls(table, model, fitted, order, seed, work, work.folder())
 
     @property
     def features(self) -> Features:
-        """The user's columns; categories are coded by several."""
+        """The user's columns as units of features: a category has several."""
         return Features(self.table.groups, self.table.categories)
 
     @property
     def many_at_once(self) -> Finding | None:
-        """That many columns were not switched on one by one, where they were not."""
+        """A finding if many columns were fitted at once instead of stepwise."""
         n_columns = len(self.table.columns)
         if n_columns <= MANY_COLUMNS or self.model.hyper.switches:
             return None
@@ -223,7 +228,7 @@ class _Fits:
 
     @property
     def inference_is_sparse(self) -> Finding | None:
-        """That it is, where it is, and what stands for the rows, as the fit has decided it."""
+        """A finding about the approximation, if inference is sparse."""
         if isinstance(self.fitted, DrawnGP) or self.fitted.inference != "sparse":
             return None
         report = self.fitted.report
@@ -232,13 +237,16 @@ class _Fits:
 
     @property
     def too_many_columns(self) -> Finding | None:
-        """Why no submodels are searched, where they are not."""
+        """The reason not to search submodels; None if they can be searched."""
         if self.many_at_once is None or type(self.order) is Ranked:
             return None
         return Finding(FindingKind.NOT_SEARCHED, {"n_columns": len(self.table.columns), "most": MANY_COLUMNS})
 
     def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
-        """The leading measure and the others beside it, as far as the model has them; the order, where it is known."""
+        """Rank by the leading measure and by the others that the model has.
+
+        Also return the order of the search, if the leading ranking is that order.
+        """
         first = self.order.scoring or KL()
         beside: list[Measure] = [ARD()]
         if len(self.fitted.used) <= MOST_COLUMNS_OF_VAR:
@@ -247,11 +255,11 @@ class _Fits:
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
         units = self.features.units(self.fitted.inputs.names)
         others = [each for each in beside if type(each) is not type(first)]
-        turns = counted([first, *others], 1 + len(others))
-        with Notices() as caught:
+        turns = track([first, *others], 1 + len(others))
+        with collect_warnings() as caught:
             leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
-            notice(message)
+            warn(message)
         found = {type(first).__name__: leading}
         for each in turns:
             with suppress(MissingCapability):
@@ -263,8 +271,8 @@ class _Fits:
     def path(
         self, selection: Selection, known: Ordered | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
-        """Submodels of growing size, as far as that is feasible, or why there are none; where it ends is noted."""
-        from gpsift.selection.search import planned, searched, told_units  # a ranking does without
+        """Search submodels of increasing size, with a note if not all sizes; or return the reason why not."""
+        from gpsift.selection.search import planned, searched, told_units  # not needed for a ranking
 
         if self.too_many_columns:
             notes.append(self.too_many_columns)
@@ -275,20 +283,12 @@ class _Fits:
             notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
-        plan = planned(
-            data,
-            self.order,
-            sizes=largest,
-            cv=cv,
-            model=self.model,
-            reference=self.fitted,
-            units=units,
-        )
+        plan = planned(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
         return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
 
     def stability(self, samples: int) -> Stability:
-        """The order on random samples of the rows; a projection has no scores, so KL stands in for it."""
-        from gpsift.selection.stability import stability  # a ranking does without
+        """Rank random samples of the rows; by KL if the order is that of a projection, which has no scores."""
+        from gpsift.selection.stability import stability  # not needed for a ranking
 
         return stability(
             self.table.X,
@@ -303,3 +303,105 @@ class _Fits:
 
     def _work(self, what: str) -> Work:
         return self.work if self.folder is None else replace(self.work, checkpoint=self.folder / f"{what}.sqlite")
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisPlan:
+    """The plan of an analysis: the rows and columns that it would use, and the cleaning that the table needs."""
+
+    source: str
+    target: str
+    task: str
+    n_rows: int
+    kinds: dict[str, str]  # the type of each column in words
+    cautions: tuple[Finding, ...]
+    seed: int
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.kinds)
+
+
+def plan_analysis(
+    data: Any, target: str | int | None, reading: Reading, *, likelihood: str | None, seed: int, ranks_only: bool
+) -> AnalysisPlan:
+    """Do what `analyse` does before the first fit."""
+    table = reading.read(data, target)
+    notes = list(table.notes)
+    model = GP(likelihood=likelihood or default_likelihood(table))
+    table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
+    if isinstance(model.inference, Sparse):  # the fit decides on the approximation
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": len(table.y)}))
+    kinds = {name: _kind_in_words(table, name) for name in table.columns}
+    return AnalysisPlan(source_name(data), table.target, table.task, len(table.y), kinds, tuple(notes), seed)
+
+
+def _kind_in_words(table: ModelTable, name: str) -> str:
+    if name not in table.groups:
+        return "a number"
+    return "a date" if name in table.dates else "a category"
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTest:
+    """The test of every column of a table, with cautions for the reader."""
+
+    source: str
+    target: str
+    task: str
+    n_rows: int
+    found: Discoveries
+    cautions: tuple[Finding, ...]
+    seed: int
+    command: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def n_columns(self) -> int:
+        return self.found.n_features
+
+    def _repr_html_(self) -> str:
+        return self.found._repr_html_()
+
+
+def discover_columns(
+    data: Any,
+    target: str | int | None = None,
+    *,
+    rate: float = 0.1,
+    folds: int | InOrder = 5,
+    repeats: int = 1,
+    likelihood: str | None = None,
+    reading: Reading = Reading(),
+    seed: int = 0,
+    work: Work = Work(),
+) -> ColumnTest:
+    """Test by `discover` which columns of a table matter. The other parameters are those of `analyse`."""
+    began = time.perf_counter()
+    with waiting_bar("reading", work.progress):
+        table = reading.read(data, target)
+    notes = list(table.notes)
+    table = reading.limit_rows(table, MOST_ROWS_OF_A_SEARCH, seed, notes)
+    model = GP(likelihood=likelihood or default_likelihood(table), hyper=quick_hyper(*table.X.shape))
+    folder = work.folder()
+    found = discover(
+        table.X,
+        table.y,
+        model,
+        rate=rate,
+        folds=folds,
+        repeats=repeats,
+        features=Features(table.groups, table.categories),
+        seed=seed,
+        work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
+    )
+    return ColumnTest(
+        source=source_name(data),
+        target=table.target,
+        task=table.task,
+        n_rows=len(table.y),
+        found=found,
+        cautions=tuple(notes),
+        seed=seed,
+        seconds=time.perf_counter() - began,
+    )

@@ -1,23 +1,27 @@
-"""``gpsift demo``: the whole thing on data that come with scikit-learn."""
+"""Commands without a table of the user: ``gpsift demo`` and ``gpsift reproduce``."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gpsift._utils.atomic import written_whole
 from gpsift._utils.parallel import Work
-from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.intervals import with_intervals
-from gpsift.app.analysis.shape import with_shape
-from gpsift.app.analysis.tested import with_test
 from gpsift.app.cli import options as o
-from gpsift.app.cli.answering import analysed, answered, check_writable, remarks
-from gpsift.app.cli.errors import clear_errors
-from gpsift.app.cli.shown import show_ranking
+from gpsift.app.cli.outputs import (
+    add_parts,
+    check_writable,
+    print_errors,
+    print_warnings,
+    run_analysis,
+    save_figure,
+    write_outputs,
+)
+from gpsift.app.cli.terminal import Output
+from gpsift.app.cli.terminal_answer import show_ranking
 
 
 def demo(
@@ -38,25 +42,79 @@ def demo(
         raise typer.BadParameter(f"{out} must end in .png, .svg or .pdf", param_hint="--out")
     check_writable("--out", out)
     check_writable("--html", html)
-    with clear_errors(), remarks(quiet):
+    with print_errors(), print_warnings(quiet):
         from sklearn.datasets import load_diabetes
 
         frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-        work = Work(progress=o.shown(quiet))
-        found = analysed(frame, "progression", select=html is not None, seed=seed, work=work)
+        work = Work(progress=o.progress_option(quiet))
+        found = run_analysis(frame, "progression", select=html is not None, seed=seed, work=work)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
-        analysis = with_intervals(analysis, intervals, work)
-        if html is not None or json:
-            analysis = with_shape(with_test(analysis, test, work), effects, work)
-        _save_picture(analysis, out)
-        answered(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
+        full = html is not None or json
+        analysis = add_parts(analysis, intervals=intervals, test=test, effects=effects, full=full, work=work)
+        save_figure(analysis.leading.plot, out)
+        write_outputs(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
         if not quiet:
             typer.echo(f"The picture is in {out}.", err=True)
 
 
-def _save_picture(analysis: Analysis, out: Path) -> None:
-    import matplotlib
+# Values are the names in lower case. The modes of the priors are at 5 standard deviations of an input, and below 1.
+LengthscalePrior = StrEnum("LengthscalePrior", "LONG SHORT")
+Experiment = StrEnum("Experiment", "TOY DELTA POINTWISE COST CONCRETE HOUSING AUTOMOBILE CRIME PIMA VARIABILITY ALL")
 
-    matplotlib.use("Agg")
-    with written_whole(out) as part:
-        analysis.leading.plot().figure.savefig(part, dpi=150)
+
+class VarCovariance(StrEnum):
+    """Estimators of the covariance of the inputs, for VAR."""
+
+    RIDGE = "ridge"
+    AUTO = "auto"
+    SAMPLE = "sample"
+    LEDOIT_WOLF = "ledoit-wolf"
+    OAS = "oas"
+
+
+def reproduce(
+    experiment: Annotated[Experiment, typer.Argument(help="Which experiment of the paper.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke run of a few splits, in minutes.")] = False,
+    splits: Annotated[int, typer.Option(min=1, help="Random splits of each data set.")] = 50,
+    toys: Annotated[int, typer.Option(min=1, help="Data sets of each toy.")] = 200,
+    sampled: Annotated[int, typer.Option(min=0, help="Splits on which the full model is sampled.")] = 10,
+    extra: Annotated[int, typer.Option(min=0, help="Splits on which projection and RATE are tried too.")] = 20,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("gpsift-reproduce"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder with the data; by default they are fetched.")] = None,
+    prior: Annotated[LengthscalePrior, typer.Option(help="Prior of the length-scales.")] = LengthscalePrior.LONG,
+    covariance: Annotated[VarCovariance, typer.Option(help="Input covariance of VAR.")] = VarCovariance.RIDGE,
+    log_crime: Annotated[bool, typer.Option(help="Log the target of Crime.")] = True,
+    coding: Annotated[str, typer.Option(help="Coding of Automobile: default, A, B or C.")] = "default",
+    seed: Annotated[int, typer.Option(min=0, help="Of splits, toys and starts.")] = 0,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Make the paper's experiments again: tables, pictures, and each claim decided by its rule.
+
+    Example: gpsift reproduce concrete --splits 50 --out results
+    """
+    from gpsift.paper.reproduce import Settings, run
+
+    settings = Settings(
+        out=out,
+        splits=splits,
+        toys=toys,
+        quick=quick,
+        resume=resume,
+        prior=prior.value,
+        covariance=covariance.value,
+        log_crime=log_crime,
+        coding=coding,
+        nuts_splits=sampled,
+        extra_splits=extra,
+        seed=seed,
+        folder=data,
+        work=Work(jobs=jobs, progress=o.progress_option(quiet)),
+    )
+    console = Output(quiet=quiet, stderr=json)
+    with print_errors("Finished parts are kept; the same command with --resume goes on."):
+        summary = run(experiment.value, settings, report=console.print)
+        if json:
+            typer.echo(summary.with_suffix(".json").read_text(encoding="utf-8"))

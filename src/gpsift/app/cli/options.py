@@ -1,15 +1,18 @@
-"""What several commands are told in the same words."""
+"""Options that several commands share, and the advice about options that goes with findings."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gpsift.app.findings import FindingKind
 from gpsift.gp import MAP, ML2
+from gpsift.gp.choose_inference import LARGEST_QUICK
 from gpsift.gp.hyperparameters import Sift
 from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.relevance import VAR, Measure, get_measure
@@ -17,7 +20,7 @@ from gpsift.relevance.rank import MeasureName
 
 
 class TaskChoice(StrEnum):
-    """What kind of target."""
+    """Kinds of target."""
 
     AUTO = "auto"
     REGRESSION = "regression"
@@ -26,7 +29,7 @@ class TaskChoice(StrEnum):
 
 
 class MissingChoice(StrEnum):
-    """What to do with missing values."""
+    """Treatments of missing values."""
 
     AUTO = "auto"
     REFUSE = "refuse"
@@ -35,24 +38,24 @@ class MissingChoice(StrEnum):
 
 
 class ConditionalChoice(StrEnum):
-    """How VAR redraws a column."""
+    """Conditional distributions from which VAR redraws a column."""
 
     RESIDUALS = "residuals"
     NORMAL = "normal"
 
 
 class HyperChoice(StrEnum):
-    """How hyperparameters are found."""
+    """Methods that find hyperparameters."""
 
     SIFT = "sift"
     MAP = "map"
     ML2 = "ml2"
     NUTS = "nuts"
 
-    def made(self, seed: int, *, quiet: bool) -> Hyper:
-        """The object of that name; the sampler shows its progress where someone sees it."""
+    def make(self, seed: int, *, quiet: bool) -> Hyper:
+        """Make the object of that name; the sampler shows its progress where standard error is a terminal."""
         if self is HyperChoice.NUTS:
-            from gpsift.gp.hyperparameters.nuts import NUTS  # the sampler when it is chosen
+            from gpsift.gp.hyperparameters.nuts import NUTS  # the sampler loads when it is chosen
 
             return NUTS(seed=seed, progress=not quiet and sys.stderr.isatty())
         if self is HyperChoice.SIFT:
@@ -158,8 +161,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 Html = Annotated[Path | None, typer.Option(help="Write a page for colleagues to this file.")]
 
 
-def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
-    """The measure of that name, with what was said of it."""
+def read_measure_choice(measure: MeasureName, conditional: ConditionalChoice | None) -> Measure:
+    """Return the measure of that name, with the conditional distribution that was chosen."""
     if conditional is None:
         return get_measure(measure.value)
     if measure is not MeasureName.VAR:
@@ -167,6 +170,22 @@ def chosen_measure(measure: MeasureName, conditional: ConditionalChoice | None) 
     return VAR(conditional=conditional.value)
 
 
-def shown(quiet: bool) -> bool | None:
-    """Whether there is progress to see: none if quiet, otherwise where standard error is a terminal."""
+def progress_option(quiet: bool) -> bool | None:
+    """Return whether bars are shown: False if quiet, otherwise None, which means where standard error is a terminal."""
     return False if quiet else None
+
+
+ADVICE: Mapping[FindingKind, str] = {
+    FindingKind.MAY_LEAK: "--drop leaves it out.",
+    FindingKind.TARGET_FORMULA: "--drop leaves a column out.",
+    FindingKind.ROWS_DRAWN: "--rows takes more, and longer.",
+    FindingKind.INFERENCE_SPARSE: f"--rows {LARGEST_QUICK} takes a sample of the rows, and exact inference.",
+    FindingKind.NO_INTERVALS: f"--rows {LARGEST_QUICK} takes a sample of the rows.",
+    FindingKind.INTERVALS_LEFT_OUT: "--intervals takes the time.",
+    FindingKind.SHAPE_LEFT_OUT: "--effects takes the time.",
+    FindingKind.TEST_LEFT_OUT: "--test takes the time.",
+    FindingKind.INTERVALS_UNSURE: "That is --hyper nuts.",
+    FindingKind.MANY_COLUMNS: "That is --hyper sift.",
+    FindingKind.NOT_SEARCHED: "--hyper sift has no such limit.",
+    FindingKind.TAKEN_FOR_LEVELS: "That is --categorical, and --hyper map.",
+}

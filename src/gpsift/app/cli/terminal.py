@@ -1,4 +1,4 @@
-"""Standard output: signs that a terminal may lack, pipes that may be closed, tables that must fit."""
+"""The console: signs that a terminal may lack, pipes that may be closed, tables that must fit its width."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from rich.text import Text
 
 PLAIN_SIGNS = {"█": "#", "√": "sqrt ", "±": "+-", "…": "...", "−": "-", "–": "-", "’": "'"}
 
-# Spaces at which no line may end: those of "10 %" and of "3.1 ± 0.4".
+# Lines may not end at the spaces of "10 %" and of "3.1 ± 0.4".
 CLOSE = re.compile(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)")
-# What stands for them while lines are made. Not a no-break space: the library that makes them breaks there, too.
+# This character replaces them while lines are made; rich would break lines at a no-break space.
 HELD = "\ue000"
 
-# Of names that are shown whole.
+# Longer names are shortened.
 LONGEST_NAME = 40
-# Of tables that are shown whole.
+# Longer tables are cut off.
 MOST_ROWS_SHOWN = 40
 
 
 class Output(Console):
-    """A console that says it when nobody reads any more, and that breaks no line between a number and its sign."""
+    """A console that raises when its pipe is closed, and that breaks no line between a number and its sign."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -43,34 +43,34 @@ class Output(Console):
             yield segment._replace(text=segment.text.replace(HELD, " "))
 
 
-def allow_any_sign() -> None:
-    """Let standard output and error print a likeness of what their encoding lacks, where they would fail otherwise."""
+def replace_missing_signs() -> None:
+    """Let standard output and error replace signs that their encoding lacks, where they would fail otherwise."""
     codecs.register_error("gpsift.plain", plain_sign)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="gpsift.plain")
 
 
-def say_errors_only() -> None:
-    """Keep to itself what a plotting library says of its own folders, such as that it may not write into the home."""
+def silence_matplotlib() -> None:
+    """Silence matplotlib's messages about its own folders, such as that it may not write into the home."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def plain_sign(error: UnicodeError) -> tuple[str, int]:
-    """What stands for signs that an encoding lacks: the like of them, or question marks."""
+    """Replace signs that an encoding lacks by similar ones, or by question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
     return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
 
 
-def shortened(name: str, longest: int = LONGEST_NAME) -> str:
-    """A name that leaves room for numbers beside it."""
+def shorten(name: str, longest: int = LONGEST_NAME) -> str:
+    """Shorten a name, so that it leaves room for numbers beside it."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Table:
-    """An empty table: few lines, so that much goes into a narrow terminal; its texts may be broken, its numbers not."""
+    """Make an empty table with few lines, for narrow terminals; its texts may be broken, its numbers not."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in headings:
         if heading in texts:
@@ -81,7 +81,7 @@ def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Ta
 
 
 def print_first_that_fits(console: Console, tables: Sequence[Table]) -> int:
-    """Print the first of several tables that is no wider than the terminal, or the last, and say which that was."""
+    """Print the first table that is no wider than the terminal, or the last, and return its index."""
     unlimited = console.options.update(max_width=sys.maxsize)
     fitting = (
         place

@@ -1,12 +1,11 @@
 """The page: one HTML file that shows an analysis to people who did not make it.
 
-In goes the record of an analysis, out comes a file that needs nothing else: no server, no network, no Python. Read
-`build.py` first. `answer.py`, `sheet.py`, `table.py`, `acting.py` and `rows.py` turn parts of the record into words and
-numbers, `figures.py` and `effect_figures.py` draw in the frames of `frames.py`, the templates lay out, `page.css` and
-`page.js` travel inside the file. `discovered.py` is the page of a test, of which `render.py` makes a file in the same
-way.
+A page is made from the record of an analysis and needs nothing else: no server, no network, no Python. Read `page.py`
+first. `summary.py` (the first screen), `model_summary.py`, `table.py` (relevance) and `effects.py` turn parts of the
+record into text and numbers; `charts.py` draws with Bokeh; `render.py` fills the templates and embeds `page.css` and
+`page.js`. `answer_pages.py` has the pages of a test, a comparison and a saved model.
 """
 
-from gpsift.app.html.build import page_text, report, write_page
+from gpsift.app.html.page import page_text, report, write_page
 
 __all__ = ["page_text", "report", "write_page"]

@@ -1,4 +1,4 @@
-"""The relevance table: a line for each column of the data, and what is odd about it."""
+"""The relevance table of a page: a line for each column of the data, with flags for what is odd about it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpsift._utils.words import NOT_USED, SHARE, meaning
+from gpsift._utils.text import NOT_USED, SHARE, meaning
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.ranked_again import RankedAgain
+from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.glossary import TERMS
-from gpsift.app.html.words import aligned, limits, number, percent
+from gpsift.app.html.text import TERMS, align, limits, number, percent
 from gpsift.relevance.ranking import LEVEL, Ranking
 
-# This many reasons stand below the table; the others can be read by pointing at a flag.
+# The largest number of reasons below the table; the others appear where a reader points at a flag.
 MOST_REASONS = 10
-# What the score of the leading measure says.
+# The meaning of a score of the leading measure.
 SAYS = {
     "KL": "how strongly the prediction reacts to a column",
     "VAR": "how much the predicted mean varies with a column while the others stay",
@@ -26,9 +25,9 @@ SAYS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of the table: what is shown, what it is sorted by (None: always last), and what a download keeps.
+    """A cell of the table: its text, and the value by which it is sorted (None: always last).
 
-    That is what it is sorted by, unless `kept` says otherwise: values by what is added to the heading.
+    A download keeps the value, or, where it is given, `kept`: values by what is added to the heading.
     """
 
     text: str
@@ -38,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Head:
-    """A heading: its words, and an explanation for whoever points at it."""
+    """A heading: its text, and an explanation for readers who point at it."""
 
     text: str
     title: str
@@ -58,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class RelevanceTable:
-    """Headings after the first three (rank, column, score), and lines in the order of the leading ranking."""
+    """The table: headings after the first three (rank, column, score), and lines in the order of the first ranking."""
 
     score: Head
     heads: tuple[Head, ...]
@@ -66,28 +65,28 @@ class RelevanceTable:
     units: str
     columns: tuple[Column, ...]
     uneven: tuple[str, ...]
-    rest: tuple[str, ...] = ()  # a line for columns that have none of their own
+    rest: tuple[str, ...] = ()  # lines about columns that have no line of their own
 
     @property
     def has_shares(self) -> bool:
-        """Whether shares of variance are among its columns."""
+        """Whether the table has shares of variance."""
         return any(head.text == SHARE for head in self.heads)
 
     @property
     def terms(self) -> list[str]:
-        """The measures in its headings that can be asked about."""
+        """The measures in the headings that the glossary explains."""
         heads = [self.score.text, *(head.text.removeprefix("√") for head in self.heads)]
         return [word for word in heads if word in TERMS]
 
     @property
     def flagged(self) -> list[Column]:
-        """The first columns that are used and have something odd about them."""
+        """The first used columns with flags."""
         return [column for column in self.columns if column.flags and column.score.text != NOT_USED][:MOST_REASONS]
 
 
-def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
-    """Everything that the rankings say of each column, side by side."""
-    label, leading = next(iter(analysis.told.items()))
+def relevance_table(analysis: Analysis | SavedModelRanking) -> RelevanceTable:
+    """Put all that the rankings say of each column side by side."""
+    label, leading = next(iter(analysis.shown_rankings.items()))
     drawn = _draws(analysis)
     parts = [*_shares(leading), *drawn, *_effects(analysis), *_others(analysis), *_extremes(leading)]
     of_all = [head for head, _ in drawn]  # a column that is not used may have a score all the same
@@ -123,12 +122,12 @@ def relevance_table(analysis: Analysis | RankedAgain) -> RelevanceTable:
 
 
 def column_units(ranking: Ranking) -> str:
-    """The units of the scores, in the words of the page: a feature is a column of the user's table."""
+    """Return the units of the scores, with "column" for "feature", as everywhere in a page."""
     return ranking.units.replace("feature", "column")
 
 
 def _cells(values: np.ndarray) -> list[Cell]:
-    texts = aligned(values)
+    texts = align(values)
     return [Cell(text, float(v) if np.isfinite(v) else None) for text, v in zip(texts, values, strict=True)]
 
 
@@ -147,9 +146,9 @@ def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
     ]
 
 
-def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
-    """Interval and probability of a place among the first, over the draws of the hyperparameters."""
-    leading = analysis.leading_told
+def _draws(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
+    """Return interval and probability of a place among the first, over the draws of the hyperparameters."""
+    leading = analysis.shown
     if leading.draws is None:
         return []
     k = analysis.n_first
@@ -162,11 +161,11 @@ def _draws(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
 
 
-def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
-    """The share of variance of each column, by the ranking whose scores are variances."""
-    names = analysis.leading_told.names
+def _effects(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
+    """Return the share of variance of each column, by the ranking whose scores are variances."""
+    names = analysis.shown.names
     parts = []
-    for ranking in analysis.told.values():
+    for ranking in analysis.shown_rankings.values():
         if ranking.effect_shares is not None:
             shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
             head = Head(SHARE, f"Share of variance: the score by {ranking.measure} as a part of the sum of all")
@@ -174,11 +173,11 @@ def _effects(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
     return parts
 
 
-def _others(analysis: Analysis | RankedAgain) -> list[tuple[Head, list[Cell]]]:
-    """The other rankings by name, the root of VAR so that it compares with the others, and the places of ARD."""
-    names = analysis.leading_told.names
+def _others(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
+    """Return scores and ranks of the other rankings; of VAR the root, which has the units of the others."""
+    names = analysis.shown.names
     parts = []
-    for label, ranking in list(analysis.told.items())[1:]:
+    for label, ranking in list(analysis.shown_rankings.items())[1:]:
         known = {name: j for j, name in enumerate(ranking.names)}
         scores = np.array([ranking.scores[known[name]] if name in known else np.nan for name in names])
         if label == "VAR":

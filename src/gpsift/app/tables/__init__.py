@@ -1,1 +1,26 @@
-"""From a file or a data frame to the columns and the target of a model: `tabular` reads, `tidy` cleans."""
+"""Tables as people have them, made fit for a model: read from a file, cleaned, and turned into numbers.
+
+`read_table` reads a file of any usual form into a `RawTable`. `clean` does with it what a careful analyst does before
+the first fit, and returns a `ModelTable` of inputs and target together with the list of `CleaningStep`s. `apply_recipe`
+does the same for new rows of a fitted model. `prepare` takes a table as it is, or refuses it. Read `clean.py` first.
+"""
+
+from gpsift.app.tables.clean import CleaningResult, clean, prepare
+from gpsift.app.tables.conditions import select_rows
+from gpsift.app.tables.encode import ModelTable
+from gpsift.app.tables.read import read_file, read_table
+from gpsift.app.tables.steps import Choice, CleaningStep, RawTable, TableError
+
+__all__ = [
+    "Choice",
+    "CleaningResult",
+    "CleaningStep",
+    "ModelTable",
+    "RawTable",
+    "TableError",
+    "clean",
+    "prepare",
+    "read_file",
+    "read_table",
+    "select_rows",
+]

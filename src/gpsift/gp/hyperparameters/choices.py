@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.growing import begins_on_few
-from gpsift.gp.hyperparameters.optimise import Estimate, LogPrior, maximise
+from gpsift.gp.hyperparameters.optimize import Estimate, LogPrior, maximise
 from gpsift.gp.hyperparameters.priors import GammaPrior, HalfT, InverseGamma, OnLogScale, Prior
 from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.hyperparameters.subsampling import begins_on_few
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
@@ -80,7 +80,7 @@ class Searching(Hyper):
         """The best that the starts find."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
         if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
-            from gpsift.gp.hyperparameters.coarse import CoarseToFine  # with the first search of many rows
+            from gpsift.gp.hyperparameters.subsampling import CoarseToFine  # with the first search of many rows
 
             return CoarseToFine(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)

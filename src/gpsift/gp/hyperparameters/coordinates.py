@@ -1,24 +1,31 @@
-r"""Coordinates in which a sampler of hyperparameters has little to learn.
+r"""Coordinates for searching and sampling hyperparameters.
 
-The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing follows its prior
-to infinity, and that of a variance that is not needed follows it to zero. In a coordinate z of which the prior is
-standard normal both are short. With s(z) the logarithm of a parameter, the density of z is
+**Search.** With :math:`H = L L^T` the second derivatives of the objective, parameters :math:`x = x_0 + c L^{-T} u` have
+coordinates u with the same curvature in all directions. L-BFGS begins with a step of length 1; with c the length of the
+gradient by :math:`L^{-T} u`, that is the step of Newton's method.
+
+**Sampling.** The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing
+follows its prior to infinity, and that of a variance that is not needed follows it to zero. In a coordinate z whose
+prior is standard normal both tails are short. With s(z) the logarithm of a parameter, the density of z is
 
 .. math:: \log p(z) = \log p(s(z)) + \sum_i \log s_i'(z_i) ,
 
-which holds for any increasing s: that it is the quantile function of the prior, from a table, is a choice and no
-approximation. The posterior is far from round in z, as data say more about some parameters than about others. Around
-its mode, with the curvature H = V diag(h) V^T there, it is round in w, z = mode + V diag(h)^{-1/2} w.
+for any increasing s: the quantile function of the prior, from a table, is a choice and no approximation. The posterior
+is far from isotropic in z, as data determine some parameters better than others. With the curvature
+:math:`H = V \mathrm{diag}(h) V^T` at its mode it is nearly isotropic in w,
+:math:`z = z_0 + V \mathrm{diag}(h)^{-1/2} w`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Protocol, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
@@ -36,7 +43,7 @@ KNOTS = np.linspace(-4.0, 4.0, 33)
 STEP = 0.1
 LARGEST_STEP = 0.3
 # A curvature below this counts as this: the prior alone has 1.
-LEAST_CURVATURE = 0.3
+LEAST_PRIOR_CURVATURE = 0.3
 MOST_ITERATIONS = 40
 
 
@@ -137,7 +144,7 @@ class Round:
         moves = steps[:, None] * np.eye(mode.size)
         H = np.array([density(mode - move)[1] - density(mode + move)[1] for move in moves]) / (2.0 * steps[:, None])
         h, V = np.linalg.eigh(0.5 * (H + H.T))
-        return cls(by_prior, mode, V / np.sqrt(np.maximum(h, LEAST_CURVATURE)))
+        return cls(by_prior, mode, V / np.sqrt(np.maximum(h, LEAST_PRIOR_CURVATURE)))
 
     def log_params(self, w: np.ndarray) -> np.ndarray:
         return self.by_prior(self.centre + self.axes @ w)[0]
@@ -183,3 +190,80 @@ def highest(density: Density, start: np.ndarray, most_iterations: int = MOST_ITE
 
     found = minimize(negative, start, jac=True, method="L-BFGS-B", options={"maxiter": most_iterations})
     return np.asarray(found.x) if np.isfinite(found.fun) else start
+
+
+# A step of differences, in logarithms.
+DIFFERENCE = 1e-3
+# Curvatures count as at least this, in nats for a factor of e: where it is flat, steps stay sensible.
+LEAST_CURVATURE = 0.1
+# Nats that a search may leave, by the curvature: half the squared length of the gradient in its coordinates.
+LEFT = 1e-4
+# Where no curvature is known, the largest slope that ends a search.
+LEAST_SLOPE = 1e-5
+
+Gradient = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Coordinates that are parameters in units of typical steps."""
+
+    steps: np.ndarray
+    least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
+
+    def start(self, params: np.ndarray) -> np.ndarray:
+        return params / self.steps
+
+    def params(self, u: np.ndarray) -> np.ndarray:
+        return u * self.steps
+
+    def gradient(self, by_params: np.ndarray) -> np.ndarray:
+        return by_params * self.steps
+
+    def curvature(self, inverse: np.ndarray) -> np.ndarray:
+        """Of the parameters, from the inverse of the curvature of the coordinates."""
+        return at_least(np.linalg.inv(inverse) / np.outer(self.steps, self.steps), LEAST_CURVATURE)
+
+
+@dataclass(frozen=True, eq=False)
+class Newton:
+    """Coordinates around a place, in which a known curvature is the same in all directions."""
+
+    place: np.ndarray
+    T: np.ndarray
+    least_slope: float  # the search ends where all slopes are smaller
+
+    @classmethod
+    def around(cls, place: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Newton:
+        L = np.linalg.cholesky(curvature)
+        T = solve_triangular(L, np.eye(len(L)), lower=True).T
+        least = math.sqrt(2.0 * LEFT)
+        length = max(float(np.linalg.norm(gradient @ T)), least)
+        return cls(place, length * T, length * least / math.sqrt(len(L)))
+
+    def start(self, params: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(self.T, params - self.place)
+
+    def params(self, u: np.ndarray) -> np.ndarray:
+        return self.place + self.T @ u
+
+    def gradient(self, by_params: np.ndarray) -> np.ndarray:
+        return by_params @ self.T
+
+    def curvature(self, inverse: np.ndarray) -> np.ndarray:
+        """Of the parameters, from the inverse of the curvature of the coordinates."""
+        return at_least(np.linalg.inv(self.T @ inverse @ self.T.T), LEAST_CURVATURE)
+
+
+def curvature_by_differences(gradient: Gradient, place: np.ndarray) -> np.ndarray:
+    """Second derivatives of a function around its minimum, from its gradient, made positive definite."""
+    steps = DIFFERENCE * np.eye(place.size)
+    here = gradient(place)
+    rows = np.array([gradient(place + step) - here for step in steps]) / DIFFERENCE
+    return at_least(0.5 * (rows + rows.T), LEAST_CURVATURE)
+
+
+def at_least(curvature: np.ndarray, least: float) -> np.ndarray:
+    """A symmetric matrix whose eigenvalues have their size, and no less than this."""
+    values, vectors = np.linalg.eigh(curvature)
+    return (vectors * np.maximum(np.abs(values), least)) @ vectors.T

@@ -16,11 +16,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift._utils.notices import notice
+from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters.choices import MAP, Hyper
 from gpsift.gp.hyperparameters.coordinates import ByPrior, Coordinates, Density, Round
 from gpsift.gp.hyperparameters.joined import Joined
-from gpsift.gp.hyperparameters.optimise import Draws, Estimate, LogPrior, limits
+from gpsift.gp.hyperparameters.optimize import Draws, Estimate, LogPrior, limits
 from gpsift.gp.hyperparameters.other_modes import joined_modes
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 
@@ -150,7 +150,7 @@ class NUTS(Hyper):
         n_chains, n_draws = trace.posterior.sizes["chain"], trace.posterior.sizes["draw"]
         if n_draws == 0:
             raise KeyboardInterrupt("the sampler was interrupted before its first draw after tuning")
-        notice(
+        warn(
             f"The sampler was interrupted: {n_draws} draws of {n_chains} chain(s) are kept, where {self.draws} of "
             f"{self.chains} were asked for."
         )

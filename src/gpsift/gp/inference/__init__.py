@@ -1,10 +1,9 @@
 """From a kernel, a likelihood and data to the latent posterior and its evidence, with a matrix of all rows.
 
-`exact.py` serves Gaussian noise (with `inplace.py`, its fast twin for the default model), `ep.py` and `laplace.py` any
-other likelihood (with `settled.py`, for sweeps of `ep.py` that go astray), `multiclass.py`, `contrasts.py` and
-`coupled.py` a latent function for each of several classes; `conjugate.py` finds the steps of Newton's method.
-`engine.py` has the questions that are put to all of them, `exact_engine.py` and `iterated_engine.py` the answers;
-`memory.py` says what they need. Read `exact.py` first. Too many rows for that are in the room `sparse`.
+`base.py` has the interface of all methods of inference. `exact.py` serves Gaussian noise (with `exact_rbf.py`, a fast
+path for the default kernel), `ep.py` and `laplace.py` any other likelihood, and `softmax.py` several classes, each with
+a latent function, whose posterior is in `softmax_posterior.py`. `memory.py` says how much memory a method needs. Read
+`exact.py` first. With too many rows for a matrix of all of them, `gpsift.gp.sparse` takes over.
 """
 
 import lazy_loader

@@ -6,40 +6,39 @@ With A = K + diag(D) and alpha = A^-1 y (Rasmussen & Williams 2006, equations 5.
     \log p(y) &= -\tfrac12 y^T \alpha - \tfrac12 \log |A| - \tfrac n2 \log 2 \pi \\
     \partial \log p(y) / \partial K &= G = \tfrac12 (\alpha \alpha^T - A^{-1}),
 
-and a hyperparameter's derivative is G contracted with that of K, which the kernel does for all of them at once.
+and a hyperparameter's derivative is G contracted with that of K, which the kernel does for all of them at once. The
+default kernel takes the fast path of `exact_rbf.py`.
+
+Without inputs all rows have the same covariance c, the sum of all terms of the kernel: the null model. With D the
+diagonal matrix of the noise variances, r = D^{-1} 1, s = r^T 1 and t = r^T y, the inverse of A = c 1 1^T + D is that of
+a matrix of rank one beside a diagonal (Sherman & Morrison 1950),
+
+.. math::
+    A^{-1} = D^{-1} - \frac{c}{1 + c s} \, r r^T, \qquad \log |A| = \log |D| + \log(1 + c s), \qquad
+    \partial \log p(y) / \partial c = \tfrac12 \Bigl(\frac{t}{1 + c s}\Bigr)^2 - \tfrac12 \frac{s}{1 + c s} .
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, namespace
+from gpsift._utils.arrays import Array, like, namespace, take_columns, take_rows, to_numpy
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
     inverse_from_cholesky,
+    is_numpy,
     jittered_cholesky,
     log_det_from_cholesky,
 )
+from gpsift.gp.inference.base import LOG_2PI, DenseEngine, Evidence, Inferred, LogParamsEvidence, Slope
+from gpsift.gp.inference.exact_rbf import InPlaceEvidence, Solution
 from gpsift.kernels import Kernel
-
-LOG_2PI = math.log(2.0 * math.pi)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Log marginal likelihood, its gradient with respect to log hyperparameters, and the jitter it needed.
-
-    The gradient has an entry for each of `kernel.log_params`, and a last one for a noise variance that all points
-    share.
-    """
-
-    value: float
-    gradient: np.ndarray
-    jitter: float
+from gpsift.likelihoods import Likelihood
+from gpsift.reference.posterior import exact_posterior
 
 
 def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float) -> Evidence:
@@ -60,3 +59,126 @@ def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float)
 def log_evidence_of(y: Array, alpha: Array, L: Array) -> float:
     """log N(y; 0, L L^T), given alpha = (L L^T)^-1 y."""
     return -0.5 * float(y @ alpha + log_det_from_cholesky(L)) - 0.5 * y.shape[0] * LOG_2PI
+
+
+def level_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.ndarray | float) -> Evidence:
+    """`exact_evidence` for an X without columns, (n, 0), in O(n)."""
+    pairs = kernel.between(X[:1], X[:1])
+    c, D = float(pairs.K[0, 0]), np.zeros_like(y) + noise_var
+    r = 1.0 / D
+    s, t = float(r.sum()), float(r @ y)
+    share = 1.0 / (1.0 + c * s)
+    alpha = r * (y - c * share * t)
+    value = -0.5 * float(y @ alpha) - 0.5 * float(np.log(D).sum() - np.log(share)) - 0.5 * y.size * LOG_2PI
+    by_level = 0.5 * share * (share * t**2 - s)
+    by_noise = 0.5 * float(np.sum((alpha**2 - r + c * share * r**2) * D))
+    return Evidence(value, np.append(pairs.log_gradient(np.array([[by_level]])), by_noise), 0.0)
+
+
+class ExactEngine(DenseEngine):
+    """Closed form, for Gaussian noise."""
+
+    name = "exact"
+
+    def __init__(self, X: Array, y: Array, *, rough: bool = False):
+        self.X, self.y = X, y
+        self._rough = rough
+        self._twin: InPlaceEvidence | None = None
+
+    @property
+    def has_exact_slopes(self) -> bool:
+        return not self._rough
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        evidence = self._evidence(kernel, self._noise_var(likelihood))
+        if likelihood.params:
+            return evidence
+        return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
+
+    def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
+        """By the quickest form that there is for the kernel and the inputs; the noise comes last in the gradient."""
+        if self._sees_nothing:
+            return level_evidence(kernel, self.X, self.y, noise_var)
+        twin = self._twin_for(kernel)
+        evidence = None if twin is None else twin(kernel, noise_var)
+        return exact_evidence(kernel, self.X, self.y, noise_var) if evidence is None else evidence
+
+    def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
+        twin = None if self._sees_nothing or not likelihood.params else self._twin_for(kernel)
+        if twin is None:
+            return super().evidence_by_log_params(kernel, likelihood)
+        in_place = twin.by_log_params(kernel)
+
+        def evidence(log_params: np.ndarray) -> Evidence:
+            found = in_place(log_params)
+            if found is not None:
+                return found
+            return exact_evidence(kernel.with_log_params(log_params[:-1]), self.X, self.y, np.exp(log_params[-1]))
+
+        return evidence
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        xp = namespace(self.y)
+        noise_var = xp.zeros_like(self.y) + self._noise_var(likelihood)
+        posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
+        log_evidence = log_evidence_of(self.y, posterior.weights, posterior.L)
+        return self._inferred(Solution(posterior, log_evidence, xp.linalg.diagonal(posterior.M)), jitter)
+
+    def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        twin = None if self._sees_nothing else self._twin_for(kernel)
+        solution = None if twin is None else twin.solution(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
+        return self.infer(kernel, likelihood) if solution is None else self._inferred(solution)
+
+    def _inferred(self, solution: Solution, jitter: float = 0.0) -> Inferred:
+        # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
+        posterior, Q = solution.posterior, solution.Q
+        return Inferred(
+            posterior=posterior,
+            log_evidence=solution.log_evidence,
+            cavity_mean=to_numpy(self.y - posterior.weights / Q),
+            cavity_var=to_numpy(namespace(Q).clip(1.0 / Q - posterior.site_var, 0.0, None)),
+            jitter=jitter,
+        )
+
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        if self._sees_nothing:
+            return level_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
+        twin = self._twin_for(kernel)
+        value = None if twin is None else twin.value(kernel, self._noise_var(likelihood))
+        if value is not None:
+            return value
+        L, alpha = self._solved(kernel, likelihood)
+        return log_evidence_of(self.y, alpha, L)
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        L, alpha = self._solved(kernel, likelihood)
+        return Slope(to_numpy(0.5 * (alpha[:, None] * alpha - inverse_from_cholesky(L))), to_numpy(alpha))
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        return type(self)(take_columns(self.X, columns), self.y)
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(take_rows(self.X, rows), take_rows(self.y, rows))
+
+    def fresh(self) -> Self:
+        # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.
+        return type(self)(self.X, self.y, rough=True)
+
+    @property
+    def _sees_nothing(self) -> bool:
+        return self.X.shape[1] == 0 and is_numpy(self.X)
+
+    def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
+        if InPlaceEvidence.serves(kernel, self.X):
+            self._twin = self._twin or InPlaceEvidence(self.X, self.y, rough=self._rough)
+            return self._twin
+        return None
+
+    def _solved(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Array, Array]:
+        """The factor L of the covariance A of the observations, and A^-1 y."""
+        L, _ = jittered_cholesky(add_diagonal(kernel.between(self.X, self.X).K, self._noise_var(likelihood)))
+        return L, cholesky_solve(L, self.y)
+
+    def _noise_var(self, likelihood: Likelihood) -> Array | float:
+        noise_var = likelihood.noise_var
+        return like(self.y, np.asarray(noise_var)) if likelihood.knows_noise else float(noise_var)

@@ -13,13 +13,11 @@ C = I + L^T W L with K = L L^T takes the place of that of B, and M = W - W L C^-
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.linalg import blas
 
 from gpsift._utils.linalg import (
     NotPositiveDefinite,
@@ -29,22 +27,31 @@ from gpsift._utils.linalg import (
     jittered_cholesky,
     solve_lower,
 )
-from gpsift.gp.inference.conjugate import conjugate_gradients
-from gpsift.gp.inference.marginals import marginal_variances
+from gpsift._utils.newton import (
+    FIRST_ACCURACY,
+    LATER_ACCURACY,
+    Mode,
+    NewtonStep,
+    Point,
+    after_a_step,
+    conjugate_gradients,
+    newton_ascent,
+    symv,
+)
+from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Slope, marginal_variances, site_var
+from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives
-from gpsift.reference.posterior import DenseFactor, Factor, TriangularFactor
+from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor
 
-# Steps of Newton's method, and how often one is halved that does not lead up.
+# Newton steps, at most.
 MAX_ITERATIONS = 500
-MAX_HALVINGS = 30
-# What is left to gain at the end, as a share of the height.
+# What is left to gain at the end, as a share of the log joint density.
 TOLERANCE = 1e-10
-# How accurate the first step is that is found by products, as a share of it; the others are by what is left. With 1e-2
-# what is wrong with a step grows by the largest eigenvalues of K, and counts took 70 steps in place of 7.
-ROUGHEST = 1e-4
-# A gain that no step can realise is rounding error below this share of the height.
-ROUNDING = 1e-6
+# What Newton's method may leave before its last step where less will do, as a share of the log joint density, and for
+# a value alone times this.
+ROUGH_LEFT = 1e-6
+VALUE_ALONE = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +125,7 @@ class LaplaceResult:
     mode: np.ndarray
     weights: np.ndarray  # K^-1 mode, which is the gradient of log p(y | f) up to rounding
     curvature: Curvature
-    height: float  # log p(y | mode) - weights^T mode / 2, which the mode maximises
+    log_joint: float  # log p(y | mode) - weights^T mode / 2, which the mode maximises
     log_evidence: float
     converged: bool
     n_iterations: int
@@ -138,34 +145,34 @@ class LogTerms(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentDensity:
-    """Of the latent posterior, up to a constant: its prior has the covariance K, its terms are given y and sizes."""
+class SingleLatentDensity:
+    """The posterior of one latent function, up to a constant: prior covariance K, terms given y and sizes."""
 
     K: np.ndarray
     y: np.ndarray
     size: np.ndarray
     terms: LogTerms
 
-    def height(self, a: np.ndarray, f: np.ndarray) -> float:
+    def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
         """log p(y | f) - a^T f / 2, which the mode maximises."""
         with np.errstate(over="ignore"):
             return float(self.terms.log_density(self.y, f, self.size).sum() - 0.5 * (a @ f))
 
     def derivatives(self, f: np.ndarray) -> Derivatives:
-        """Of log p(y | f)."""
+        """Derivatives of log p(y | f)."""
         return self.terms.derivatives(self.y, f, self.size)
 
-    def newton_direction(
-        self, a: np.ndarray, f: np.ndarray, accuracy: float | None
-    ) -> tuple[np.ndarray, float, float | None]:
-        """Step in a, the gain that a quadratic would give, and the accuracy of the step, None if it was by factors."""
+    def times_K(self, b: np.ndarray) -> np.ndarray:
+        return symv(self.K, b)
+
+    def newton_step(self, a: np.ndarray, f: np.ndarray, accuracy: float | None) -> NewtonStep:
         first, second, _ = self.derivatives(f)
-        gradient = first - a  # of the height in f-space
-        K_gradient = times(self.K, gradient)
+        gradient = first - a  # of the log joint density in f-space
+        K_gradient = self.times_K(gradient)
         if accuracy is not None and self.terms.is_log_concave:
-            weights = _by_products(self.K, f, first, -second, accuracy)
+            weights = self._weights_by_products(f, first, second, accuracy)
             if weights is not None and (gain := 0.5 * float((weights - a) @ K_gradient)) >= 0.0:
-                return weights - a, gain, accuracy
+                return self._step(weights - a, gain, accuracy)
         for W in (-second, self.terms.safe_weights(self.y, f, self.size)):
             try:
                 # Nothing at the mode, whatever the factors of a K that is nearly singular have lost.
@@ -175,29 +182,25 @@ class LatentDensity:
             gain = 0.5 * float(direction @ K_gradient)
             rounding = TOLERANCE * max(1.0, abs(a @ f))  # which decides the sign of the gain at the mode
             if np.isfinite(gain) and gain >= -rounding:
-                return direction, max(gain, 0.0), None
-        return K_gradient / np.diagonal(self.K).max(), float("inf"), None
+                return self._step(direction, max(gain, 0.0), None)
+        return self._step(K_gradient / np.diagonal(self.K).max(), float("inf"), None)
 
-    def after_a_step(
-        self, near: np.ndarray, otherwise: tuple[np.ndarray, np.ndarray, float]
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Weights, latent values and height after a step from latent values, unless it is higher otherwise."""
-        first, second, _ = self.derivatives(near)
-        a = _by_products(self.K, near, first, -second, ROUGHEST)
-        if a is None:
-            return otherwise
-        f = times(self.K, a)
-        height = self.height(a, f)
-        return (a, f, height) if height > otherwise[2] else otherwise
+    def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
+        """The weights at the maximum of the quadratic around any f, by products; None where these take too long."""
+        first, second, _ = self.derivatives(f)
+        return self._weights_by_products(f, first, second, accuracy)
 
+    def _step(self, direction: np.ndarray, gain: float, accuracy: float | None) -> NewtonStep:
+        return NewtonStep(direction, self.times_K(direction), gain, accuracy)
 
-class Mode(NamedTuple):
-    """Where a search for the mode ended: weights a, latent values f = K a, and how it went."""
-
-    a: np.ndarray
-    f: np.ndarray
-    converged: bool
-    n_iterations: int
+    def _weights_by_products(
+        self, f: np.ndarray, first: np.ndarray, second: np.ndarray, accuracy: float
+    ) -> np.ndarray | None:
+        """b - M K b with b = W f + first."""
+        K, S = self.K, np.sqrt(-second)
+        # From S f on, which is the solution at the mode.
+        step = conjugate_gradients(lambda z: z + S * symv(K, S * z), S * (symv(K, first) - f), accuracy)
+        return None if step is None else first - S * step
 
 
 def laplace(
@@ -211,16 +214,16 @@ def laplace(
     tolerance: float = TOLERANCE,
 ) -> LaplaceResult:
     """The normal approximation at the mode, which is searched from `start`, or from `near`, as by `latent_mode`."""
-    density = LatentDensity(K, y, size, likelihood)
+    density = SingleLatentDensity(K, y, size, likelihood)
     mode = latent_mode(density, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
-    height = density.height(mode.a, mode.f)
+    log_joint = density.log_joint(mode.a, mode.f)
     curvature = Curvature(K, -density.derivatives(mode.f).second)
-    log_evidence = float(height - 0.5 * curvature.log_det)
-    return LaplaceResult(mode.f, mode.a, curvature, height, log_evidence, mode.converged, mode.n_iterations)
+    log_evidence = float(log_joint - 0.5 * curvature.log_det)
+    return LaplaceResult(mode.f, mode.a, curvature, log_joint, log_evidence, mode.converged, mode.n_iterations)
 
 
 def latent_mode(
-    density: LatentDensity,
+    density: SingleLatentDensity,
     *,
     start: np.ndarray | None = None,
     near: np.ndarray | None = None,
@@ -228,55 +231,23 @@ def latent_mode(
     max_iterations: int,
     by_products: bool = True,
 ) -> Mode:
-    """Newton's method on weights a with f = K a, from `start` or from zero.
+    """Find the mode by Newton's method from weights `start`, or from zero.
 
     `near` are latent values instead, such as those of other hyperparameters at their mode: a step from there comes
     first. They change less with the kernel than the weights do. Steps are found `by_products` with K as long as these
-    lead up, and by factors otherwise.
+    raise the log joint density, and by factors otherwise.
     """
-    K, none = density.K, np.zeros(density.y.size)
-    a = none if start is None else start
+    K, zero = density.K, np.zeros(density.y.size)
+    a = zero if start is None else start
     f = K @ a
-    height = density.height(a, f)
-    if not np.isfinite(height):  # the weights of smoother functions can mean rates of e^800
-        a, f, height = none, none, density.height(none, none)
-    accuracy: float | None = ROUGHEST if by_products else None  # None where steps are found by factors
+    point = Point(a, f, density.log_joint(a, f))
+    if not np.isfinite(point.log_joint):  # the weights of smoother functions can mean rates of e^800
+        point = Point(zero, zero, density.log_joint(zero, zero))
+    accuracy = FIRST_ACCURACY if by_products else None
     if near is not None:
-        a, f, height = density.after_a_step(near, (a, f, height))
-        accuracy = 0.1 * ROUGHEST  # the next step may be the last
-    converged, iteration = False, 0
-    while not converged and iteration < max_iterations:
-        iteration += 1
-        direction, gain, accuracy = density.newton_direction(a, f, accuracy)
-        left = gain / max(1.0, abs(height))
-        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
-        converged = left < tolerance and (accuracy is None or accuracy < ROUGHEST)
-        if converged:
-            a, f = a + direction, f + times(K, direction)
-        else:
-            a, f, new_height = uphill(density.height, a, f, direction, times(K, direction), height)
-            if new_height <= height:  # rounding hides what little is left to gain
-                converged = left < ROUNDING
-                if converged or accuracy is None:
-                    break
-                accuracy = None
-            height = new_height
-            if accuracy is not None:
-                accuracy = min(0.1 * ROUGHEST, max(left**2, tolerance))
-    return Mode(a, f, converged, iteration)
-
-
-def _by_products(K: np.ndarray, f: np.ndarray, first: np.ndarray, W: np.ndarray, accuracy: float) -> np.ndarray | None:
-    """Weights b - M K b at the maximum of the quadratic around f, with b = W f + first; None where that takes long."""
-    S = np.sqrt(W)
-    # From S f on, which is the solution at the mode.
-    step = conjugate_gradients(lambda z: z + S * times(K, S * z), S * (times(K, first) - f), accuracy)
-    return None if step is None else first - S * step
-
-
-def times(K: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """K b, for which one triangle of the symmetric K is read."""
-    return blas.dsymv(1.0, K.T, b)
+        point = after_a_step(density, near, point)
+        accuracy = LATER_ACCURACY  # the next step may be the last
+    return newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=max_iterations)
 
 
 def laplace_gradient(
@@ -285,10 +256,10 @@ def laplace_gradient(
     """G with d log q = sum(G o dK) for a change of K, and the gradient for the log parameters of the likelihood."""
     curvature, a, f = result.curvature, result.weights, result.mode
     s = 0.5 * curvature.var * likelihood.derivatives(y, f, size).third
-    u = s - curvature.times_M(times(curvature.K, s))
+    u = s - curvature.times_M(symv(curvature.K, s))
     # a a^T + u a^T + a u^T is one product of two columns with two rows.
     G = 0.5 * (np.column_stack([a + u, a]) @ np.stack([a, u]) - curvature.M)
-    K_u = times(curvature.K, u)
+    K_u = symv(curvature.K, u)
     by_param = [
         float(np.sum(d.log_density) + 0.5 * np.sum(curvature.var * d.second) + K_u @ d.first)
         for d in likelihood.log_param_derivatives(y, f, size)
@@ -296,18 +267,80 @@ def laplace_gradient(
     return G, np.array(by_param)
 
 
-def uphill(
-    height_of: Callable[[np.ndarray, np.ndarray], float],
-    a: np.ndarray,
-    f: np.ndarray,
-    direction: np.ndarray,
-    K_direction: np.ndarray,
-    height: float,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Weights, latent values and height after the first of the steps 1, 1/2, 1/4, ... that leads up."""
-    for halving in range(MAX_HALVINGS):
-        new_a, new_f = a + 0.5**halving * direction, f + 0.5**halving * K_direction
-        new_height = height_of(new_a, new_f)
-        if new_height >= height:
-            return new_a, new_f, new_height
-    return a, f, height
+class LastMode(NamedTuple):
+    """Weights and latent values at the mode of the latent posterior."""
+
+    weights: np.ndarray
+    latent: np.ndarray
+
+
+class LaplaceEngine(IteratedEngine):
+    """Laplace's method; each answer starts from the mode of the last one if `warm`."""
+
+    name = "laplace"
+    TOLERANCE, ROUGH = TOLERANCE, ROUGH_LEFT
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, likelihood)
+        G, by_param = laplace_gradient(result, self.y, self.size, likelihood)
+        return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
+
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        return self._run(kernel.between(self.X, self.X).K, likelihood, VALUE_ALONE * self.tolerance).log_evidence
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, likelihood)
+        return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        K = kernel.between(self.X, self.X).K
+        result = self._run(K, likelihood)
+        W, var = result.curvature.W, result.curvature.var
+        # The likelihood as a normal site around the mode: precision W, natural mean W f + gradient.
+        # Sites of negative precision (outliers of a Student-t) can make a neighbour's larger than the posterior's;
+        # without its observation a point is at most as uncertain as under the prior.
+        cavity_var = 1.0 / np.maximum(1.0 / var - W, 1.0 / np.diagonal(K))
+        cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
+        return Inferred(
+            posterior=Posterior(kernel, self.X, result.weights, result.curvature.factors, site_var(K, W)),
+            log_evidence=result.log_evidence,
+            cavity_mean=cavity_mean,
+            cavity_var=cavity_var,
+            converged=result.converged,
+            n_iterations=result.n_iterations,
+        )
+
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y, self.size, warm=False)
+
+    def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float | None = None) -> LaplaceResult:
+        tolerance = self.tolerance if tolerance is None else tolerance
+        last, modes = self._memory.last, [self._from(self._memory.last, K, likelihood, tolerance)]
+        if not likelihood.is_log_concave:
+            # Several modes: also from nothing, and from a smooth curve through the data.
+            smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
+            starts = [smooth] if last is None else [None, smooth]
+            modes += [self._mode(K, likelihood, tolerance, start=start) for start in starts]
+        best = max(modes, key=lambda result: result.log_joint)
+        if not best.converged and last is not None:
+            # The weights of smoother functions can mean rates of e^48, from where no step leads up.
+            best = self._mode(K, likelihood, tolerance)
+        if self.warm:
+            self._memory.last = LastMode(best.weights, best.mode) if best.converged else None
+        return best
+
+    def _from(self, last: LastMode | None, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
+        """The mode from the last one, or from nothing if that led to where the curvature has no factor."""
+        if last is None:
+            return self._mode(K, likelihood, tolerance)
+        start = {"near": last.latent} if likelihood.is_log_concave else {"start": last.weights}
+        try:
+            return self._mode(K, likelihood, tolerance, **start)
+        except NotPositiveDefinite:
+            return self._mode(K, likelihood, tolerance)
+
+    def _mode(
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, **start: np.ndarray | None
+    ) -> LaplaceResult:
+        return laplace(K, self.y, self.size, likelihood, tolerance=tolerance, **start)

@@ -9,7 +9,7 @@ import array_api_compat
 import numpy as np
 
 from gpsift._utils.arrays import Array
-from gpsift._utils.chunks import DOUBLE
+from gpsift._utils.rows import DOUBLE
 
 # n x n matrices that a fit of the default kernel holds at its worst moment, counted with tracemalloc
 # (`tests/gp/inference/test_memory.py`). Several radial terms in a sum take more.

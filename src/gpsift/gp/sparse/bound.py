@@ -27,11 +27,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, namespace
-from gpsift._utils.chunks import CHUNK_BYTES, DOUBLE
 from gpsift._utils.linalg import log_det_from_cholesky, total_product
-from gpsift._utils.rows import Rows, RowSource, Totals
+from gpsift._utils.rows import CHUNK_BYTES, DOUBLE, Rows, RowSource, Totals
 from gpsift.gp.inference import Evidence, Inferred
-from gpsift.gp.inference.exact import LOG_2PI
+from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.gp.sparse.inducing import Inducing
@@ -111,7 +110,7 @@ class Passes:
     def __init__(self, model: BoundModel, source: RowSource):
         self.model, self.source = model, source
         prepare(model.inducing)
-        self.sums = source.total(partial(site_sums, model))
+        self.sums = source.map_reduce(partial(site_sums, model))
         self.q = q = self.sums.q
         gained = 0.5 * float(q.shift @ q.mean - log_det_from_cholesky(q.L_P))
         self.value = self.sums.log_density - 0.5 * self.sums.residual + gained
@@ -120,13 +119,13 @@ class Passes:
     def gradient(self) -> np.ndarray:
         """Of the bound, by the log parameters of the kernel, then by a noise variance that all rows share."""
         model, q = self.model, self.q
-        total = self.source.total(partial(slopes, model, q, shrunk(model.inducing, q)))
+        total = self.source.map_reduce(partial(slopes, model, q, shrunk(model.inducing, q)))
         explained = q.mean.shape[0] - total_product(q.L_P_inverse, q.L_P_inverse)  # tr(I - S)
         return np.append(total.by_kernel + by_inducing(model.inducing, q), total.by_noise + 0.5 * explained)
 
     def elpd(self, rows: RowSource) -> float:
         """Log predictive density of some of the rows, each given all others in the sense of `left_out`."""
-        return rows.total(partial(left_out_density, self.model, self.q))
+        return rows.map_reduce(partial(left_out_density, self.model, self.q))
 
     def posterior(self) -> Posterior:
         """With the inducing points as support."""

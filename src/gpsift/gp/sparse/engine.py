@@ -10,8 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.chunks import chunk_bytes_for
-from gpsift._utils.rows import LocalRows, Rows, RowSource
+from gpsift._utils.rows import LocalRows, Rows, RowSource, chunk_bytes_for
 from gpsift.gp.inference import Engine, Inferred
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.inducing import inducing_rows, most_candidates
@@ -55,8 +54,8 @@ class SparseEngine(Engine):
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         inferred, left_out = self.solved(kernel, likelihood)
-        source = self.source.undivided() if inferred.n_blocks else self.source  # what leaves rows out divides them
-        cavity_mean, cavity_var = source.joined(left_out)
+        source = self.source.single_chunk() if inferred.n_blocks else self.source  # what leaves rows out divides them
+        cavity_mean, cavity_var = source.map_concat(left_out)
         return replace(inferred, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
 
 

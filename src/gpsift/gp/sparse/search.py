@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpsift._utils.arrays import to_numpy
-from gpsift._utils.grouping import read_groups
-from gpsift._utils.notices import notice
 from gpsift._utils.rows import Rows
 from gpsift._utils.threads import outer_blas_threads_for
+from gpsift._utils.validation import read_groups
+from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
-from gpsift.gp.hyperparameters.left_behind import brought_back, idle_back, shorter_where_better
-from gpsift.gp.hyperparameters.optimise import SiftReport, SwitchedOn
-from gpsift.gp.hyperparameters.sifting import owed_by
+from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
+from gpsift.gp.hyperparameters.restarts import brought_back, idle_back, shorter_where_better
+from gpsift.gp.hyperparameters.stepwise import owed_by
 from gpsift.gp.inference import DenseEngine, ExactEngine
-from gpsift.gp.inference.iterated_engine import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceEngine
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.variational import VariationalEngine
@@ -276,9 +276,9 @@ def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Es
     m, noise = best.problem.engine.choice.m, best.problem.kinds == "noise_var"
     inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_vecchia.log_params[noise]))
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
-        notice(
-            f"{m} inducing points are too few for this function: the noise variance is {inflation:.1f} "
-            f"times what neighbours find on {by_vecchia.n_rows} rows, and {residual:.1f} times of it the "
+        warn(
+            f"{m} inducing points are too few for this function: the noise variance is {inflation:z.1f} "
+            f"times what neighbours find on {by_vecchia.n_rows} rows, and {residual:z.1f} times of it the "
             "points leave unexplained. Predictions are less certain than they should be and KL scores too low. Raise "
             "`m`, or let neighbours be taken by leaving out `near_rows`."
         )

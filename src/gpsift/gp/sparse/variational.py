@@ -21,9 +21,8 @@ from typing import Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.chunks import row_chunks
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
-from gpsift._utils.rows import Rows, RowSource, Totals
+from gpsift._utils.rows import Rows, RowSource, Totals, row_chunks
 from gpsift._utils.threads import threaded_map
 from gpsift.gp.inference import Evidence, Inferred
 from gpsift.gp.sparse.choice import Sparse
@@ -175,14 +174,14 @@ def best_q(model: VariationalModel, source: RowSource, starts: Iterable[Normal])
 def flat_start(model: VariationalModel, source: RowSource, level: float) -> Normal:
     """A q to start from, around the function that has this latent value everywhere."""
     prepare(model.inducing)
-    return source.total(partial(flat_site_sums, model, level)).q
+    return source.map_reduce(partial(flat_site_sums, model, level)).q
 
 
 def bound_gradient(model: VariationalModel, source: RowSource, q: Normal) -> Evidence:
     """The bound at the optimal q, and its gradient by the log parameters of the kernel, then of the likelihood."""
     inducing = model.inducing
     prepare(inducing, q)
-    total = source.total(partial(expected_slopes, model, q, shrunk(inducing, q)))
+    total = source.map_reduce(partial(expected_slopes, model, q, shrunk(inducing, q)))
     gradient = np.concatenate([total.by_kernel + by_inducing(inducing, q), total.by_likelihood])
     return Evidence(total.log_density - q.kl_from_prior, gradient, inducing.added)
 
@@ -190,7 +189,7 @@ def bound_gradient(model: VariationalModel, source: RowSource, q: Normal) -> Evi
 def _visited(model: VariationalModel, source: RowSource, q: Normal) -> tuple[Normal, ExpectedSums, float]:
     """q, what a step from it needs, and the bound: minus infinity where rates of e^40 leave a step no digits."""
     prepare(model.inducing, q)
-    found = source.total(partial(site_sums, model, q))
+    found = source.map_reduce(partial(site_sums, model, q))
     return q, found, found.log_density - q.kl_from_prior if found.q.is_proper() else -math.inf
 
 

@@ -2,21 +2,24 @@
 
 The KL measure compares a predictive distribution with itself a small step away. As the step goes to zero, 2 KL / step^2
 becomes d^T I d, with d the derivative of the distribution's parameters along the step and I their Fisher information.
-`base.py` is the contract; read `gaussian.py` first. The other members are in `bernoulli.py`, `counts.py`,
-`continuous.py`, `categorical.py` and `multivariate.py`; `pool.py` is the mixture over draws.
+`base.py` has the interface, and the mixture over draws of hyperparameters; read `gaussian.py` first. The other members
+are in `classes.py`, `counts.py` and `continuous.py`.
 
 These are distributions of observations, for models that predict a member of the family itself. How observations depend
 on a latent function, under some of the same names, is `gpsift.likelihoods`; what follows from that is a mixture.
 """
 
-from gpsift.likelihoods.distributions.base import Family, log1p_excess
-from gpsift.likelihoods.distributions.bernoulli import Bernoulli, ProbitBernoulli
-from gpsift.likelihoods.distributions.categorical import Categorical
+from gpsift.likelihoods.distributions.base import Family, Pool, log1p_excess
+from gpsift.likelihoods.distributions.classes import Bernoulli, Categorical, ProbitBernoulli
 from gpsift.likelihoods.distributions.continuous import Gamma, StudentT
 from gpsift.likelihoods.distributions.counts import Binomial, NegativeBinomial, Poisson
-from gpsift.likelihoods.distributions.gaussian import Gaussian, gaussian_kl, gaussian_kl_of_change, gaussian_metric
-from gpsift.likelihoods.distributions.multivariate import MultivariateNormal
-from gpsift.likelihoods.distributions.pool import Pool
+from gpsift.likelihoods.distributions.gaussian import (
+    Gaussian,
+    MultivariateNormal,
+    gaussian_kl,
+    gaussian_kl_of_change,
+    gaussian_metric,
+)
 
 __all__ = [
     "Bernoulli",

@@ -1,12 +1,19 @@
-"""What a predictive distribution offers to the measures."""
+"""The interface of predictive distributions, and the mixture of several of them.
+
+A distribution offers the measures its Fisher metric (`metric_terms`) and the Kullback-Leibler divergence to itself
+after a change of its parameters (`kl_terms`), and users its density, its quantiles and draws.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import logsumexp
 
 from gpsift._utils.arrays import Array, namespace
 
@@ -60,3 +67,83 @@ def log1p_excess(u: Array) -> Array:
     for order in range(19, 1, -2):
         series = r * r * (series + 1.0 / order)
     return xp.where(small, r * (near - 2.0 * series), u - xp.log1p(u))
+
+
+def quantiles(inverse_cdf: Callable[[float], np.ndarray], probability: float | np.ndarray) -> np.ndarray:
+    """`inverse_cdf` of one probability, or of k of them along a new last axis."""
+    probability = np.asarray(probability, dtype=float)
+    if not np.all((probability > 0) & (probability < 1)):
+        raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
+    values = [inverse_cdf(float(p)) for p in np.atleast_1d(probability)]
+    return values[0] if probability.ndim == 0 else np.stack(values, axis=-1)
+
+
+def count_quantile(cdf: Callable[[np.ndarray], np.ndarray], probability: float, start: np.ndarray) -> np.ndarray:
+    """The smallest whole number whose cdf reaches the probability; `start` is where the search from above begins."""
+    low, high = np.full(start.shape, -1.0), np.ceil(start) + 1.0
+    while np.any(short := cdf(high) < probability):
+        low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
+    while True:
+        middle = np.floor(0.5 * (low + high))
+        # Beyond 2^53 neighbours are more than 1 apart and the middle may be one of the ends.
+        if not np.any((middle > low) & (middle < high)):
+            return high
+        short = cdf(middle) < probability
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+
+
+BISECTIONS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(Family):
+    """The average of several distributions at the same n points."""
+
+    VARYING: ClassVar = ()
+
+    members: Sequence[Family]
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        return np.mean([member.mean for member in self.members], axis=0)
+
+    @cached_property
+    def var(self) -> np.ndarray:
+        """Mean of the variances plus variance of the means."""
+        within = np.mean([member.var for member in self.members], axis=0)
+        return within + np.var([member.mean for member in self.members], axis=0)
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """Logarithm of the mean density."""
+        return logsumexp([member.log_density(y) for member in self.members], axis=0) - np.log(len(self.members))
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        return np.mean([member.cdf(y) for member in self.members], axis=0)
+
+    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
+        probability = np.asarray(probability, dtype=float)
+        columns = [self._one_quantile(float(p)) for p in np.atleast_1d(probability)]
+        return columns[0] if probability.ndim == 0 else np.stack(columns, axis=1)
+
+    def _one_quantile(self, probability: float) -> np.ndarray:
+        """Bisection between the smallest and largest quantile of the members; counts stay whole."""
+        quantiles = np.array([member.quantile(probability) for member in self.members])
+        low, high = quantiles.min(axis=0), quantiles.max(axis=0)
+        whole = bool(np.all(quantiles == np.floor(quantiles)))
+        high = np.where(self.cdf(low) >= probability, low, high)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            middle = np.floor(middle) if whole else middle
+            below = self.cdf(middle) < probability
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high
+
+    def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        chosen = rng.integers(len(self.members), size=n_draws)
+        return np.concatenate([self.members[k].sample(1, rng) for k in chosen])
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        raise NotImplementedError("Scores are computed for each draw and then summarised.")
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        raise NotImplementedError("Scores are computed for each draw and then summarised.")

@@ -12,8 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
 
-from gpsift.likelihoods.distributions.base import Family, log1p_excess
-from gpsift.likelihoods.distributions.quantiles import count_quantile, quantiles
+from gpsift.likelihoods.distributions.base import Family, count_quantile, log1p_excess, quantiles
 
 # A share that was rounded to zero is taken to be this, so that a saturated prediction that does not move scores 0.
 SMALLEST_SHARE = 1e-300

@@ -1,8 +1,7 @@
-"""Data to try things on: toy functions whose relevant features are known, and the five data sets of the paper.
+"""Data for examples and experiments: toys whose relevant features are known, and the five data sets of the paper.
 
-`toys.py` makes data. `load.py` finds data, in a folder, in the cache or at a public source (`sources.py`), and hands
-the file to the recipe of the set, one a file (`concrete.py`, `housing.py`, `automobile.py`, `crime.py`, `pima.py`),
-which makes the paper's table of it. Read `load.py` first. No data come with the package.
+`toys.py` makes data. `load.py` finds a data set in a folder, in the cache or at a public source (`sources.py`), and the
+recipe of the set (`paper_sets.py`) makes the paper's table of it. Read `load.py` first. No data come with the package.
 """
 
 from gpsift.paper.datasets.load import NAMES, Dataset, load

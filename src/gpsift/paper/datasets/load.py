@@ -1,4 +1,4 @@
-"""The verb: a data set of the paper by its name."""
+"""Load a data set of the paper by its name: from a folder, from the cache, or from its public source."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.notices import notice
-from gpsift.paper.datasets import automobile, concrete, crime, housing, pima
-from gpsift.paper.datasets.recipe import DEFAULT, Recipe, Table
+from gpsift._utils.warnings import warn
+from gpsift.paper.datasets.paper_sets import AUTOMOBILE, CONCRETE, CRIME, HOUSING, PIMA
 from gpsift.paper.datasets.sources import (
     CACHE_VARIABLE,
     DATA_VARIABLE,
+    DEFAULT,
     DataMismatch,
     DataUnavailable,
     DownloadFailed,
+    Recipe,
+    Table,
     cache_folder,
     data_folder,
     keep,
@@ -27,7 +29,7 @@ from gpsift.paper.datasets.sources import (
 if TYPE_CHECKING:
     import pandas as pd
 
-RECIPES = {module.RECIPE.name: module.RECIPE for module in (concrete, housing, automobile, crime, pima)}
+RECIPES = {recipe.name: recipe for recipe in (CONCRETE, HOUSING, AUTOMOBILE, CRIME, PIMA)}
 NAMES = tuple(RECIPES)
 
 
@@ -38,7 +40,7 @@ class Dataset:
     Attributes
     ----------
     name, title : str
-        What `load` takes, and what the paper says.
+        The name that `load` takes, and the title in the paper.
     X : data frame (n, p)
         Inputs, floats in the units of the source.
     y : series (n,)
@@ -49,9 +51,9 @@ class Dataset:
     coding : str
         How categories became numbers.
     citation : str
-        Whom to cite.
+        The publication to cite.
     caveat : str
-        What to know before reading anything into a ranking of these features.
+        A warning to those who interpret a ranking of these features.
     origin : str
         The file or address that it was read from.
     """
@@ -69,7 +71,7 @@ class Dataset:
 
     @property
     def target(self) -> str:
-        """Name of the target."""
+        """The name of the target."""
         return str(self.y.name)
 
     def __repr__(self) -> str:
@@ -88,10 +90,10 @@ def load(
     download: bool = True,
     check: bool = True,
 ) -> Dataset:
-    """A data set in the shape that it has in Table 1 of the paper.
+    """Load a data set in the shape that it has in Table 1 of the paper.
 
-    It is taken from the first place that has it: `folder`, the cache, its public source. What is downloaded is kept in
-    the cache.
+    It is taken from the first place that has it: `folder`, the cache, its public source. Downloads are kept in the
+    cache.
 
     Parameters
     ----------
@@ -172,7 +174,10 @@ def _read(recipe: Recipe, path: Path, coding: str, *, check: bool) -> Table:
 def _download(
     recipe: Recipe, places: Sequence[Path], coding: str, base: str | None, *, check: bool
 ) -> tuple[Table, str]:
-    """The table from the first public source that gives it, and its address. The file goes into the last place."""
+    """Download the table from the first public source that gives it; return it with its address.
+
+    The file is kept in the last of `places`, the cache.
+    """
     cache, tried = places[-1], []
     for source in recipe.sources:
         address = source.service.address(source.path, base)
@@ -182,11 +187,11 @@ def _download(
         except (DownloadFailed, DataMismatch) as error:
             tried.append(f"{address}: {error}")
             continue
-        if check:  # only what is known to be right is kept
+        if check:  # an unchecked file is not kept
             try:
                 keep(cache / source.file.name, content)
             except OSError as error:
-                notice(f"{source.file.name} is used but could not be kept in {cache}: {error}")
+                warn(f"{source.file.name} is used but could not be kept in {cache}: {error}")
         return table, address
     raise _unavailable(recipe, coding, places, tried)
 
@@ -209,7 +214,7 @@ def _unavailable(recipe: Recipe, coding: str, places: Sequence[Path], tried: Seq
 
 
 def _target(table: Table, *, logged: bool) -> tuple[np.ndarray, str]:
-    """The last column and its name, or its logarithm."""
+    """Return the last column of a table, or its logarithm, with a name."""
     values, name = table.values[:, -1], table.names[-1]
     if not logged:
         return values, name

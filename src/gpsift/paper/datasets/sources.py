@@ -1,7 +1,7 @@
-"""Where data files come from: public services, a folder, the cache; and whether a file is the one expected.
+"""Data files: their public sources, the user's folder and the cache, their cells, and checks by digest.
 
-Nothing here knows what is in the files. A download is read into memory, checked by the caller, and only then put into
-the cache, whole or not at all.
+A `Recipe` says from which files a data set is made, how, and which digest the table must have. A download is read into
+memory, checked by the caller, and only then put into the cache, whole or not at all.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from gpsift._utils.atomic import written_whole
+from gpsift._utils.atomic import atomic_write
 from gpsift.version import __version__
 
 DATA_VARIABLE = "GPSIFT_DATA"
 CACHE_VARIABLE = "GPSIFT_CACHE"
-# The largest file, Crime, has 1.6 MB. What is far larger is something else.
+# The largest file, Crime, has 1.6 MB.
 LARGEST_BYTES = 20_000_000
 TIMEOUT_S = 30.0  # without any answer
-DEADLINE_S = 300.0  # for a whole file, however slowly it trickles
+DEADLINE_S = 300.0  # for a whole file, however slowly it comes
 ATTEMPTS = 3
 PAUSE_S = 1.0  # before the second attempt; twice that before the third
 
@@ -42,19 +42,19 @@ class DataMismatch(ValueError):
 
 
 class DownloadFailed(OSError):
-    """One address did not give the file. The message says why, in a few words."""
+    """An address that did not give the file; the message says why, in a few words."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """A public home of data; `variable` names the environment variable that points to a mirror of it."""
+    """A public service that has data; the environment variable named `variable` may give the address of a mirror."""
 
     name: str
     base: str
     variable: str
 
     def address(self, path: str, base: str | None) -> str:
-        """The address of a file: at `base`, at the mirror, or at the service itself."""
+        """Return the address of a file: at `base`, at the mirror, or at the service itself."""
         root = base or os.environ.get(self.variable) or self.base
         if not root.startswith(("http://", "https://")):
             where = "`base`" if base else self.variable
@@ -69,39 +69,39 @@ STATLIB = Service("StatLib", "http://lib.stat.cmu.edu", "GPSIFT_STATLIB")
 
 @dataclass(frozen=True)
 class RawFile:
-    """A file as published."""
+    """A published file: its name, how its cells are read, and its digest."""
 
     name: str  # in a folder and in the cache
     cells: Callable[[str], np.ndarray]  # from its text
-    sha256: str | None = None  # `text_digest` where that is known; otherwise what is made of the file decides
+    sha256: str | None = None  # `text_digest` where that is known; otherwise the digest of the table decides
 
 
 @dataclass(frozen=True)
 class Source:
-    """An address of a raw file, which may be a member of a zip archive there."""
+    """An address of a raw file, which may be a member of a zip archive."""
 
     service: Service
     path: str
     file: RawFile
 
     def fetch(self, base: str | None) -> bytes:
-        """The bytes of the file, or `DownloadFailed`."""
+        """Download the bytes of the file, or raise `DownloadFailed`."""
         content = download(self.service.address(self.path, base))
         return zip_member(content, self.file.name) if self.path.endswith(".zip") else content
 
 
 def text_digest(content: bytes) -> str:
-    """SHA-256 of a text file with LF line ends and one at its end: copies differ in these and in nothing else."""
+    """Return SHA-256 of a text file with LF line ends and one at its end: copies differ in nothing else."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n").rstrip(b"\n") + b"\n").hexdigest()
 
 
 def table_digest(names: tuple[str, ...], values: np.ndarray) -> str:
-    """SHA-256 of column names and numbers, the same however the numbers are written in a file."""
+    """Return SHA-256 of column names and numbers, which does not depend on how a file writes the numbers."""
     return hashlib.sha256(",".join(names).encode() + b"\n" + values.astype("<f8").tobytes()).hexdigest()
 
 
 def data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
-    """The user's folder of data: `folder`, or what ``GPSIFT_DATA`` names, or None."""
+    """Return the user's folder of data: `folder`, or the one that ``GPSIFT_DATA`` names, or None."""
     given = folder or os.environ.get(DATA_VARIABLE)
     if not given:
         return None
@@ -112,7 +112,7 @@ def data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
 
 
 def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
-    """The folder of downloads: `cache`, ``GPSIFT_CACHE``, or ``gpsift`` in the user's cache folder."""
+    """Return the folder of downloads: `cache`, ``GPSIFT_CACHE``, or ``gpsift`` in the user's cache folder."""
     given = cache or os.environ.get(CACHE_VARIABLE)
     if given:
         return Path(given).expanduser()
@@ -122,12 +122,12 @@ def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
 def keep(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that other processes never read half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as part:
+    with atomic_write(path) as part:
         part.write_bytes(content)
 
 
 def zip_member(content: bytes, name: str) -> bytes:
-    """The file of this name in a zip archive, in whatever folder of it."""
+    """Return the file of this name in a zip archive, whatever its folder there."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]
@@ -141,7 +141,7 @@ def zip_member(content: bytes, name: str) -> bytes:
 
 
 def download(address: str) -> bytes:
-    """The bytes at an address. What may pass by itself is tried again, `ATTEMPTS` times in all."""
+    """Download the bytes at an address; try `ATTEMPTS` times if the failure may be temporary."""
     attempt = 1
     while True:
         try:
@@ -159,7 +159,7 @@ def _download_once(address: str) -> bytes:
     end = time.monotonic() + DEADLINE_S
     received = bytearray()
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
-        # Not read() at once: a file without end, or one that trickles, has to stop somewhere.
+        # Not read() at once: a file without end, or a very slow one, has to stop somewhere.
         while block := response.read1(1 << 16):
             received += block
             if len(received) > LARGEST_BYTES:
@@ -174,7 +174,7 @@ def _download_once(address: str) -> bytes:
 
 
 def _explain(error: Exception) -> tuple[str, bool]:
-    """Why a download failed, in words, and whether that may pass by itself."""
+    """Say why a download failed, and whether that may be temporary."""
     if isinstance(error, DownloadFailed):
         return str(error), False
     if isinstance(error, urllib.error.HTTPError):
@@ -188,3 +188,121 @@ def _explain(error: Exception) -> tuple[str, bool]:
         return f"no answer within {TIMEOUT_S:.0f} s", True
     passing = isinstance(error, ConnectionResetError | ConnectionAbortedError | http.client.BadStatusLine)
     return str(error) or type(error).__name__, passing
+
+
+# StatLib's file of the Boston data: a description of 22 lines, then two lines a row with 11 and 3 numbers.
+STATLIB_HEADER, STATLIB_COLUMNS = 22, 14
+
+
+def comma_cells(text: str) -> np.ndarray:
+    """Split a comma separated file without a header into cells."""
+    return _rectangle([line.split(",") for line in _lines(text)])
+
+
+def headed_cells(text: str) -> np.ndarray:
+    """Split a comma separated file below its header into cells."""
+    return _rectangle([line.split(",") for line in _lines(text)[1:]])
+
+
+def spaced_cells(text: str) -> np.ndarray:
+    """Split lines into cells at any number of blanks."""
+    return _rectangle([line.split() for line in _lines(text)])
+
+
+def arff_cells(text: str) -> np.ndarray:
+    """Split the lines after ``@data`` of a dense ARFF file into cells, without comments and quotes."""
+    lines = [line for line in _lines(text) if not line.startswith("%")]
+    start = next((i for i, line in enumerate(lines) if line.lower().startswith("@data")), None)
+    if start is None:
+        raise ValueError("no line @data")
+    return _rectangle([[cell.strip().strip("'\"") for cell in line.split(",")] for line in lines[start + 1 :]])
+
+
+def statlib_cells(text: str) -> np.ndarray:
+    """Split StatLib's file of the Boston data into cells."""
+    words = " ".join(text.splitlines()[STATLIB_HEADER:]).split()
+    if not words or len(words) % STATLIB_COLUMNS:
+        raise ValueError(f"{len(words)} numbers below the description, not a multiple of {STATLIB_COLUMNS}")
+    return np.array(words).reshape(-1, STATLIB_COLUMNS)
+
+
+def headed_table(text: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """Read column names and numbers of a comma separated file with a header."""
+    names = tuple(name.strip() for name in text.split("\n", 1)[0].split(","))
+    return names, headed_cells(text).astype(float)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _rectangle(rows: Sequence[Sequence[str]]) -> np.ndarray:
+    if not rows:
+        raise ValueError("no rows")
+    widths = [len(row) for row in rows]
+    odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
+    if odd is not None:
+        raise ValueError(f"row {odd + 1} has {widths[odd]} cells, the first has {widths[0]}")
+    return np.array([[cell.strip() for cell in row] for row in rows])
+
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Names of columns and numbers (n, p + 1), the target last."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The files of a data set, how its table is made of them, and which table must come out."""
+
+    name: str  # the name that `load` takes
+    title: str  # the title in the paper
+    prepared: str  # a file that holds the finished table
+    files: tuple[RawFile, ...]  # the forms in which the raw data are published; all give the same cells
+    sources: tuple[Source, ...]  # where to download one of them, in this order
+    table: Callable[[np.ndarray, str], Table]  # from cells and coding
+    digests: Mapping[str, str]  # `table_digest` of the outcome for each coding
+    n_train: int  # rows of a split in the paper
+    citation: str
+    caveat: str
+    log_target: bool = False  # by default
+    is_classification: bool = False
+
+    def check_coding(self, coding: str) -> None:
+        """Refuse a coding that the set does not have."""
+        if coding not in self.digests:
+            known = ", ".join(repr(each) for each in self.digests)
+            raise ValueError(f"`coding` of {self.name} must be one of {known}, got {coding!r}.")
+
+    def find(self, folder: Path, coding: str) -> Path | None:
+        """Find a file in a folder, or in ``raw`` below it, from which the table can be made."""
+        raw = [folder / below / file.name for file in self.files for below in ("", "raw")]
+        prepared = [folder / self.prepared] if coding == DEFAULT else []
+        return next((path for path in prepared + raw if path.is_file()), None)
+
+    def read(self, name: str, content: bytes, coding: str, *, check: bool) -> Table:
+        """Make the table from a file with this name and content; raise `DataMismatch` if it is not the expected one."""
+        raw = next((file for file in self.files if file.name == name), None)
+        if check and raw is not None and raw.sha256 is not None and text_digest(content) != raw.sha256:
+            raise DataMismatch(f"sha256 {text_digest(content)}, expected {raw.sha256} (of the text with LF line ends)")
+        try:
+            text = content.decode()
+            table = Table(*headed_table(text)) if raw is None else self.table(raw.cells(text), coding)
+            if table.values.shape[1] != len(table.names):
+                raise ValueError(f"{table.values.shape[1]} columns, not {len(table.names)}")
+        except (ValueError, IndexError) as error:
+            raise DataMismatch(f"cannot be read as {self.title} ({error})") from error
+        digest = table_digest(table.names, table.values)
+        if check and digest != self.digests[coding]:
+            rows, columns = table.values.shape
+            raise DataMismatch(
+                f"gives a table of {rows} rows and {columns} columns with sha256 {digest}, expected "
+                f"{self.digests[coding]} (of names and numbers)"
+            )
+        return table

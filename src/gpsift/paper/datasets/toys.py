@@ -20,7 +20,7 @@ N_FRIEDMAN = 5
 
 @dataclass(frozen=True, eq=False)
 class Toy:
-    """Data from a known function.
+    """Data from a function whose relevant features are known.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class Toy:
     y : array (n,)
         f plus noise.
     f : array (n,)
-        What y would be without noise.
+        The values of the function, y without its noise.
     names : tuple of str
         x1, x2, ...
     relevant : array of bool (p,)
-        Which features the function depends on.
+        True for features that the function depends on.
     noise_sd : float
     """
 
@@ -45,7 +45,7 @@ class Toy:
 
     @property
     def relevant_names(self) -> tuple[str, ...]:
-        """Names of the features that the function depends on."""
+        """The names of the features that the function depends on."""
         return tuple(name for name, is_relevant in zip(self.names, self.relevant, strict=True) if is_relevant)
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ def paper_toy(
     correlation: float = 0.0,
     seed: Seed = 0,
 ) -> Toy:
-    r"""The toy of the paper (its equation 7): eight equally relevant features, from nearly linear to a full sine wave.
+    r"""Make the toy of the paper (its equation 7): eight equally relevant features, from nearly linear to a full sine.
 
     .. math:: y = \sum_{j=1}^8 A_j \sin(\phi_j x_j) + \varepsilon, \quad \varepsilon \sim N(0, 0.3^2)
 
@@ -100,7 +100,7 @@ def paper_toy(
 
 
 def friedman(*, n: int = 300, p: int = 10, noise_sd: float = 1.0, correlation: float = 0.0, seed: Seed = 0) -> Toy:
-    """Friedman's first function: five relevant features, two of them by their product, all uniform on [0, 1].
+    """Make data from Friedman's first function: five relevant features, two by their product, all uniform on [0, 1].
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def friedman(*, n: int = 300, p: int = 10, noise_sd: float = 1.0, correlation: f
 
 
 def sine_amplitudes(law: Law, frequencies: np.ndarray = FREQUENCIES) -> np.ndarray:
-    r"""Factors that give each sine variance 1 under the law of its input.
+    r"""Return the factors that give each sine variance 1 under the law of its input.
 
     .. math::
 
@@ -144,23 +144,23 @@ def sine_amplitudes(law: Law, frequencies: np.ndarray = FREQUENCIES) -> np.ndarr
 
 
 def sine_terms(X: np.ndarray, law: Law) -> np.ndarray:
-    """The eight terms of the paper's toy at inputs (n, 8), each with variance 1."""
+    """Evaluate the eight terms of the paper's toy, each with variance 1, at inputs (n, 8)."""
     return sine_amplitudes(law) * np.sin(FREQUENCIES * X)
 
 
 def friedman_function(X: np.ndarray) -> np.ndarray:
-    r""":math:`10 \sin(\pi x_1 x_2) + 20 (x_3 - 1/2)^2 + 10 x_4 + 5 x_5`, from the first five columns."""
+    r"""Evaluate :math:`10 \sin(\pi x_1 x_2) + 20 (x_3 - 1/2)^2 + 10 x_4 + 5 x_5` at the first five columns."""
     x1, x2, x3, x4, x5 = X[:, :N_FRIEDMAN].T
     return 10.0 * np.sin(np.pi * x1 * x2) + 20.0 * (x3 - 0.5) ** 2 + 10.0 * x4 + 5.0 * x5
 
 
 def correlated_inputs(law: Law, own: np.ndarray, shared: np.ndarray, correlation: float) -> np.ndarray:
-    r"""Inputs (n, p) with the given law of each and correlation of each two, from standard normals.
+    r"""Make inputs (n, p) with the given law of each and correlation of each two, from standard normals.
 
     With :math:`z_j = \sqrt{r}\, z_0 + \sqrt{1 - r}\, z_j'`, normal inputs are :math:`0.4\, z_j`, and r is their
     correlation. Uniform ones are :math:`2 \Phi(z_j) - 1`, a Gaussian copula, whose correlation is
-    :math:`(6 / \pi) \arcsin(r / 2)`; r is chosen so that this is the one asked for. `own` is z' (n, p), what each input
-    has for itself, and `shared` is z0 (n,), what they have in common.
+    :math:`(6 / \pi) \arcsin(r / 2)`; r is chosen so that this is `correlation`. `own` is z' (n, p), the part of each
+    input, and `shared` is z0 (n,), their common part.
     """
     r = correlation if law == "normal" else 2.0 * np.sin(np.pi * correlation / 6.0)
     z = np.sqrt(r) * shared[:, None] + np.sqrt(1.0 - r) * own

@@ -1,4 +1,8 @@
-"""The paper's claims, and the rule that decides each: fixed beforehand, applied to tables, never by hand."""
+"""The paper's claims, and the rule that decides each: fixed beforehand, applied to tables, never by hand.
+
+Intervals over random splits are Student-t intervals, as the paper draws them, or corrected for overlapping training
+sets (Nadeau and Bengio 2003, Inference for the generalization error, Machine Learning 52).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,54 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from gpsift._utils.words import listed
-from gpsift.paper.reproduce.datasplits import Tables
-from gpsift.paper.reproduce.settings import COST_MIDDLE
-from gpsift.paper.reproduce.statistics import Interval, corrected_interval, plain_interval, relative_entropy
+from gpsift._utils.text import join_names
+from gpsift.paper.reproduce.experiments import COST_MIDDLE, Tables
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with a central interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def above_zero(self) -> bool:
+        return self.low > 0
+
+    @property
+    def below_zero(self) -> bool:
+        return self.high < 0
+
+
+def plain_interval(values: np.ndarray, level: float = 0.95) -> Interval:
+    """Return the Student-t interval of a mean of independent values, as the paper draws it."""
+    return _interval(values, 1.0 / values.size, level)
+
+
+def corrected_interval(values: np.ndarray, n_train: int, n_test: int, level: float = 0.95) -> Interval:
+    """Return the interval of a mean over random splits, whose training sets overlap (Nadeau and Bengio 2003).
+
+    The variance of the mean is (1 / splits + n_test / n_train) times that of the values.
+    """
+    return _interval(values, 1.0 / values.size + n_test / n_train, level)
+
+
+def _interval(values: np.ndarray, factor: float, level: float) -> Interval:
+    mean = float(np.mean(values))
+    if values.size < 2:
+        return Interval(mean, -np.inf, np.inf)
+    half = float(stats.t.ppf(0.5 + level / 2, values.size - 1) * np.sqrt(factor * np.var(values, ddof=1)))
+    return Interval(mean, mean - half, mean + half)
+
+
+def relative_entropy(orders: np.ndarray) -> np.ndarray:
+    """Return the entropy over splits of the feature at each position, divided by log p, (p,)."""
+    n, p = orders.shape
+    shares = np.array([np.bincount(orders[:, place], minlength=p) for place in range(p)]) / n
+    return np.maximum(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1) / np.log(p), 0.0)
+
 
 FIRST_SIZES = (1, 2, 3, 4)
 REGRESSIONS = ("concrete", "housing", "automobile", "crime")
@@ -26,7 +74,7 @@ UNCORRECTED = "by the paper's own intervals, which take the splits as independen
 class Verdict:
     """A claim, its numbers, and whether they satisfy its rule.
 
-    `remark` says what a reader of the bare verdict would miss; it decides nothing.
+    `remark` is for readers of the verdict and decides nothing.
     """
 
     claim: str
@@ -38,7 +86,7 @@ class Verdict:
 
 
 def toy_claims(toys: pd.DataFrame) -> list[Verdict]:
-    """Claims 1 to 3: relative scores on the toys."""
+    """Decide claims 1 to 3: relative scores on the toys."""
     uniform = _relative(toys, "uniform", 8)
     first_half = {method: float(np.max(values[:4])) for method, values in uniform.items()}
     lowest = {method: float(np.min(values[:4])) for method, values in uniform.items()}
@@ -75,7 +123,7 @@ def toy_claims(toys: pd.DataFrame) -> list[Verdict]:
 
 
 def delta_claims(deltas: pd.DataFrame) -> list[Verdict]:
-    """Claim 4: the step of the KL measure does not matter."""
+    """Decide claim 4: the step of the KL measure does not matter."""
     means = deltas.groupby(["delta", "feature"])["score"].mean().unstack("feature")
     inside = means[(means.index >= 0.99e-7) & (means.index <= 1.01e-2)]
     change = float(np.max(np.abs(inside / means.loc[_nearest(means.index, 1e-4)] - 1.0)))
@@ -91,7 +139,7 @@ def delta_claims(deltas: pd.DataFrame) -> list[Verdict]:
 
 
 def pointwise_claims(points: pd.DataFrame) -> list[Verdict]:
-    """Claim 9: pointwise relevance follows the slope of the true function."""
+    """Decide claim 9: pointwise relevance follows the slope of the true function."""
     eight, one = points[points.feature == 8], points[points.feature == 1]
     correlation = float(np.corrcoef(eight.relevance, eight.slope)[0, 1])
     variation = float(one.relevance.std(ddof=0) / one.relevance.mean())
@@ -107,7 +155,7 @@ def pointwise_claims(points: pd.DataFrame) -> list[Verdict]:
 
 
 def cost_claims(cost: pd.DataFrame) -> list[Verdict]:
-    """Claim 10: how the cost grows."""
+    """Decide claim 10: how the cost grows."""
     exponents = {}
     for method, table in cost.groupby("method"):
         for name, fixed in (("n", "p"), ("p", "n")):
@@ -127,7 +175,7 @@ def cost_claims(cost: pd.DataFrame) -> list[Verdict]:
 
 
 def curve_claims(name: str, tables: Tables) -> list[Verdict]:
-    """Claims 5 and 6: submodels along KL and VAR predict better than along ARD."""
+    """Decide claims 5 and 6: submodels along KL and VAR predict better than along ARD."""
     metrics = {"mlpd": 1.0, "mse": -1.0} if name != "pima" else {"mlpd": 1.0, **dict.fromkeys(CLASS_METRICS, 1.0)}
     number = "6" if name == "pima" else "5"
     verdicts = []
@@ -165,17 +213,17 @@ def curve_claims(name: str, tables: Tables) -> list[Verdict]:
 
 
 def _better_and_worse(intervals: Mapping[int, Interval]) -> tuple[list[int], list[int]]:
-    """The sizes of 1 to 4 with a gain, and all sizes with a loss."""
+    """Return the sizes of 1 to 4 with a gain, and all sizes with a loss."""
     better = [size for size in FIRST_SIZES if size in intervals and intervals[size].above_zero]
     return better, [size for size, interval in intervals.items() if interval.below_zero]
 
 
 def _sizes(sizes: Sequence[int]) -> str:
-    return listed(sizes, None) or "none"
+    return join_names(sizes, None) or "none"
 
 
 def variability_claims(everything: Mapping[str, Tables]) -> list[Verdict]:
-    """Claim 7: ARD's ranking varies most where it predicts worse."""
+    """Decide claim 7: ARD's ranking varies most where it predicts worse."""
     entropies = {name: entropies_of(tables) for name, tables in everything.items() if name in REGRESSIONS}
     verdicts = []
     firsts = {
@@ -227,7 +275,7 @@ def variability_claims(everything: Mapping[str, Tables]) -> list[Verdict]:
 
 
 def feature_claims(name: str, tables: Tables) -> list[Verdict]:
-    """Claim 8: which features come first and last."""
+    """Decide claim 8: which features come first and last."""
     if name == "housing":
         first = {method: _first_shares(tables.scores, method) for method in ("ARD", *OURS)}
         spread = {feature: first["ARD"].get(feature, 0.0) for feature in ("LSTAT", "DIS", "NOX")}
@@ -263,7 +311,7 @@ def feature_claims(name: str, tables: Tables) -> list[Verdict]:
 
 
 def paired_differences(curves: pd.DataFrame, method: str, metric: str) -> dict[int, np.ndarray]:
-    """Metric of a method less that of ARD on the same split, by size."""
+    """Return the metric of a method minus that of ARD on the same split, by size."""
     wide = curves.pivot_table(index=["size", "split"], columns="method", values=metric)
     both = wide.dropna(subset=["ARD", method])
     sizes = both.index.get_level_values("size")
@@ -271,7 +319,7 @@ def paired_differences(curves: pd.DataFrame, method: str, metric: str) -> dict[i
 
 
 def entropies_of(tables: Tables) -> dict[str, np.ndarray]:
-    """Relative entropy by position of each method."""
+    """Return the relative entropy by position of each method."""
     found = {}
     for method, table in tables.scores.groupby("method"):
         ranks = table.pivot_table(index="split", columns="feature", values="rank").to_numpy().astype(int)
@@ -280,14 +328,14 @@ def entropies_of(tables: Tables) -> dict[str, np.ndarray]:
 
 
 def _relative(toys: pd.DataFrame, law: str, p: int) -> dict[str, np.ndarray]:
-    """Average scores of each method, divided by the largest."""
+    """Return the average scores of each method, divided by the largest."""
     chosen = toys[(toys.law == law) & (toys.p == p)]
     means = chosen.groupby(["method", "feature"])["score"].mean().unstack("feature")
     return {str(method): (row / row.max()).to_numpy() for method, row in means.iterrows()}
 
 
 def _first_shares(scores: pd.DataFrame, method: str) -> dict[str, float]:
-    """In which share of the splits each feature comes first."""
+    """Return the share of the splits in which each feature comes first."""
     chosen = scores[(scores.method == method) & (scores["rank"] == 1)]
     return {str(name): float(share) for name, share in chosen.feature.value_counts(normalize=True).items()}
 

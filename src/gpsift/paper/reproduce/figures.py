@@ -1,4 +1,4 @@
-"""Pictures that look like the paper's: blue ARD, red KL, cyan VAR, the full model dashed."""
+"""Figures in the style of the paper: blue ARD, red KL, cyan VAR, the full model dashed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import pandas as pd
 
 from gpsift.paper.datasets.load import RECIPES
 from gpsift.paper.datasets.toys import FREQUENCIES, Law, sine_amplitudes
-from gpsift.paper.reproduce.claims import REGRESSIONS, entropies_of
-from gpsift.paper.reproduce.datasplits import Tables
-from gpsift.paper.reproduce.settings import COST_MIDDLE, METHODS
-from gpsift.paper.reproduce.statistics import plain_interval
+from gpsift.paper.reproduce.claims import REGRESSIONS, entropies_of, plain_interval
+from gpsift.paper.reproduce.experiments import COST_MIDDLE, METHODS, Tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +25,7 @@ FORMATS = ("png", "svg")
 
 
 def toy_functions() -> Figure:
-    """Figure 1: the eight latent functions for both input laws."""
+    """Draw figure 1: the eight latent functions for both input laws."""
     figure, axes = _subplots(2, 4, figsize=(8, 3.6), sharex=True, sharey=True)
     x = np.linspace(-1, 1, 201)
     laws: tuple[tuple[Law, str], ...] = (("uniform", "black"), ("normal", COLOURS["KL"]))
@@ -41,7 +39,7 @@ def toy_functions() -> Figure:
 
 
 def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
-    """Figure 2, and with 50 features the supplement's last one: average scores relative to the largest."""
+    """Draw figure 2, and with 50 features the supplement's last one: average scores relative to the largest."""
     figure, axes = _subplots(2, 1, figsize=(5.2 if p == 8 else 8, 5.2), sharex=True)
     for ax, law in zip(axes, ("uniform", "normal"), strict=True):
         chosen = toys[(toys.law == law) & (toys.p == p)]
@@ -61,7 +59,7 @@ def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
 
 
 def delta_scores(deltas: pd.DataFrame) -> Figure:
-    """The supplement's figure of KL scores by the size of the step."""
+    """Draw the supplement's figure of KL scores by the size of the step."""
     figure, ax = _subplots(figsize=(5.2, 3.6))
     means = deltas.groupby(["delta", "feature"])["score"].mean().unstack("feature")
     for feature in means.columns:
@@ -76,7 +74,7 @@ def delta_scores(deltas: pd.DataFrame) -> Figure:
 
 
 def pointwise(points: pd.DataFrame) -> Figure:
-    """Figure 6: pointwise relevance of inputs 1 and 8."""
+    """Draw figure 6: pointwise relevance of inputs 1 and 8."""
     figure, axes = _subplots(1, 2, figsize=(7, 3), sharey=True)
     for ax, feature in zip(axes, (1, 8), strict=True):
         part = points[points.feature == feature]
@@ -89,7 +87,7 @@ def pointwise(points: pd.DataFrame) -> Figure:
 
 
 def cost(table: pd.DataFrame) -> Figure:
-    """Seconds of a ranking by rows and by features, with the fitted exponents."""
+    """Draw the seconds of a ranking by rows and by features, with the fitted exponents."""
     figure, axes = _subplots(1, 2, figsize=(7, 3))
     for ax, (name, fixed) in zip(axes, (("n", "p"), ("p", "n")), strict=True):
         for method, part in table[table[fixed] == COST_MIDDLE[fixed]].groupby("method"):
@@ -110,7 +108,7 @@ def cost(table: pd.DataFrame) -> Figure:
 
 
 def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False) -> Figure:
-    """Figures 3 and 4: a metric of the submodels by size with 95 % intervals, the sampled full model dashed."""
+    """Draw figures 3 and 4: a metric of the submodels by size with 95 % intervals, the sampled full model dashed."""
     figure, axes = _subplots(1, len(everything), figsize=(3.9 * len(everything), 3.4), squeeze=False)
     for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
         shown = _same_splits(tables.curves) if extra else tables.curves[tables.curves.method.isin(METHODS)]
@@ -127,7 +125,7 @@ def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False
 
 
 def _draw_means(ax: Axes, wide: pd.DataFrame, method: str) -> None:
-    """The mean of each column with its 95 % interval."""
+    """Draw the mean of each column with its 95 % interval."""
     intervals = [plain_interval(wide[column].dropna().to_numpy()) for column in wide.columns]
     means = [interval.mean for interval in intervals]
     errors = np.nan_to_num([[i.mean - i.low, i.high - i.mean] for i in intervals], posinf=0.0).T
@@ -135,13 +133,13 @@ def _draw_means(ax: Axes, wide: pd.DataFrame, method: str) -> None:
 
 
 def _same_splits(curves: pd.DataFrame) -> pd.DataFrame:
-    """Only the splits on which every method was tried; means over different splits do not compare."""
+    """Select the splits on which every method was tried; means over different splits do not compare."""
     methods = curves.groupby("split").method.nunique()
     return curves[curves.split.isin(methods.index[methods == methods.max()])]
 
 
 def entropies(everything: Mapping[str, Tables]) -> Figure:
-    """Figure 5: relative entropy of each choice."""
+    """Draw figure 5: relative entropy of each choice."""
     figure, axes = _subplots(1, len(everything), figsize=(3.9 * len(everything), 3.2), sharey=True, squeeze=False)
     for ax, (name, tables) in zip(axes[0], everything.items(), strict=True):
         shown = int(tables.curves["size"].max())
@@ -158,10 +156,10 @@ def entropies(everything: Mapping[str, Tables]) -> Figure:
 
 
 def ranks(name: str, tables: Tables) -> Figure:
-    """The supplement's figures of ranks: a mark for each split, jittered; inputs by their mean rank under KL."""
+    """Draw the supplement's figures of ranks: a jittered mark for each split, inputs by their mean rank under KL."""
     order = tables.scores[tables.scores.method == "KL"].groupby("feature")["rank"].mean().sort_values().index[:30]
     figure, ax = _subplots(figsize=(max(5.0, 0.45 * len(order)), 4))
-    rng = np.random.default_rng(0)  # of the jitter, which is decoration
+    rng = np.random.default_rng(0)  # the jitter is decoration, so its seed is fixed
     for shift, method in zip((-0.25, 0.0, 0.25), METHODS, strict=True):
         table = tables.scores[tables.scores.method == method].set_index("feature")
         for place, feature in enumerate(order):
@@ -178,12 +176,12 @@ def ranks(name: str, tables: Tables) -> Figure:
 
 
 def regressions_of(everything: Mapping[str, Tables]) -> dict[str, Tables]:
-    """The regression sets among them, in the paper's order."""
+    """Select the regression sets, in the paper's order."""
     return {name: everything[name] for name in REGRESSIONS if name in everything}
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
-    """As PNG and SVG."""
+    """Write a figure as PNG and SVG."""
     for suffix in FORMATS:
         figure.savefig(folder / f"{name}.{suffix}", dpi=150)
     _pyplot().close(figure)

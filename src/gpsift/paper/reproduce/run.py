@@ -1,4 +1,4 @@
-"""The verb: run an experiment, write its tables and pictures, and decide the claims that can be decided."""
+"""Run an experiment of the paper: write its tables and figures, and decide the claims for which there are tables."""
 
 from __future__ import annotations
 
@@ -10,30 +10,71 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from gpsift._utils.atomic import atomic_write
 from gpsift.paper.datasets import NAMES as DATA_SETS
 from gpsift.paper.datasets import load
-from gpsift.paper.reproduce import claims, datasplits, figures, toyruns
+from gpsift.paper.reproduce import claims, experiments, figures
 from gpsift.paper.reproduce.claims import Verdict
-from gpsift.paper.reproduce.datasplits import Tables
-from gpsift.paper.reproduce.settings import Settings
-from gpsift.paper.reproduce.store import read_splits, read_table, write_splits, write_table, write_text
+from gpsift.paper.reproduce.experiments import Settings, Tables
 from gpsift.relevance.rank import versions
 
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV with all digits; the file appears whole or not at all."""
+    write_text(table.to_csv(index=False), path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text file, which appears whole or not at all."""
+    with atomic_write(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def read_table(path: Path) -> pd.DataFrame | None:
+    """Read a table, or return None if there is no file."""
+    return pd.read_csv(path) if path.exists() else None
+
+
+def write_splits(tables: Tables, folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write all tables of a data set, and the facts about its run."""
+    write_table(tables.scores, folder / "scores.csv")
+    write_table(tables.curves, folder / "curves.csv")
+    write_table(tables.reference, folder / "reference.csv")
+    sizes = {"n_train": tables.n_train, "n_test": tables.n_test}
+    write_text(json.dumps({**sizes, **facts}, indent=2), folder / "facts.json")
+
+
+def read_splits(folder: Path) -> Tables | None:
+    """Read the tables of a data set, or return None if it was not run."""
+    if not (folder / "facts.json").exists():
+        return None
+    facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+    return Tables(
+        scores=pd.read_csv(folder / "scores.csv"),
+        curves=pd.read_csv(folder / "curves.csv"),
+        reference=pd.read_csv(folder / "reference.csv"),
+        n_train=facts["n_train"],
+        n_test=facts["n_test"],
+    )
+
+
 TOYS = ("toy", "delta", "pointwise", "cost")
-# "variability" draws on the splits of the four regression sets and runs those that are missing.
+# "variability" uses the splits of the four regression sets and runs those that are missing.
 EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
 
-# Of `summary.json`; new names may be added under the same number.
+# The schema of `summary.json`; new names may be added under the same number.
 SCHEMA = "gpsift-reproduction/1"
 
-# Of each experiment, in its folder.
+# Each experiment has one in its folder.
 CHECKPOINT = "checkpoint.sqlite"
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def run(experiment: str, settings: Settings, say: Say = print) -> Path:
-    """Run one experiment, or all; returns the summary's path."""
+def run(experiment: str, settings: Settings, report: Report = print) -> Path:
+    """Run one experiment, or all; return the path of the summary."""
     if experiment not in EXPERIMENTS:
         raise ValueError(f"There is no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}.")
     settings.out.mkdir(parents=True, exist_ok=True)
@@ -44,8 +85,8 @@ def run(experiment: str, settings: Settings, say: Say = print) -> Path:
         if not settings.resume:
             (folder / CHECKPOINT).unlink(missing_ok=True)
         (_run_data_set if name in DATA_SETS else _run_toy)(name, settings, folder)
-        say(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
-    return summarise(settings.out, say)
+        report(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
+    return summarise(settings.out, report)
 
 
 def _parts(experiment: str, settings: Settings) -> Sequence[str]:
@@ -58,20 +99,20 @@ def _parts(experiment: str, settings: Settings) -> Sequence[str]:
 
 def _run_toy(name: str, settings: Settings, folder: Path) -> None:
     if name == "pointwise":
-        table = toyruns.run_pointwise(settings)
+        table = experiments.run_pointwise(settings)
         figures.save(figures.pointwise(table), folder, "pointwise")
     elif name == "cost":
-        table = toyruns.run_cost(settings)
+        table = experiments.run_cost(settings)
         figures.save(figures.cost(table), folder, "cost")
     else:
         work = replace(settings.work, checkpoint=folder / CHECKPOINT)
         if name == "toy":
-            table = toyruns.run_toys(settings, work)
+            table = experiments.run_toys(settings, work)
             figures.save(figures.toy_functions(), folder, "functions")
             figures.save(figures.toy_scores(table, 8), folder, "relevance")
-            figures.save(figures.toy_scores(table, toyruns.MANY_FEATURES), folder, "relevance-50")
+            figures.save(figures.toy_scores(table, experiments.MANY_FEATURES), folder, "relevance-50")
         else:
-            table = toyruns.run_deltas(settings, work)
+            table = experiments.run_deltas(settings, work)
             figures.save(figures.delta_scores(table), folder, "steps")
     write_table(table, folder / f"{name}.csv")
 
@@ -88,7 +129,7 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
         )
     dataset = load(name, **options)
     began = time.perf_counter()
-    tables = datasplits.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
+    tables = experiments.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
     facts = {
         "seconds of this run": round(time.perf_counter() - began, 1),
         "prior": settings.prior,
@@ -100,13 +141,13 @@ def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
     metrics = ("mlpd", "mse") if name != "pima" else ("mlpd", *claims.CLASS_METRICS)
     for metric in metrics:
         figures.save(figures.curves({name: tables}, metric), folder, metric)
-    if set(datasplits.EXTRA) & set(tables.curves.method):
+    if set(experiments.EXTRA) & set(tables.curves.method):
         figures.save(figures.curves({name: tables}, "mlpd", extra=True), folder, "mlpd-with-projection-and-rate")
     figures.save(figures.entropies({name: tables}), folder, "entropy")
     figures.save(figures.ranks(name, tables), folder, "ranks")
 
 
-def summarise(out: Path, say: Say = print) -> Path:
+def summarise(out: Path, report: Report = print) -> Path:
     """Decide all claims for which there are tables, and write `summary.md` and `summary.json`."""
     found = {name: tables for name in DATA_SETS if (tables := read_splits(out / name)) is not None}
     regressions = figures.regressions_of(found)
@@ -129,7 +170,7 @@ def summarise(out: Path, say: Say = print) -> Path:
     write_text(json.dumps(record, indent=2), out / "summary.json")
     write_text(_markdown(verdicts, found, facts), out / "summary.md")
     held = sum(verdict.holds for verdict in verdicts)
-    say(f"{held} of {len(verdicts)} claims hold; {out / 'summary.md'}")
+    report(f"{held} of {len(verdicts)} claims hold; {out / 'summary.md'}")
     return out / "summary.md"
 
 
@@ -171,7 +212,7 @@ def _markdown(verdicts: Sequence[Verdict], found: Mapping[str, Tables], facts: M
 
 
 def in_words(value: Any) -> str:
-    """Numbers as text, mappings as lists of their entries."""
+    """Write numbers as text, and mappings as lists of their entries."""
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {in_words(inner)}" for name, inner in value.items())
     if isinstance(value, list):

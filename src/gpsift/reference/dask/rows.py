@@ -19,10 +19,9 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.chunks import CHUNK_BYTES, row_chunks
 from gpsift._utils.parallel.bars import is_shown, task_bar
-from gpsift._utils.rows import Rows, drawn_rows
-from gpsift._utils.user_arrays import feature_values, is_dask, read_target, target_values
+from gpsift._utils.rows import CHUNK_BYTES, Rows, draw_rows, row_chunks
+from gpsift._utils.validation import feature_values, is_dask, read_target, target_values
 
 T = TypeVar("T")
 
@@ -96,10 +95,10 @@ class ClusterRows:
         """Return these rows with other fields of `Reading`."""
         return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.held, extremes)
 
-    def total(self, visit: Callable[[Rows], T]) -> T:
+    def map_reduce(self, visit: Callable[[Rows], T]) -> T:
         return self._pass(_total_of_partition, visit).total()
 
-    def joined(self, visit: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def map_concat(self, visit: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
         found = self._pass(_joined_in_partition, visit).results()
         return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
@@ -110,13 +109,13 @@ class ClusterRows:
             one_pass.add(of_partition, *partition.tables)
         return one_pass
 
-    def undivided(self) -> Self:
+    def single_chunk(self) -> Self:
         return self  # a partition is visited in chunks, which have to fit into the memory of whoever has it
 
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
             return self.take(np.arange(self.n))
-        return drawn_rows(self.take, self.n, size, seed, extremes=self.extremes)
+        return draw_rows(self.take, self.n, size, seed, extremes=self.extremes)
 
     def take(self, which: np.ndarray) -> Rows:
         """The rows with these ascending numbers, in this process."""

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal, log1p_excess
-from gpsift.likelihoods.distributions.categorical import SeveralClasses
+from gpsift.likelihoods.distributions.classes import SeveralClasses
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Inputs, Points, same_rows

@@ -10,11 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
 
 # A column with at most this many values has levels; curves of the others have this many points, and conditionals this
@@ -205,3 +206,25 @@ def axis_of(rows: np.ndarray) -> Continuous | Levels:
 def quantiles(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """The values of a column that have these normal scores, within the range of the data."""
     return np.interp(ndtr(scores), (np.arange(x.size) + 0.5) / x.size, np.sort(x))
+
+
+# A column with a smaller share of its variance left is decided by the others, and nothing is left to be calibrated.
+LEAST_LEFT = 1e-9
+
+
+class Adequacy(NamedTuple):
+    """The share of a feature that the others explain, and squared deviations over those expected, 1 if right."""
+
+    explained: float
+    calibration: float
+
+
+def adequacy(axis: Axis, redraws: Redraws) -> Adequacy:
+    """Of a conditional, at all rows; of a feature that the others decide, or that is constant, 1 and 1."""
+    mean, covariance = redraws.moments(axis.coordinates)
+    here = axis.places
+    total = float(np.sum((here - here.mean(axis=0)) ** 2))
+    left, expected = float(np.sum((here - mean) ** 2)), float(np.einsum("icc->", covariance))
+    if max(left, expected) <= LEAST_LEFT * max(total, 1.0):
+        return Adequacy(1.0, 1.0)
+    return Adequacy(1.0 - left / total if total > 0 else 1.0, left / max(expected, LEAST_LEFT * max(total, 1.0)))

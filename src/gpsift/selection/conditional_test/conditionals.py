@@ -15,16 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.user_arrays import ReadTable, column_sd, constant_columns
+from gpsift._utils.validation import CheckedTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.reference.inputs import InputMoments, standard_units
 from gpsift.relevance.conditionals import Conditionals, fit_conditionals
 from gpsift.selection.conditional_test.axes import Axis, Continuous, Jointly, Levels, Redraws, axis_of
-from gpsift.selection.conditional_test.straight import Straight
-from gpsift.selection.data import Data
-from gpsift.selection.units import Units
+from gpsift.selection.conditional_test.gaussian_copula import Straight
+from gpsift.selection.data import Data, Units
 
 NORMAL_SCORES, FEW_SCORES = "normal scores", "a few normal scores"
 GAUSSIAN_PROCESS, OWN_SHARES = "Gaussian process", "shares of its levels"
@@ -96,7 +95,7 @@ def left_out_by_few(target: np.ndarray, others: np.ndarray) -> tuple[np.ndarray,
     return None if straight.misses_bends(others) else straight.left_out
 
 
-def left_out_by_gp(others: ReadTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
+def left_out_by_gp(others: CheckedTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
     """Means and variances of a target on some columns by a Gaussian process, each row left out."""
     n, p = others.values.shape
     quality = GP(hyper=quick_hyper(n, p), likelihood=likelihood).fit(others, target).quality

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Integral
 from operator import add
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from gpsift._utils.parallel import Runner, Task, Work
+from gpsift._utils.text import join_names, percent_as_given, summary_html
+from gpsift._utils.validation import is_dask
+from gpsift._utils.warnings import warn
 from gpsift.gp import GP
 from gpsift.gp.hyperparameters import Fixed
-from gpsift.gp.hyperparameters.screening import normal_scores
+from gpsift.gp.hyperparameters.score_tests import normal_scores
+from gpsift.io.serializable import Serializable
+from gpsift.reference.dask.rows import read_collections
+from gpsift.relevance.points import KEPT_ROWS
 from gpsift.relevance.rank import versions
-from gpsift.selection.conditional_test.adequacy import adequacy
+from gpsift.selection.conditional_test.axes import adequacy
 from gpsift.selection.conditional_test.conditionals import (
     FEW_SCORES,
     GAUSSIAN_PROCESS,
@@ -29,15 +35,14 @@ from gpsift.selection.conditional_test.conditionals import (
     units_to_test,
     varying_others,
 )
-from gpsift.selection.conditional_test.discoveries import Discoveries
-from gpsift.selection.conditional_test.division import InOrder, Part, divided
-from gpsift.selection.conditional_test.folds import Fit, Unseen, unseen
-from gpsift.selection.conditional_test.gathered import gathered
-from gpsift.selection.conditional_test.multiplicity import q_values, twice_the_median
-from gpsift.selection.data import Data, Observed
+from gpsift.selection.conditional_test.folds import Fit, InOrder, Part, Unseen, divided, unseen
+from gpsift.selection.data import Data, Features, Observed
 from gpsift.selection.submodels import choices
-from gpsift.selection.units import Features
 from gpsift.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def discover(
@@ -203,3 +208,199 @@ def _check(rate: float, folds: int, repeats: int) -> None:
     for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+
+
+# A statistic below one standard deviation is no effect that one could plan for.
+LEAST_Z = 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Discoveries(Serializable):
+    """A test of every feature, on rows that the models had not seen.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the features, groups and categories.
+    z : array (p,)
+        The statistic, standard normal where the feature does not matter given the others; the median over repeats.
+        Minus infinity where no model reacts to the feature.
+    p : array (p,)
+        The probability of a statistic as large where the feature does not matter.
+    q : array (p,)
+        The smallest rate at which the feature is among the discoveries.
+    rate : float
+        The share of false discoveries, among all, that is expected at most.
+    conditionals : tuple of str
+        What described the values that each feature could have had given the others: "normal scores"; "a few normal
+        scores" or "Gaussian process" where these were tried as well and were less sure; of categories "Gaussian
+        process", or "shares of its levels" where no other column varies.
+    copies : tuple of tuple of str
+        Features that carry the same values, up to a monotone function: none of them can be told from the others.
+    price : float
+        By which q-values have been raised for a rate that holds under any dependence.
+    details : mapping
+    explained : array (p,) or None
+        The share of each feature's variance that the others explain, by its conditional: of normal scores, or of the
+        shares of levels.
+    calibration : array (p,) or None
+        Squared deviations from the conditional over those that it expects, 1 if it is right. A regression of normal
+        scores is asked at the rows that it was fitted to, and is near 1; the others at rows left out.
+    """
+
+    names: tuple[str, ...]
+    z: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    rate: float
+    conditionals: tuple[str, ...]
+    copies: tuple[tuple[str, ...], ...] = ()
+    price: float = 1.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+    explained: np.ndarray | None = None
+    calibration: np.ndarray | None = None
+
+    @property
+    def n_features(self) -> int:
+        return len(self.names)
+
+    @property
+    def found(self) -> np.ndarray:
+        """Which features are discoveries at the rate, (p,)."""
+        return self.q <= self.rate
+
+    @property
+    def order(self) -> np.ndarray:
+        """Features by rising p-value."""
+        return np.lexsort((-self.z, self.p))
+
+    @property
+    def limits(self) -> np.ndarray:
+        """Of ordered p-values, (p,): features down to the last one that is not above its limit are discoveries."""
+        return self.rate * np.arange(1, self.n_features + 1) / (self.n_features * self.price)
+
+    @property
+    def discoveries(self) -> tuple[str, ...]:
+        """The names of the features that matter, the surest first."""
+        return tuple(self.names[j] for j in self.order if self.found[j])
+
+    def rows_needed(self, n_rows: int, chance: float = 0.8) -> np.ndarray:
+        """Rows with which a feature that is not found would be, with a chance, if its effect is as it seems here, (p,).
+
+        The statistic grows with the root of the rows, with a standard deviation of 1, and must pass the limit of one
+        discovery more. Infinite for a statistic below 1. It is one number with the error of the statistic; `power`
+        makes up studies instead.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of this test.
+        chance : float
+        """
+        n_found = int(self.found.sum())
+        limit = -ndtri(self.limits[min(n_found, self.n_features - 1)])
+        safe = np.where(self.z >= LEAST_Z, self.z, np.nan)
+        return np.nan_to_num(n_rows * np.maximum((limit + ndtri(chance)) / safe, 1.0) ** 2, nan=np.inf)
+
+    def under_any_dependence(self) -> Discoveries:
+        """The same test with a rate that holds however the p-values depend on each other, which finds less.
+
+        It is that of Benjamini and Yekutieli (2001): q-values are larger by 1 + 1/2 + ... + 1/p.
+        """
+        price = float(np.sum(1.0 / np.arange(1, self.n_features + 1)))
+        return replace(self, q=np.minimum(price * self.q, 1.0), price=price)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each feature, the surest first."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            "feature": self.names,
+            "z": self.z,
+            "p": self.p,
+            "q": self.q,
+            "found": self.found,
+            "conditional": self.conditionals,
+        }
+        for name in ("explained", "calibration"):
+            values = getattr(self, name)
+            columns |= {} if values is None else {name: values}
+        return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the p-values in their order, with the line that discoveries are below."""
+        from gpsift.selection.plots import ordered_p_values
+
+        return ordered_p_values(self, ax=ax)
+
+    @property
+    def told(self) -> str:
+        """The answer in a sentence or two."""
+        rest = "" if self.found.all() else " The others are not shown to matter."
+        same = [" and ".join(names) for names in self.copies]
+        twins = "".join(f" {names} carry the same values and cannot be told apart." for names in same)
+        rate = percent_as_given(self.rate)
+        if not self.found.any():
+            return f"None of {self.n_features} features is shown to matter at a rate of {rate}.{twins}"
+        return (
+            f"{int(self.found.sum())} of {self.n_features} features matter, with at most {rate} of them "
+            f"expected to be false: {join_names(self.discoveries, None)}.{rest}{twins}"
+        )
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        width = max(len("feature"), *(len(name) for name in self.names))
+        lines = [self.told, f"  {'feature':<{width}}  {'z':>6}  {'p':>8}  {'q':>8}"]
+        lines += [
+            f"{'*' if row.found else ' ':>1} {row.feature:<{width}}  {row.z:>z6.2f}  {row.p:>8.2g}  {row.q:>8.2g}"
+            for row in frame.itertuples()
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self.told, self.to_frame())
+
+
+def q_values(p: np.ndarray) -> np.ndarray:
+    """The smallest rate at which each of the features would be chosen (Benjamini and Hochberg 1995).
+
+    >>> q_values(np.array([0.001, 0.03, 0.2, 1.0])).round(3)
+    array([0.004, 0.06 , 0.267, 1.   ])
+    """
+    n = p.size
+    order = np.argsort(p, kind="stable")
+    raised = n * p[order] / np.arange(1, n + 1)
+    q = np.empty(n)
+    q[order] = np.minimum(np.minimum.accumulate(raised[::-1])[::-1], 1.0)
+    return q
+
+
+def twice_the_median(p: np.ndarray) -> np.ndarray:
+    """One p-value for each feature from those of several repeats, (repeats, p), however they depend on each other."""
+    return p[0] if len(p) == 1 else np.minimum(2.0 * np.median(p, axis=0), 1.0)
+
+
+# What observations may bring along that is no noise; a likelihood takes one of them.
+SIZES = ("exposure", "trials")
+
+
+def gathered(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[Any, Any, Mapping[str, Any]]:
+    """What came, in memory."""
+    if not is_dask(X) and not is_dask(y):
+        return X, y, observed
+    size_name = next((name for name in SIZES if observed.get(name) is not None), SIZES[0])
+    rows = read_collections(X, y, observed.get("noise_var"), observed.get(size_name), size_name=size_name)
+    here = rows.sample(KEPT_ROWS, seed)
+    if len(here.X) < rows.n:
+        warn(f"The test was made on {len(here.X)} of {rows.n} rows, drawn with the seed of the folds.")
+    brought = {"noise_var": here.noise_var, size_name: here.size}
+    return named(here.X, rows.names), here.y, {**observed, **brought}
+
+
+def named(values: Any, names: tuple[str, ...] | None) -> Any:
+    """A table with names, if there are any."""
+    if names is None:
+        return values
+    import pandas as pd  # here: whoever has collections with names has it
+
+    return pd.DataFrame(values, columns=list(names))

@@ -1,21 +1,122 @@
-"""Models that have not seen the rows at which they are asked."""
+r"""A test of whether the target depends on a feature, given all others, on rows that a model has not seen.
+
+With m the prediction of a model that was fitted to other rows, and with x~ the row whose feature has been drawn anew
+from its conditional distribution given the others, let
+
+.. math:: \bar m_i = E\, m(\tilde x_i), \qquad V_i = \mathrm{Var}\, m(\tilde x_i), \qquad d_i = m(x_i) - \bar m_i ,
+
+and r_i = y_i - \bar m_i, or any other number that y and the other features decide (for other likelihoods the slope of
+the log density at \bar m_i). If y does not depend on the feature given the others, then given y and the others
+
+.. math:: T = \sum_i r_i d_i
+
+has mean 0 and variance \sum_i r_i^2 V_i, *whatever the model is*: only the conditional distribution has to be right.
+Divided by the larger of this standard deviation and that of the observed products, \sum_i r_i^2 d_i^2, it is at most
+standard normal; large values speak for the feature.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.gp.refit import condition_on
 from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
-from gpsift.selection.conditional_test.division import Part
-from gpsift.selection.conditional_test.statistic import Sums
 from gpsift.selection.data import Data
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Over rows: products of residual and deviation, their variance given the conditional, and their squares."""
+
+    products: float = 0.0
+    variance: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def of(cls, residual: np.ndarray, deviation: np.ndarray, covariance: np.ndarray) -> Sums:
+        """From residuals and deviations (n, c) of c predictions of each row, and the covariance (n, c, c) of these."""
+        product = np.sum(residual * deviation, axis=1)
+        variance = np.einsum("ic,icd,id->", residual, covariance, residual)
+        return cls(float(product.sum()), float(variance), float(product @ product))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.products + other.products, self.variance + other.variance, self.squares + other.squares)
+
+    @property
+    def z(self) -> float:
+        """In standard deviations; minus infinity where no model reacts to the feature."""
+        largest = max(self.variance, self.squares)
+        return self.products / float(np.sqrt(largest)) if largest > 0 else -np.inf
+
+    @property
+    def p(self) -> float:
+        """The probability of a value as large where the feature does not matter."""
+        return float(ndtr(-self.z))
+
+
+# Rows that no model is asked for where each part follows those before it: one in this many.
+ONE_IN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Numbers of rows that are asked for, and of those that the model is fitted to."""
+
+    rows: np.ndarray
+    fitted: np.ndarray
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """Folds that follow each other: each is tested by a model of the rows before it, in a random order.
+
+    A third of the rows is learnt from alone. P-values are then right for *any* model, such as one that follows the
+    noise, at the price of finding less.
+
+    Parameters
+    ----------
+    folds : int
+    """
+
+    folds: int = 5
+
+
+def divided(n: int, folds: int | InOrder, seed: Sequence[int]) -> list[Part]:
+    """The parts of n rows."""
+    return growing(n, folds.folds, seed) if isinstance(folds, InOrder) else left_out(n, folds, seed)
+
+
+def left_out(n: int, folds: int, seed: Sequence[int]) -> list[Part]:
+    """Every row is asked for once, after a fit to all rows that are not in its part."""
+    _check(n, folds, n)
+    number = np.random.default_rng(seed).permutation(n) % folds
+    return [Part(np.flatnonzero(number == k), np.flatnonzero(number != k)) for k in range(folds)]
+
+
+def growing(n: int, folds: int, seed: Sequence[int]) -> list[Part]:
+    """Every row but the first ones, in a random order, is asked for once, after a fit to rows before it.
+
+    Then no two parts have each seen the other, and sums over parts have the variance that the parts' own add up to.
+    """
+    first = max(2, round(n / ONE_IN))
+    _check(n - first, folds, n)
+    order = np.random.default_rng(seed).permutation(n)
+    edges = np.linspace(first, n, folds + 1).astype(int)
+    return [Part(np.sort(order[a:b]), np.sort(order[:a])) for a, b in pairwise(edges)]
+
+
+def _check(n_asked: int, folds: int, n: int) -> None:
+    if folds > n_asked:
+        raise ValueError(f"`folds` must be at most {n_asked} with {n} rows, got {folds}.")
 
 
 class Predictor(Protocol):

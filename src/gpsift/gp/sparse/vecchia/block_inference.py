@@ -13,11 +13,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, like, namespace, rows_of, to_numpy
+from gpsift._utils.arrays import Array, like, namespace, take_rows, to_numpy
 from gpsift._utils.linalg import invert_lower
-from gpsift._utils.rows import Rows, mapped
+from gpsift._utils.rows import Rows, map_chunks
 from gpsift.gp.inference import Inferred
-from gpsift.gp.inference.exact import LOG_2PI
+from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.block_posterior import BlockPosterior
 from gpsift.gp.sparse.vecchia.blocks import Blocks, cut_into_blocks, in_blocks, nearest_rows
 from gpsift.kernels import Kernel
@@ -96,7 +96,7 @@ class NearBlocks:
             weights, precision = posterior.weights, namespace(corner).sum(corner**2, axis=0)
             return weights[None, :], weights[own.start - own.stop :], precision
 
-        found = mapped(of_block, range(len(near)), self.rows.X)
+        found = map_chunks(of_block, range(len(near)), self.rows.X)
         return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
 
 
@@ -115,7 +115,7 @@ class LeftOut:
             here, own = rows.take(which), posterior.blocks.rows(number)
             at = posterior.places(number, here)
             pieces = (a[own] for a in (self.own_weights, self.precision, posterior.noise_var))
-            weights, precision, noise_var = (rows_of(a, np.maximum(at, 0)) for a in pieces)
+            weights, precision, noise_var = (take_rows(a, np.maximum(at, 0)) for a in pieces)
             mean, var = here.y - weights / precision, 1.0 / precision - noise_var
             if np.any(at < 0):
                 latent, is_new = posterior.triple(number).at(here.X), like(mean, at < 0) > 0.0

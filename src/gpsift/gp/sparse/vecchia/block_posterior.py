@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, like, namespace, numbers_like, rows_of, to_numpy
-from gpsift._utils.chunks import DOUBLE, chunk_bytes_for, row_chunks
-from gpsift._utils.rows import Rows, mapped
+from gpsift._utils.arrays import Array, indices_like, like, namespace, take_rows, to_numpy
+from gpsift._utils.arrays import take_rows as rows_of
+from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.gp.sparse.vecchia.blocks import Blocks, Visit, grouped, in_blocks, nearness
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
@@ -89,7 +89,7 @@ def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
         xp = namespace(moved.X)
         nearer, mean = _where_others_are_nearer(posterior, moved, left, own[left], now[left])
         flat = xp.reshape(found, (-1,))
-        flat[numbers_like(flat, left[nearer])] = rows_of(mean, nearer)
+        flat[indices_like(flat, left[nearer])] = rows_of(mean, nearer)
         found = xp.reshape(flat, found.shape)
     return found
 
@@ -176,7 +176,7 @@ class BlockPosterior(PickledByFields):
 
     def given(self, rows: np.ndarray) -> Posterior:
         """That of exact inference on the rows with these numbers."""
-        return exact_posterior(self.kernel, *(rows_of(a, rows) for a in (self.X, self.y, self.noise_var)))[0]
+        return exact_posterior(self.kernel, *(take_rows(a, rows) for a in (self.X, self.y, self.noise_var)))[0]
 
     def triple(self, number: int) -> Posterior:
         """The posterior in one block."""
@@ -184,7 +184,7 @@ class BlockPosterior(PickledByFields):
 
     def mean_triple(self, number: int) -> Posterior:
         """The posterior in one block as far as its mean goes."""
-        return Posterior(self.kernel, rows_of(self.X, self.near[number]), self.weights[number, :], ())
+        return Posterior(self.kernel, take_rows(self.X, self.near[number]), self.weights[number, :], ())
 
     def places(self, number: int, rows: Rows) -> np.ndarray:
         """Which rows of a block these are, counted in the block; -1 for those that are none of it."""
@@ -194,7 +194,7 @@ class BlockPosterior(PickledByFields):
 
     def distance(self, number: int, x: Array) -> Array:
         """How far placed points are from the nearest of the rows near a block, squared, (n,)."""
-        xp, Z = namespace(x), rows_of(self._places, self.near[number])
+        xp, Z = namespace(x), take_rows(self._places, self.near[number])
         # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
         factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
         x_and_one = xp.concat([x, xp.ones_like(x[:, :1])], axis=1)
@@ -227,7 +227,7 @@ class LatentByBlock(LatentAt):
     @cached_property
     def mean(self) -> Array:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
-            return (self.posterior.mean_triple(number).at(rows_of(self.X, rows)).mean,)
+            return (self.posterior.mean_triple(number).at(take_rows(self.X, rows)).mean,)
 
         (mean,) = in_blocks(of_block, self.visited, self.X)
         return mean
@@ -240,13 +240,13 @@ class LatentByBlock(LatentAt):
 
         def of_chunk(chunk: slice) -> Array:
             rows = order[chunk]
-            moved = Moved(rows_of(self.X, rows), own[chunk], j, rows_of(base, rows), offset)
+            moved = Moved(take_rows(self.X, rows), own[chunk], j, take_rows(base, rows), offset)
             return mean_of_moved(self.posterior, moved)
 
         # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
         most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
-        found = mapped(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
-        return rows_of(self.xp.concat(found), np.argsort(order))
+        found = map_chunks(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
+        return take_rows(self.xp.concat(found), np.argsort(order))
 
     def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:

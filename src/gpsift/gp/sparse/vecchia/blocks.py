@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, namespace, rows_of
+from gpsift._utils.arrays import Array, namespace, take_rows
 from gpsift._utils.linalg import row_products
-from gpsift._utils.rows import mapped
+from gpsift._utils.rows import map_chunks
 from gpsift.kernels import Kernel
 
 # Standardised features are spread equally up to rounding: a difference of this share counts as none.
@@ -165,6 +165,6 @@ def grouped(numbers: np.ndarray) -> list[Visit]:
 
 def in_blocks(of: Callable[[int, np.ndarray], Iterable[Array]], visits: list[Visit], X: Array) -> list[Array]:
     """What `of` finds for the points of each visit, given the block's number and theirs, in the order of the points."""
-    found = mapped(lambda visit: of(*visit), visits, X)
+    found = map_chunks(lambda visit: of(*visit), visits, X)
     back = np.argsort(np.concatenate([rows for _, rows in visits]))
-    return [rows_of(namespace(X).concat(pieces), back) for pieces in zip(*found, strict=True)]
+    return [take_rows(namespace(X).concat(pieces), back) for pieces in zip(*found, strict=True)]

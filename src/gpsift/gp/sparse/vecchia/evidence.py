@@ -24,9 +24,9 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, namespace, to_numpy
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift._utils.rows import Rows, mapped
+from gpsift._utils.rows import Rows, map_chunks
 from gpsift.gp.inference import Engine, Evidence, Inferred
-from gpsift.gp.inference.exact import LOG_2PI
+from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.blocks import GivenBlock, given_blocks
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -79,7 +79,7 @@ class VecchiaEngine(Engine):
             noise_var = likelihood.noise_var if rows.noise_var is None else rows.noise_var
             return of(Conditional(kernel, rows.X, rows.y, noise_var, block.rows.size))
 
-        return mapped(of_block, self.blocks, self.rows.X)
+        return map_chunks(of_block, self.blocks, self.rows.X)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
         raise NotImplementedError("Vecchia's evidence finds hyperparameters; the posterior is that of blocks.")

@@ -1,0 +1,483 @@
+"""One output, at one draw of the hyperparameters, of a model of BoTorch: what it was trained on and what it predicts.
+
+Models are private copies in evaluation mode, whose training inputs are transformed. Inputs X are in the user's units,
+predictions in those of the target, as far as the outcome transform is a shift and a scale.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gpytorch
+import numpy as np
+import torch
+from botorch.models.kernels import CategoricalKernel
+from botorch.models.transforms import input as inputs
+from botorch.models.transforms import outcome as outcomes
+from botorch.models.utils import add_output_dim
+from gpytorch.likelihoods import BernoulliLikelihood, FixedNoiseGaussianLikelihood, GaussianLikelihood
+from gpytorch.means import ConstantMean, ZeroMean
+
+from gpsift.adapters.gpytorch.models import LIKELIHOODS
+from gpsift.adapters.gpytorch.prior import exact_computations
+from gpsift.adapters.kernels import NoClosedForm
+from gpsift.adapters.reading import NormalNoise
+from gpsift.adapters.torch_autograd import as_array, differentiating
+from gpsift.reference.affine import Affine
+from gpsift.reference.response import Predictive
+from gpsift.reference.wrappers.mapped import CoordinateMap
+
+
+class Part(ABC):
+    """One output of a model.
+
+    Attributes
+    ----------
+    model : botorch Model
+    raw_inputs : tensor (n, p) or None
+        What the model was trained on, as the user gave it; None where it is not kept.
+    probe : tensor (m, p)
+        Some inputs, where it is looked what the model does.
+    inputs : InputMap
+        From the user's inputs to what the model sees.
+    outcome : OutcomeMap
+        From the model's function to the user's target.
+    """
+
+    model: Any
+
+    @property
+    def mean_of(self) -> str:
+        """What the latent mean is the mean of."""
+        return "the target"
+
+    @property
+    @abstractmethod
+    def raw_inputs(self) -> torch.Tensor | None: ...
+
+    @property
+    def probe(self) -> torch.Tensor:
+        assert self.raw_inputs is not None
+        return self.raw_inputs[:3]
+
+    @property
+    @abstractmethod
+    def inputs(self) -> InputMap: ...
+
+    @property
+    @abstractmethod
+    def outcome(self) -> OutcomeMap: ...
+
+    @property
+    @abstractmethod
+    def targets(self) -> torch.Tensor | None:
+        """Training targets as the model sees them, (n,); None where they are not kept."""
+
+    @property
+    def categorical_columns(self) -> tuple[int, ...]:
+        """Columns that the kernel compares as equal or not."""
+        kernels = (part for part in self.model.modules() if isinstance(part, CategoricalKernel))
+        return tuple(
+            sorted({int(j) for kernel in kernels if kernel.active_dims is not None for j in kernel.active_dims})
+        )
+
+    @abstractmethod
+    def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
+        """The library's distribution of the noise-free function, or of a new observation, in the model's own units."""
+
+    def one(self, values: torch.Tensor) -> torch.Tensor:
+        """Of means or variances of all that the model predicts at once, those of this output, (n,)."""
+        return values
+
+    def latent(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and variance of the noise-free function."""
+        with exact_computations():
+            prediction = self.prediction(X)
+            mean, var = self.one(prediction.mean), self.one(prediction.variance)
+        return self.outcome.center + self.outcome.scale * mean, self.outcome.scale**2 * var
+
+    def mean(self, X: torch.Tensor) -> torch.Tensor:
+        """The mean alone, which is cheaper."""
+        with exact_computations(), gpytorch.settings.skip_posterior_variances(True):
+            mean = self.one(self.prediction(X).mean)
+        return self.outcome.center + self.outcome.scale * mean
+
+    def predictive(self, noise: float | None) -> Predictive:
+        """From latent mean and variance to a new observation, with the noise that was asked for or the model's own."""
+        return NormalNoise(self.outcome.scale**2 * self.noise_var() if noise is None else float(noise))
+
+    def noise_var(self) -> float:
+        """Variance of the noise of a new observation in the model's own units, which must be the same everywhere."""
+        with torch.no_grad(), exact_computations():
+            latent_var, var = (
+                self.one(self.prediction(self.probe, with_noise=noise).variance) for noise in (False, True)
+            )
+        noise = as_array(var - latent_var)
+        if not np.allclose(noise, noise[0], rtol=1e-6, atol=1e-9 * float(var.max())):
+            raise TypeError(
+                f"The noise of {type(self.model.likelihood).__name__} depends on the input, which is not read here. "
+                "Pass noise=<variance>."
+            )
+        return float(noise[0])
+
+    @property
+    def target_sd(self) -> float | None:
+        """Standard deviation of the target in the training data, where it is kept; 1 for one that never varies."""
+        if self.targets is None:
+            return None
+        return self.outcome.scale * float(as_array(self.targets).std()) or 1.0
+
+
+@dataclass(frozen=True)
+class ExactPart(Part):
+    """One output and one draw of an exact model, which BoTorch keeps as a batch.
+
+    Parameters
+    ----------
+    k : int
+        Which output.
+    draw : int or None
+        Which draw of the hyperparameters, of a model that has several.
+    """
+
+    model: Any
+    k: int = 0
+    draw: int | None = None
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """Where in the batch it is."""
+        draw = () if self.draw is None else (self.draw,)
+        return (*draw, self.k) if self.model.num_outputs > 1 else draw
+
+    def of(self, batch: torch.Tensor, n_own: int) -> torch.Tensor:
+        """Its part of a tensor whose last `n_own` dimensions are not those of the batch."""
+        own = batch.shape[batch.ndim - n_own :]
+        return batch.expand(torch.Size([*self.model._aug_batch_shape, *own]))[self.index]
+
+    @property
+    def raw_inputs(self) -> torch.Tensor:
+        return raw_inputs_of(self.model)
+
+    @property
+    def seen_inputs(self) -> torch.Tensor:
+        """The same as the model sees them."""
+        return self.of(self.model.train_inputs[0], 2)
+
+    @cached_property
+    def inputs(self) -> InputMap:
+        return InputMap(getattr(self.model, "input_transform", None), self.seen_inputs, self.draw)
+
+    @cached_property
+    def outcome(self) -> OutcomeMap:
+        transform = getattr(self.model, "outcome_transform", None)
+        return outcome_map_of(transform, self.k, self.model.num_outputs, draw=self.draw)
+
+    @property
+    def targets(self) -> torch.Tensor:
+        return self.of(self.model.train_targets, 1)
+
+    @property
+    def kernel(self) -> gpytorch.kernels.Kernel:
+        kernel = self.model.covar_module
+        return kernel[self.index] if tuple(kernel.batch_shape) else kernel
+
+    @property
+    def prior_mean(self) -> float:
+        """The mean function, where it is the same everywhere."""
+        mean = self.model.mean_module
+        if type(mean) is ZeroMean:
+            return 0.0
+        if type(mean) is ConstantMean:
+            return float(self.of(mean.constant, 0))
+        raise NoClosedForm(f"the mean function {type(mean).__name__}")
+
+    @property
+    def site_noise(self) -> torch.Tensor:
+        """Variance of the noise at each training point, (n,)."""
+        likelihood = self.model.likelihood
+        if type(likelihood) is GaussianLikelihood:
+            return self.of(likelihood.noise, 1).expand(self.targets.shape)
+        if type(likelihood) is FixedNoiseGaussianLikelihood and likelihood.second_noise_covar is None:
+            return self.of(likelihood.noise, 1)
+        raise NoClosedForm(f"the likelihood {type(likelihood).__name__}")
+
+    def noise_var(self) -> float:
+        try:
+            # Where the noise of each observation was given, BoTorch gives a new one their mean.
+            return float(self.site_noise.mean())
+        except NoClosedForm:
+            return super().noise_var()
+
+    def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
+        Z = self.model.transform_inputs(X if self.draw is None else X.unsqueeze(-3))
+        if self.model.num_outputs > 1:
+            Z, _ = add_output_dim(Z, self.model._input_batch_shape)
+        return self.model._apply_noise(Z, self.model(Z), with_noise)
+
+    def one(self, values: torch.Tensor) -> torch.Tensor:
+        return self.of(values, 1)
+
+
+@dataclass(frozen=True)
+class VariationalPart(Part):
+    """One output of a `SingleTaskVariationalGP`, which keeps inducing points but no training data."""
+
+    model: Any
+    k: int = 0
+
+    raw_inputs = None
+    targets = None
+
+    @property
+    def inducing_points(self) -> torch.Tensor:
+        """As the model sees them, (m, p)."""
+        strategy = self.model.model.variational_strategy
+        points = getattr(strategy, "base_variational_strategy", strategy).inducing_points
+        return points[(0,) * (points.ndim - 2)]
+
+    @property
+    def probe(self) -> torch.Tensor:
+        if not self.inputs.steps:
+            return self.inducing_points[:3]
+        try:
+            return self.inputs.transform.untransform(self.inducing_points[:3])
+        except NotImplementedError as error:
+            raise TypeError(
+                f"This {type(self.model).__name__} does not keep its training inputs, and its input transform "
+                f"({self.inputs.names}) cannot be undone. Transform the inputs before the model."
+            ) from error
+
+    @cached_property
+    def inputs(self) -> InputMap:
+        return InputMap(getattr(self.model, "input_transform", None), self.inducing_points)
+
+    @cached_property
+    def outcome(self) -> OutcomeMap:
+        return outcome_map_of(getattr(self.model, "outcome_transform", None), self.k, self.model.num_outputs)
+
+    @property
+    def mean_of(self) -> str:
+        return "the latent function" if type(self.model.likelihood) is BernoulliLikelihood else "the target"
+
+    def predictive(self, noise: float | None) -> Predictive:
+        likelihood = self.model.likelihood
+        if type(likelihood) not in LIKELIHOODS or type(likelihood) is GaussianLikelihood:
+            return super().predictive(noise)
+        if self.outcome != OutcomeMap() or noise is not None:
+            raise TypeError(f"{type(likelihood).__name__} goes neither with an outcome transform nor with `noise`.")
+        return LIKELIHOODS[type(likelihood)](likelihood)
+
+    def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
+        prediction = self.model.model(self.model.transform_inputs(X))
+        return self.model.likelihood(prediction) if with_noise else prediction
+
+    def one(self, values: torch.Tensor) -> torch.Tensor:
+        return values if self.model.num_outputs == 1 else values[:, self.k]
+
+
+@dataclass(frozen=True)
+class TaskPart(Part):
+    """One task of a `MultiTaskGP`; the features are the columns without that of the task."""
+
+    model: Any
+    task: int
+
+    @property
+    def _rows(self) -> torch.Tensor:
+        return raw_inputs_of(self.model)[:, self.model._task_feature].long() == self.task
+
+    @property
+    def raw_inputs(self) -> torch.Tensor:
+        raw, j = raw_inputs_of(self.model)[self._rows], self.model._task_feature
+        return torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1)
+
+    @property
+    def probe(self) -> torch.Tensor:
+        raw, j = raw_inputs_of(self.model)[:3], self.model._task_feature
+        return torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1)
+
+    @cached_property
+    def inputs(self) -> InputMap:
+        return InputMap(getattr(self.model, "input_transform", None), self.model.train_inputs[0])
+
+    @cached_property
+    def outcome(self) -> OutcomeMap:
+        return outcome_map_of(getattr(self.model, "outcome_transform", None), 0, 1, row=self._with_task(self.probe)[:1])
+
+    @property
+    def targets(self) -> torch.Tensor:
+        return self.model.train_targets[self._rows]
+
+    def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
+        Z = self.model.transform_inputs(self._with_task(X))
+        return self.model._apply_noise(Z, self.model(Z), with_noise)
+
+    def _with_task(self, X: torch.Tensor) -> torch.Tensor:
+        j = self.model._task_feature
+        return torch.cat([X[:, :j], torch.full_like(X[:, :1], self.task), X[:, j:]], dim=1)
+
+
+def raw_inputs_of(model: Any) -> torch.Tensor:
+    """The training inputs of an exact model as the user gave them, (n, p); all of a batch have the same."""
+    raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
+    return raw[(0,) * (raw.ndim - 2)].to(model.train_inputs[0])
+
+
+# By the class itself, not by what it inherits: a subclass may compute something else.
+AFFINE = (inputs.AffineInputTransform, inputs.Normalize, inputs.InputStandardize)
+COORDINATEWISE = (*AFFINE, inputs.Log10, inputs.Warp)
+
+
+class InputMap(CoordinateMap):
+    """The input transform of a model in evaluation mode, for one of the models of a batch.
+
+    Parameters
+    ----------
+    transform : InputTransform or None
+        Not shared with the user's model: the library's transforms change their own types when they are called.
+    like : Tensor
+        Of the type and on the device that the model computes with.
+    draw : int or None
+        Which of a batch of models, where each draw of the hyperparameters has a warping of its own.
+    """
+
+    def __init__(self, transform: Any, like: torch.Tensor, draw: int | None = None):
+        self.transform, self.like, self.draw = transform, like, draw
+        self.steps = _steps(transform, inputs.ChainedInputTransform)
+
+    @property
+    def names(self) -> str:
+        """The transforms by the names of their classes."""
+        return ", ".join(type(step).__name__ for step in self.steps)
+
+    @property
+    def acts_alike(self) -> bool:
+        """Whether training inputs and new inputs go through the same, so that both are in the user's units."""
+        return all(step.transform_on_train and step.transform_on_eval for step in self.steps)
+
+    @property
+    def is_coordinatewise(self) -> bool:
+        return all(type(step) in COORDINATEWISE for step in self.steps)
+
+    def position(self, j: int) -> int:
+        """Which column of what the model sees input j becomes, in a coordinatewise transform."""
+        return j
+
+    def column_map(self, n_inputs: int) -> Affine | None:
+        """The transform as shifted, scaled and selected columns, where it is that."""
+        total = Affine.scaling(0.0, 1.0, n_inputs)
+        for step in self.steps:
+            one = self._column_map_of(step, total.x_center.size)
+            if one is None:
+                return None
+            total = total.then(one)
+        return total
+
+    def tensor(self, X: torch.Tensor) -> torch.Tensor:
+        """The columns that the model sees, differentiable."""
+        if self.transform is None:
+            return X
+        if self.draw is None:
+            return self.transform(X)
+        seen = self.transform(X.unsqueeze(-3))
+        return seen[self.draw if seen.shape[0] > 1 else 0]
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return as_array(self.tensor(self._read(X)))
+
+    def slopes(self, X: np.ndarray) -> np.ndarray:
+        """dz_j / dx_j of a coordinatewise transform, (n, p)."""
+        with differentiating():
+            x = self._read(X).requires_grad_()
+            (slopes,) = torch.autograd.grad(self.tensor(x).sum(), x)
+        return as_array(slopes)
+
+    def _read(self, X: np.ndarray) -> torch.Tensor:
+        return torch.tensor(X, dtype=self.like.dtype, device=self.like.device)
+
+    def _column_map_of(self, step: Any, n_inputs: int) -> Affine | None:
+        if type(step) is inputs.FilterFeatures:
+            return Affine.selecting(as_array(step.feature_indices))
+        if type(step) not in AFFINE:
+            return None
+        columns = as_array(step.indices).astype(int) if hasattr(step, "indices") else np.arange(n_inputs)
+        center, scale = np.zeros(n_inputs), np.ones(n_inputs)
+        center[columns], scale[columns] = (self._one(v, columns.size) for v in (step.offset, step.coefficient))
+        if step.reverse:  # x -> scale x + center
+            center, scale = -center / scale, 1.0 / scale
+        return Affine.scaling(center, scale, n_inputs)
+
+    def _one(self, value: torch.Tensor, size: int) -> np.ndarray:
+        """The coefficients of one of a batch of models."""
+        rows = as_array(value).reshape(-1, value.shape[-1])
+        row = rows[0] if self.draw is None or len(rows) == 1 else rows[self.draw]
+        return np.broadcast_to(row, size)
+
+
+@dataclass(frozen=True)
+class OutcomeMap:
+    """What the model's function f is of the user's target: center + scale f, or that of a transformed target.
+
+    Parameters
+    ----------
+    of : str or None
+        What the transformed target is called; None where it is the target itself.
+    """
+
+    center: float = 0.0
+    scale: float = 1.0
+    of: str | None = None
+
+
+# What a target becomes; all are monotone, so that the KL divergence is that of the target itself.
+MONOTONE: dict[Any, str] = {
+    outcomes.Log: "the logarithm of the target",
+    outcomes.Power: "a power of the target",
+    outcomes.Bilog: "the bilogarithm of the target",
+}
+
+
+def outcome_map_of(
+    transform: Any, k: int, n_outputs: int, *, draw: int | None = None, row: torch.Tensor | None = None
+) -> OutcomeMap:
+    """The outcome transform of a model for output k.
+
+    Reading goes outwards from the model: shifts and scales are undone until something bends the target. Those that
+    differ between tasks are taken at `row`, an input (1, p) that has the task.
+    """
+    center, scale = 0.0, 1.0
+    for step in reversed(_steps(transform, outcomes.ChainedOutcomeTransform)):
+        if type(step) is outcomes.Standardize:
+            mean, sd = (_one_output(v, k, draw) for v in (step.means, step.stdvs))
+            center, scale = mean + sd * center, sd * scale
+        elif type(step) is outcomes.StratifiedStandardize and row is not None:
+            mean, sd, _ = step._get_per_input_means_stdvs(row, include_stdvs_sq=False)
+            center, scale = float(mean + sd * center), float(sd * scale)
+        elif type(step) not in MONOTONE:
+            raise TypeError(
+                f"The outcome transform {type(step).__name__} is not known here: known are Standardize, "
+                f"{', '.join(kind.__name__ for kind in MONOTONE)} and chains of these. Pass a function instead, such "
+                'as `as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+            )
+        elif step._outputs is None or k in [output % n_outputs for output in step._outputs]:
+            return OutcomeMap(center, scale, MONOTONE[type(step)])
+    return OutcomeMap(center, scale)
+
+
+def _one_output(value: torch.Tensor, k: int, draw: int | None) -> float:
+    rows = as_array(value).reshape(-1, value.shape[-1])
+    return float(rows[0 if draw is None or len(rows) == 1 else draw, k])
+
+
+def _steps(transform: Any, chain: Any) -> list[Any]:
+    """The parts of a chain in the order in which they act."""
+    if transform is None:
+        return []
+    if type(transform) is not chain:
+        return [transform]
+    return [part for step in transform.values() for part in _steps(step, chain)]

@@ -1,0 +1,261 @@
+"""Models of GPJax: posteriors, joint models with their data, and variational families.
+
+GPJax adds its `jitter` to the variance of every prediction. Here it is part of the noise of a new observation, not of
+the latent function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import gpjax as gpx
+import numpy as np
+from gpjax import kernels as gk
+from gpjax import likelihoods as gl
+from gpjax import mean_functions as gm
+from gpjax import variational_families as gv
+from gpjax.conditioning import CollapsedPosterior, ExactPosterior, LatentPosterior, SparsePosterior
+from gpjax.kernels.base import Constant as GPJaxConstant
+from gpjax.parameters import val
+
+from gpsift import likelihoods
+from gpsift._utils.linalg import solve_lower
+from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.kernels import (
+    KernelReader,
+    NoClosedForm,
+    ProductOf,
+    SumOf,
+    constant,
+    linear,
+    number,
+    radial,
+    white,
+)
+from gpsift.adapters.reading import (
+    NormalNoise,
+    Observed,
+    check_derivatives,
+    closed_form_or_none,
+    known_inputs,
+    read_only,
+)
+from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.reference.base import Reference
+from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.response import LatentGP, Predictive
+
+Derivatives = Literal["auto", "closed", "autodiff"]
+
+
+def reference_of(
+    model: Any,
+    *,
+    data: Any = None,
+    derivatives: Derivatives = "auto",
+    feature_names: Sequence[str] | None = None,
+) -> Reference:
+    """A fitted model of GPJax as one that can be ranked.
+
+    Parameters
+    ----------
+    model : Posterior, JointModel or variational family
+        What ``model.condition(data)`` returns is complete. A joint model, which ``gpx.fit`` returns, and a
+        `CollapsedVariationalGaussian` need `data` as well.
+    data : gpjax.Dataset, optional
+        What the model was fitted on. Variational families do not need it to predict; with it they know their training
+        inputs, whose spread is the unit of scores.
+    derivatives : {"auto", "closed", "autodiff"}
+        "closed" refuses kernels without closed form here, "autodiff" differentiates the model's own predictions even
+        with one.
+    feature_names : sequence of str, optional
+        Names of the inputs.
+
+    Returns
+    -------
+    Reference
+    """
+    check_derivatives(derivatives, Derivatives)
+    posterior = _conditioned(model, data)
+    reader = READERS.get(type(posterior))
+    if reader is None:
+        raise TypeError(_unknown(model))
+    process = posterior.model if hasattr(posterior, "family") else posterior
+    _refuse_several_outputs(process)
+    X_train = _training_inputs(posterior, data)
+    n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
+    jitter = float(process.prior.jitter)
+    shared: dict[str, Any] = {
+        "inputs": known_inputs(n_features, X_train, names=feature_names),
+        "mean_of": "the target" if isinstance(process.likelihood, gl.Gaussian) else "the latent function",
+    }
+    closed = closed_form_or_none(
+        lambda: (_constant_mean(process), *reader(posterior, process, n_features)), model, derivatives
+    )
+    if closed is None:
+        predictive = _predictive(process.likelihood, jitter)
+        return Differentiated(_latent, (posterior, jitter), "the posterior", predictive, **shared)
+    center, triple, white = closed
+    return LatentGP(triple, _predictive(process.likelihood, jitter + white), y_center=center, **shared)
+
+
+def _conditioned(model: Any, data: Any) -> Any:
+    """The posterior that a model is, or becomes with its data."""
+    if data is not None and not (isinstance(data, gpx.Dataset) and data.is_supervised()):
+        raise TypeError(f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}.")
+    if isinstance(model, gpx.Posterior):
+        return model
+    if type(model) in NEED_DATA and data is None:
+        raise TypeError(
+            f"A {type(model).__name__} of GPJax does not hold its data. Pass them: "
+            "`rank(as_reference(model, data=dataset), X)`, or rank the posterior, `model.condition(dataset)`."
+        )
+    if isinstance(model, gpx.NonConjugateModel) and model.latent is None:
+        raise TypeError(
+            f"This {type(model).__name__} is not fitted yet: its latent values are not set. Pass what `gpx.fit` "
+            "returned."
+        )
+    if type(model) in (*NEED_DATA, *KNOW_THEIR_DATA):
+        return model.condition(data)
+    raise TypeError(_unknown(model))
+
+
+NEED_DATA = (gpx.ConjugateModel, gpx.NonConjugateModel, gv.CollapsedVariationalGaussian)
+KNOW_THEIR_DATA = (gv.VariationalGaussian, gv.WhitenedVariationalGaussian, gv.DualVariationalGaussian)
+
+
+def _unknown(model: Any) -> str:
+    return (
+        f"{type(model).__name__} of GPJax is not known here. Known are posteriors (`model.condition(data)`), "
+        f"{', '.join(kind.__name__ for kind in (*NEED_DATA, *KNOW_THEIR_DATA))}. For other models pass a function, "
+        'such as `as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+    )
+
+
+def _refuse_several_outputs(process: Any) -> None:
+    if getattr(process.likelihood, "num_outputs", 1) > 1:
+        raise TypeError(
+            f"A GPJax model with a {type(process.likelihood).__name__} predicts several targets at once, which is not "
+            'read here. Pass a function for one of them: `as_reference(lambda X: (mean, var), family="gaussian", '
+            "X_train=X)`."
+        )
+
+
+def _array(values: Any) -> np.ndarray:
+    return read_only(np.array(val(values)))
+
+
+def _training_inputs(posterior: Any, data: Any) -> np.ndarray | None:
+    data = getattr(posterior, "train_data", data)
+    return None if data is None else _array(data.X)
+
+
+def _constant_mean(process: Any) -> float:
+    mean_function = process.prior.mean_function
+    if type(mean_function) not in (gm.Zero, gm.Constant):
+        raise NoClosedForm(f"the mean function {type(mean_function).__name__}")
+    return _number(mean_function.constant)
+
+
+def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
+    X, y = _array(posterior.train_data.X), _array(posterior.train_data.y)[:, 0]
+    if white > 0.0 and len(np.unique(X, axis=0)) < len(X):
+        raise NoClosedForm("White, which two rows that are alike share")
+    noise_var = _noise_var(process.likelihood) + white + float(process.prior.jitter)
+    return exact_posterior(kernel, X, y - _constant_mean(process), np.broadcast_to(noise_var, len(X)).copy())[0], white
+
+
+def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
+    """f = m + L v with v fixed: nothing but `jitter` is left unknown at the training points."""
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
+    if white > 0.0:
+        raise NoClosedForm("White, as part of a latent function")
+    L = _array(posterior.cholesky_factor)
+    weights = solve_lower(L, _array(posterior.latent)[:, 0], transpose=True)
+    site_var = np.full(len(L), float(process.prior.jitter))
+    return Posterior(kernel, _array(posterior.train_data.X), weights, (TriangularFactor(L),), site_var), 0.0
+
+
+def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
+    """var = k - k M k with M = Kzz^-1 - R^T R, R = root^T Lz^-1 where q is whitened and root^T Kzz^-1 where not."""
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
+    Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
+    mean, root = _array(posterior.variational_mean)[:, 0], _array(posterior.variational_root)
+    R = solve_lower(L, np.array(root), transpose=True)  # Lz^-T root
+    if not posterior.whitened:
+        mean = solve_lower(L, mean - _constant_mean(process))
+        R = solve_lower(L, solve_lower(L, np.array(root)), transpose=True)
+    weights = solve_lower(L, mean, transpose=True)
+    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R.T, sign=-1.0))), white
+
+
+def _collapsed(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
+    """M = Kzz^-1 - Lz^-T B^-1 Lz^-1 (Titsias 2009)."""
+    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
+    Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
+    R = solve_lower(_array(posterior.cholesky_b), solve_lower(L, np.eye(len(L))))
+    weights = _array(posterior.representer_weights)[:, 0]
+    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R, sign=-1.0))), white
+
+
+Reader = Callable[[Any, Any, int], tuple[Posterior, float]]
+READERS: dict[type, Reader] = {
+    ExactPosterior: _exact,
+    LatentPosterior: _latent_values,
+    SparsePosterior: _sparse,
+    CollapsedPosterior: _collapsed,
+}
+
+
+def _latent(model: Any, X: Any) -> tuple[Any, Any]:
+    """Mean and variance of the latent function, for JAX to differentiate."""
+    posterior, jitter = model
+    found = posterior(X, covariance="diagonal")
+    return found.mean, found.variance - jitter
+
+
+def _noise_var(likelihood: Any) -> np.ndarray:
+    return np.square(_array(likelihood.obs_stddev))
+
+
+def _predictive(likelihood: Any, extra_var: float) -> Predictive:
+    """From a latent mean and variance, to which `extra_var` is added, to a new observation."""
+    if isinstance(likelihood, gl.Gaussian):
+        return NormalNoise(float(np.mean(_noise_var(likelihood))) + extra_var)
+    if type(likelihood) is gl.Bernoulli:
+        return Observed(likelihoods.Probit(), extra_var)
+    if type(likelihood) is gl.Poisson:
+        return Observed(likelihoods.Poisson(), extra_var)
+    if type(likelihood) is gl.StudentT:
+        return Observed(
+            likelihoods.StudentT(_number(likelihood.degrees_of_freedom), _number(likelihood.scale)), extra_var
+        )
+    raise TypeError(
+        f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
+        "StudentT. Pass a function of X that predicts observations: `as_reference(function, family=...)`."
+    )
+
+
+def _number(parameter: Any) -> float:
+    return number(val(parameter))
+
+
+KERNELS = KernelReader(
+    {
+        gk.SumKernel: SumOf("kernels"),
+        gk.ProductKernel: ProductOf("kernels"),
+        gk.RBF: radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance"),
+        gk.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
+        gk.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
+        gk.RationalQuadratic: radial(
+            RationalQuadratic, lengthscale="lengthscale", signal_var="variance", shape="alpha"
+        ),
+        gk.Linear: linear(variance="variance"),
+        GPJaxConstant: constant(variance="constant"),
+        gk.White: white(variance="variance"),
+    },
+    value=lambda parameter: np.asarray(val(parameter), dtype=float),
+    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+)

@@ -1,0 +1,346 @@
+"""Covariance functions of other libraries as sums of our kernels.
+
+An adapter has one table. It gives, for each kernel class of the library, our kernel and the attributes that hold its
+parameters:
+
+    KERNELS = KernelReader(
+        {
+            gk.Sum: SumOf("kernels"),
+            gk.Product: ProductOf("kernels"),
+            gk.Matern52: radial(Matern52, lengthscale="lengthscales", signal_var="variance"),
+            gk.White: white(variance="variance"),
+        }
+    )
+    kernel, white_var = KERNELS.convert(model.kernel, n_features)
+
+A kernel is read as a list of terms. Products are multiplied out: constants are factors, and the product of two squared
+exponentials is one, with 1 / l^2 = 1 / l_1^2 + 1 / l_2^2 for each column. A column that a term does not depend on has
+an infinite length-scale there, or a slope without variance. A kernel that has no such form raises `NoClosedForm`, and
+the adapter differentiates the predictions of the model instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from gpsift.kernels import Constant, Kernel, Linear, Matern32, Matern52, SquaredExponential, Sum
+from gpsift.kernels.radial import Radial
+
+
+class NoClosedForm(ValueError):
+    """A kernel, or another part of a model, that has no counterpart here."""
+
+
+@dataclass(frozen=True)
+class White:
+    """Noise as a term of a kernel: `variance` between a point and itself, nothing between two."""
+
+    variance: float
+
+
+Term = Kernel | White
+# The field that multiplies a term; the other terms call it signal_var.
+FACTORS = {White: "variance", Constant: "constant_var"}
+# The kernels of a class with a parameter `nu`, the order.
+MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.inf: SquaredExponential}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The coordinates z_k = scale_k x_index(k) that a kernel depends on; `scale` is None where it is 1 throughout."""
+
+    index: np.ndarray
+    n_features: int
+    scale: np.ndarray | None = None
+
+    def select(self, which: Any) -> Columns:
+        """Keep some of the coordinates."""
+        scale = None if self.scale is None else np.atleast_1d(self.scale[which])
+        return Columns(np.atleast_1d(self.index[which]), self.n_features, scale)
+
+    def of_inputs(self, which: Any) -> Columns:
+        """Take these columns of the inputs instead."""
+        return Columns(np.arange(self.n_features)[which], self.n_features)
+
+    def times(self, factor: np.ndarray) -> Columns:
+        """Multiply the coordinates."""
+        scale = np.ones(self.index.size) if self.scale is None else self.scale
+        return replace(self, scale=scale * factor)
+
+    def spread(self, values: np.ndarray, elsewhere: float) -> np.ndarray:
+        """Return one value for each input: those of these columns, and `elsewhere` for all other columns."""
+        if np.unique(self.index).size < self.index.size:
+            raise NoClosedForm("a kernel that takes a column twice")
+        if values.ndim > 1 or values.size not in (1, self.index.size):
+            raise NoClosedForm(f"{values.size} parameters for {self.index.size} columns")
+        every = np.full(self.n_features, elsewhere)
+        every[self.index] = values
+        return every
+
+
+# From a reader, a kernel of the library and its columns to the terms whose sum the kernel is.
+Row = Callable[["KernelReader", Any, Columns], list[Term]]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A row of the table for a kernel with parameters of its own.
+
+    Parameters
+    ----------
+    build : callable
+        From columns and the values of parameters, by name, to a term.
+    names : mapping of str to str
+        For each of these parameters, the attribute of the library's kernel.
+    """
+
+    build: Callable[..., Term]
+    names: Mapping[str, str]
+
+    def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        values = {ours: reader.value(getattr(kernel, theirs)) for ours, theirs in self.names.items()}
+        return [self.build(columns, **values)]
+
+
+class Parts:
+    """A row of the table for a kernel made of others, which are in one attribute as a list, or in several."""
+
+    def __init__(self, *names: str):
+        self.names = names
+
+    def of(self, kernel: Any) -> list[Any]:
+        """Return the kernels that this one is made of."""
+        found = [getattr(kernel, name) for name in self.names]
+        return found if len(found) > 1 else list(found[0])
+
+
+class SumOf(Parts):
+    """A row of the table for sums."""
+
+    def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        return [term for part in self.of(kernel) for term in reader.terms(part, columns)]
+
+
+class ProductOf(Parts):
+    """A row of the table for products."""
+
+    def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        return reduce(multiply_sums, (reader.terms(part, columns) for part in self.of(kernel)))
+
+
+def radial(
+    kind: Callable[..., Radial], *, lengthscale: str, signal_var: str | None = None, shape: str | None = None
+) -> Leaf:
+    """Make the row of a radial kernel from the names of its attributes."""
+    names = {"lengthscale": lengthscale, "signal_var": signal_var, "shape": shape}
+    return Leaf(partial(radial_term, kind), {ours: theirs for ours, theirs in names.items() if theirs is not None})
+
+
+def linear(*, variance: str) -> Leaf:
+    """Make the row of a linear kernel from the name of its attribute, the variance of the slopes."""
+    return Leaf(linear_term, {"variance": variance})
+
+
+def constant(*, variance: str) -> Leaf:
+    """Make the row of a constant kernel from the name of its attribute."""
+    return Leaf(constant_term, {"variance": variance})
+
+
+def white(*, variance: str) -> Leaf:
+    """Make the row of white noise from the name of its attribute."""
+    return Leaf(white_term, {"variance": variance})
+
+
+def matern(*, lengthscale: str) -> Row:
+    """Make the row of a Matern kernel whose attribute `nu` is its order."""
+
+    def read(reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        if kernel.nu not in MATERN:
+            raise NoClosedForm(f"{type(kernel).__name__}(nu={kernel.nu:g})")
+        return radial(MATERN[kernel.nu], lengthscale=lengthscale)(reader, kernel, columns)
+
+    return read
+
+
+def radial_term(
+    kind: Callable[..., Radial], columns: Columns, lengthscale: np.ndarray, **parameters: np.ndarray
+) -> Radial:
+    """A radial kernel with one length-scale for all of the columns, or one for each."""
+    value, others = np.squeeze(lengthscale), {name: number(value) for name, value in parameters.items()}
+    if columns.scale is not None:
+        with np.errstate(divide="ignore"):  # a coordinate that is multiplied by 0 has no part in the kernel
+            value = value / np.abs(columns.scale)
+        value = value[0] if np.all(value == value[0]) else value
+    if value.ndim == 0 and columns.index.size == columns.n_features > 1:
+        return kind(float(value), shared=True, **others)
+    return kind(columns.spread(value, elsewhere=np.inf), **others)
+
+
+def linear_term(columns: Columns, variance: np.ndarray) -> Linear:
+    """A linear kernel with one variance of the slopes for all of the columns, or one for each."""
+    scale = 1.0 if columns.scale is None else columns.scale**2
+    return Linear(columns.spread(np.squeeze(variance) * scale, elsewhere=0.0))
+
+
+def constant_term(_: Columns, variance: np.ndarray) -> Constant:
+    """A constant kernel."""
+    return Constant(number(variance))
+
+
+def white_term(_: Columns, variance: np.ndarray) -> White:
+    """White noise."""
+    return White(number(variance))
+
+
+def number(value: Any) -> float:
+    """Return the value of a parameter that has one element."""
+    if np.size(value) != 1:
+        raise NoClosedForm(f"a parameter of shape {np.shape(value)} in place of a number")
+    return float(np.squeeze(value))
+
+
+def as_array(parameter: Any) -> np.ndarray:
+    """A parameter as an array of doubles."""
+    return np.asarray(parameter, dtype=float)
+
+
+@dataclass(frozen=True)
+class KernelReader:
+    """The kernels of one library that are known here.
+
+    Parameters
+    ----------
+    table : mapping of class to row
+        By the class itself, not by what it inherits: a subclass may compute something else.
+    value : callable
+        From a parameter, as the library keeps it, to an array of doubles.
+    columns : callable
+        From a kernel and the columns that it is called with to those that it depends on.
+    """
+
+    table: Mapping[type, Row]
+    value: Callable[[Any], np.ndarray] = field(default=as_array, kw_only=True)
+    columns: Callable[[Any, Columns], Columns] = field(default=lambda _, columns: columns, kw_only=True)
+
+    def convert(self, kernel: Any, n_features: int, *, name: str | None = None) -> tuple[Kernel, float]:
+        """Return the covariance function as a sum of our kernels, and the variance of the white noise in it.
+
+        Parameters
+        ----------
+        kernel : kernel of the library
+        n_features : int
+        name : str, optional
+            The kernel in messages, by default its class.
+
+        Raises
+        ------
+        NoClosedForm
+            It names the part that we do not have.
+        """
+        terms = self.terms(kernel, Columns(np.arange(n_features), n_features))
+        return add_up(terms, type(kernel).__name__ if name is None else name)
+
+    def terms(self, kernel: Any, columns: Columns) -> list[Term]:
+        """Return the terms whose sum a kernel is when it is called with these columns."""
+        row = self.row(kernel)
+        return row(self, kernel, self.columns(kernel, columns))
+
+    def row(self, kernel: Any) -> Row:
+        """Return the row of the table for a kernel."""
+        row = self.table.get(type(kernel))
+        if row is None:
+            raise NoClosedForm(type(kernel).__name__)
+        return row
+
+    def white_var(self, kernel: Any) -> float:
+        """Return the variance of white noise that is added to a kernel, which need not have a closed form here.
+
+        Noise that is multiplied with anything but constants is not found; it counts as part of the function.
+        """
+        row = self.table.get(type(kernel))
+        if isinstance(row, SumOf):
+            return sum(self.white_var(part) for part in row.of(kernel))
+        if isinstance(row, ProductOf):
+            factors = [self._leaf_value(part, constant_term) for part in row.of(kernel)]
+            rest = [part for part, factor in zip(row.of(kernel), factors, strict=True) if factor is None]
+            known = [factor for factor in factors if factor is not None]
+            return math.prod(known) * self.white_var(rest[0]) if len(rest) == 1 else 0.0
+        found = self._leaf_value(kernel, white_term)
+        return 0.0 if found is None else found
+
+    def _leaf_value(self, kernel: Any, build: Callable[..., Term]) -> float | None:
+        """The parameter of a constant kernel or of white noise; None for other kernels."""
+        row = self.table.get(type(kernel))
+        if not isinstance(row, Leaf) or row.build is not build:
+            return None
+        return number(self.value(getattr(kernel, row.names["variance"])))
+
+    def leaves(self, kernel: Any) -> Iterator[Any]:
+        """Yield the parameters of all parts of a kernel, as the library keeps them."""
+        row = self.row(kernel)
+        if isinstance(row, Parts):
+            for part in row.of(kernel):
+                yield from self.leaves(part)
+        elif isinstance(row, Leaf):
+            yield from (getattr(kernel, name) for name in row.names.values())
+
+
+def multiply_sums(first: Iterable[Term], second: Iterable[Term]) -> list[Term]:
+    """Multiply out the product of two sums."""
+    second = list(second)
+    return [_multiply(a, b) for a in first for b in second]
+
+
+def _multiply(a: Term, b: Term) -> Term:
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Constant):
+            return scale_term(other, one.constant_var)
+        if isinstance(one, White) and isinstance(other, White | Radial):
+            return White(one.variance * factor_of(other))
+    if isinstance(a, SquaredExponential) and isinstance(b, SquaredExponential):
+        with np.errstate(divide="ignore"):  # columns that neither depends on
+            lengthscale = 1.0 / np.sqrt(1.0 / np.square(a.lengthscale) + 1.0 / np.square(b.lengthscale))
+        return SquaredExponential(lengthscale, a.signal_var * b.signal_var, shared=a.shared and b.shared)
+    raise NoClosedForm(f"a product of {type(a).__name__} and {type(b).__name__}")
+
+
+def scale_term(term: Term, factor: float) -> Term:
+    """Multiply a term by a number."""
+    if isinstance(term, Linear):
+        return replace(term, linear_var=factor * np.asarray(term.linear_var))
+    name = FACTORS.get(type(term), "signal_var")
+    return replace(term, **{name: factor * getattr(term, name)})  # type: ignore[type-var]
+
+
+def factor_of(term: Term) -> float:
+    """Return the variance of a term that is the same everywhere."""
+    return float(getattr(term, FACTORS.get(type(term), "signal_var")))
+
+
+def add_up(terms: Iterable[Term], name: str) -> tuple[Kernel, float]:
+    """Return the sum of the terms of the kernel `name`, and the variance of the white noise among them."""
+    terms = list(terms)
+    noise_var = sum(term.variance for term in terms if isinstance(term, White))
+    functions = tuple(term for term in terms if isinstance(term, Kernel) and _varies(term))
+    if not functions:
+        raise NoClosedForm(f"{name}, which has no part that depends on X")
+    for term in functions:
+        _refuse_impossible(term, name)
+    return (functions[0] if len(functions) == 1 else Sum(functions)), float(noise_var)
+
+
+def _varies(term: Kernel) -> bool:
+    return bool(np.any(term.linear_var)) if isinstance(term, Linear) else factor_of(term) != 0.0
+
+
+def _refuse_impossible(term: Kernel, name: str) -> None:
+    """Refuse parameters that no covariance has, such as those of a fit that went astray."""
+    values = [np.asarray(getattr(term, parameter), dtype=float) for parameter in term.PARAMS]  # type: ignore[attr-defined]
+    if any(np.any(np.isnan(value)) or np.any(value < 0) for value in values):
+        raise NoClosedForm(f"{name}, some of whose parameters are negative or not numbers")

@@ -1,0 +1,342 @@
+"""Models of PyMC: `gp.Marginal` at each draw of its hyperparameters, or at one point.
+
+The covariance function holds expressions of random variables. One compiled function gives the values of all of them at
+a draw; the posterior at that draw is then the triple. The variables are found by their names, so neither the model nor
+its context is needed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from pymc.gp import cov as pc
+from pymc.gp import mean as pmean
+from pytensor.compile import SharedVariable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RandomVariable
+
+from gpsift._utils.arrays import Array
+from gpsift._utils.validation import read_features, read_target
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    Row,
+    SumOf,
+    Term,
+    White,
+    constant,
+    linear_term,
+    number,
+    radial,
+)
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
+from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
+from gpsift.kernels.linear import LinearPairs
+from gpsift.reference.base import Reference
+from gpsift.reference.ensemble import Ensemble
+from gpsift.reference.finite_differences import Graded, latent_var_of
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.posterior import exact_posterior
+from gpsift.reference.response import LatentGP
+
+Derivatives = Literal["auto", "closed", "autodiff"]
+Point = Mapping[str, np.ndarray]
+
+# PyMC's own default of `jitter`, which it adds to the covariance of the training points.
+JITTER = 1e-6
+
+
+def reference_of(
+    model: Any,
+    *,
+    idata: Any = None,
+    point: Mapping[str, Any] | None = None,
+    draws: int = 100,
+    derivatives: Derivatives = "auto",
+    feature_names: Sequence[str] | None = None,
+) -> Reference | Ensemble:
+    """A Gaussian process of PyMC as one that can be ranked, for each draw of its hyperparameters.
+
+    Parameters
+    ----------
+    model : pymc.gp.Marginal
+        After its `marginal_likelihood` was called; the data and the noise are those given there.
+    idata : InferenceData or DataTree
+        What ``pm.sample()`` returned.
+    point : mapping of str to values
+        One value for each random variable instead, such as ``pm.find_MAP()``.
+    draws : int
+        How many draws are used, at most, evenly spaced over all chains.
+    derivatives : {"auto", "closed", "autodiff"}
+        "closed" refuses covariance functions without closed form here, "autodiff" differentiates the conditional
+        distribution even with one.
+    feature_names : sequence of str, optional
+        Names of the inputs.
+
+    Returns
+    -------
+    Reference
+        Of many draws, or of the one point.
+    """
+    check_derivatives(derivatives, Derivatives)
+    _refuse_unreadable(model)
+    points = _points(idata, point, draws)
+    X = read_only(read_features(_value(model.X), name="X")[0])
+    inputs = known_inputs(X.shape[1], X, names=feature_names)
+    members: Sequence[Reference] | None = closed_form_or_none(
+        lambda: list(_closed_form(model, inputs, points)), model, derivatives
+    )
+    if members is None:
+        conditional = Conditional.of(model, points[0])
+        members = [DifferentiatedMarginal(conditional, each, inputs) for each in points]
+    return members[0] if point is not None else Ensemble(tuple(members))
+
+
+def _refuse_unreadable(model: Any) -> None:
+    if type(model) is not pm.gp.Marginal:
+        advice = ADVICE.get(type(model).__name__, "Pass a `pm.gp.Marginal`")
+        raise TypeError(
+            f"{type(model).__name__} of PyMC is not read here. {advice}, or a function of X that predicts: "
+            '`as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+        )
+    if not hasattr(model, "_y"):
+        raise TypeError(
+            "This Marginal holds no data: call its `marginal_likelihood` first. Of a sum of processes, pass the sum."
+        )
+
+
+ADVICE = {
+    "Model": "Pass its Gaussian process: `as_reference(gp, idata=idata)`",
+    "Latent": "With normal noise use `pm.gp.Marginal`, which integrates the latent values out",
+    "MarginalApprox": "Fit its hyperparameters, then pass a `pm.gp.Marginal` with the same functions and a `point`",
+    "HSGP": "With normal noise use `pm.gp.Marginal` with the same covariance function and a `point`",
+}
+
+
+def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[Point]:
+    """The values of the random variables by name, for each draw."""
+    if (idata is None) == (point is None):
+        raise TypeError(
+            "A Gaussian process of PyMC does not hold its draws. Pass what `pm.sample()` returned, "
+            "`rank(as_reference(gp, idata=idata), X)`, or one point, `as_reference(gp, point=pm.find_MAP())`."
+        )
+    if point is not None:
+        return [{name: np.asarray(value) for name, value in point.items()}]
+    if not isinstance(n_draws, int) or isinstance(n_draws, bool) or n_draws < 1:
+        raise ValueError(f"`draws` must be a whole number of at least 1, got {n_draws!r}.")
+    if not hasattr(idata, "posterior"):
+        raise TypeError(
+            f"`idata` must hold a posterior, as what `pm.sample()` returns does; this {type(idata).__name__} has none."
+        )
+    posterior = idata.posterior
+    posterior = posterior.to_dataset() if hasattr(posterior, "to_dataset") else posterior
+    stacked = {
+        str(name): np.reshape(values := posterior[name].transpose("chain", "draw", ...).values, (-1, *values.shape[2:]))
+        for name in posterior.data_vars
+    }
+    n_all = posterior.sizes["chain"] * posterior.sizes["draw"]
+    # Middles of equal parts of all draws in a row: every chain, and no two neighbours where there are many.
+    kept = (np.arange(min(n_draws, n_all)) + 0.5) * (n_all / min(n_draws, n_all))
+    return [{name: values[i] for name, values in stacked.items()} for i in kept.astype(int)]
+
+
+def _value(expression: Any) -> np.ndarray:
+    """Data, given as an array or as a variable of PyTensor."""
+    return np.asarray(expression.eval() if hasattr(expression, "eval") else expression)
+
+
+def _compiled(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (), **options: Any) -> Callable[..., Any]:
+    """A function of a point, and of `further` variables, to the values of expressions of random variables."""
+    outputs = [pt.as_tensor_variable(output) for output in outputs]
+    inputs = {
+        variable.name: variable
+        for variable in ancestors(outputs)
+        if variable.name in point and not isinstance(variable, SharedVariable)
+    }
+    missing = sorted(
+        str(variable.name)
+        for variable in ancestors(outputs, blockers=list(inputs.values()))
+        if variable.owner is not None
+        and isinstance(variable.owner.op, RandomVariable)
+        and variable.name not in inputs
+        and variable.name is not None
+    )
+    if missing:
+        raise ValueError(f"The draws hold no values of {', '.join(missing)}, which the Gaussian process depends on.")
+    function = pytensor.function(
+        [*inputs.values(), *further], outputs, on_unused_input="ignore", allow_input_downcast=True, **options
+    )
+    return lambda at, *values: function(*(at[name] for name in inputs), *values)
+
+
+def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterator[LatentGP]:
+    X = inputs.X
+    assert X is not None
+    if type(model.sigma) is not pm.gp.cov.WhiteNoise:
+        raise NoClosedForm(f"noise of the kind {type(model.sigma).__name__}")
+    center = _constant_mean(model.mean_func)
+    symbols = list(KERNELS.leaves(model.cov_func))
+    # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
+    numbers = _compiled([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
+    y = read_target(_value(model.y), len(X))
+    for each in points:
+        y_center, sigma, *found = numbers(each)
+        values = {id(symbol): np.asarray(value, dtype=float) for symbol, value in zip(symbols, found, strict=True)}
+        at_draw = replace(KERNELS, value=lambda symbol: values[id(symbol)])  # noqa: B023
+        kernel, white = at_draw.convert(model.cov_func, X.shape[1])
+        noise_var = np.broadcast_to(np.square(sigma), len(X))
+        posterior, _ = exact_posterior(kernel, X, y - float(y_center), noise_var + white + JITTER)
+        # A copy holds no cached matrices: with many draws they would fill the memory.
+        predictive = NormalNoise(float(noise_var.mean()) + white)
+        yield LatentGP(replace(posterior), predictive, inputs, y_center=float(y_center))
+
+
+def _constant_mean(mean: Any) -> Any:
+    if type(mean) is pmean.Zero:
+        return 0.0
+    if type(mean) is pmean.Constant:
+        return mean.c
+    raise NoClosedForm(f"the mean function {type(mean).__name__}")
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Compiled functions of a point and X: of mean and variance, of their gradients, and of the mean alone."""
+
+    moments: Callable[..., Any]
+    gradients: Callable[..., Any]
+    mean: Callable[..., Any]
+    noise: Callable[..., Any]
+
+    @classmethod
+    def of(cls, model: Any, point: Point) -> Conditional:
+        X = pt.dmatrix("X_of_gpsift")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Only .* column", UserWarning)  # said when the model was made
+            mean, var = model._predict_at(X, diag=True, pred_noise=False)
+        # A prediction depends on no other point, so the gradient of the sum holds those of all points.
+        slopes = [pytensor.grad(part.sum(), X, disconnected_inputs="ignore") for part in (mean, var)]
+        noise = pt.mean(model.sigma(pt.as_tensor_variable(_value(model.X)), diag=True))
+        return cls(
+            _compiled([mean, var], point, [X]),
+            _compiled(slopes, point, [X]),
+            _compiled([mean], point, [X]),
+            _compiled([noise], point),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DifferentiatedMarginal(Graded):
+    """A process whose covariance function we do not have, at one point of its hyperparameters."""
+
+    batch_size = 2**13  # each call factorises the covariance of the training points again
+
+    conditional: Conditional
+    point: Point
+    inputs: Inputs
+
+    how = "automatic differentiation of the conditional distribution"
+
+    @cached_property
+    def predictive(self) -> NormalNoise:  # type: ignore[override]
+        return NormalNoise(float(self.conditional.noise(self.point)[0]))
+
+    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, var = self.conditional.moments(self.point, X)
+        return mean, latent_var_of(var)
+
+    def mean_only(self, X: np.ndarray) -> np.ndarray:
+        return self.conditional.mean(self.point, X)[0]
+
+    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(self.conditional.gradients(self.point, X))
+
+
+class CovarianceReader(KernelReader):
+    """The covariance functions of PyMC: the parts of a sum or product may be numbers and expressions."""
+
+    def row(self, kernel: Any) -> Row:
+        return super().row(kernel) if isinstance(kernel, pc.BaseCovariance) else _factor
+
+    def leaves(self, kernel: Any) -> Iterator[Any]:
+        if isinstance(kernel, pc.BaseCovariance):
+            yield from super().leaves(kernel)
+        else:
+            yield kernel
+
+
+def _factor(reader: KernelReader, expression: Any, _: Columns) -> list[Term]:
+    return [Constant(number(reader.value(expression)))]
+
+
+def _white(_: Columns, sd: np.ndarray) -> White:
+    return White(number(sd) ** 2)
+
+
+@dataclass(frozen=True)
+class CenteredLinear(Linear):
+    """k(x, z) = sum_j linear_var_j (x_j - c_j) (z_j - c_j): lines through a point.
+
+    Parameters
+    ----------
+    center : array (p,)
+    """
+
+    center: Any = 0.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("linear_var",)
+
+    def between(self, X: Array, Z: Array) -> Pairs:
+        return CenteredLinearPairs(self, X - self.center, Z - self.center)
+
+    def diag(self, X: Array) -> Array:
+        return super().diag(X - self.center)
+
+    def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
+        return super().diag_log_gradient(X - self.center, g)
+
+    def diag_gradient(self, X: Array) -> Array:
+        return super().diag_gradient(X - self.center)
+
+    def diag_step(self, X: Array, j: int, delta: float) -> Array:
+        return super().diag_step(X - self.center, j, delta)
+
+
+class CenteredLinearPairs(LinearPairs):
+    """Between points that are centred already."""
+
+    def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        center = np.broadcast_to(self.kernel.center, self.X.shape[1])[j]  # type: ignore[attr-defined]
+        return super().section(w, j, base - center, offset)
+
+
+def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
+    linear_var = linear_term(columns, np.array(1.0)).linear_var
+    return CenteredLinear(linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
+
+
+KERNELS = CovarianceReader(
+    {
+        pc.Add: SumOf("_factor_list"),
+        pc.Prod: ProductOf("_factor_list"),
+        pc.ExpQuad: radial(SquaredExponential, lengthscale="ls"),
+        pc.Matern32: radial(Matern32, lengthscale="ls"),
+        pc.Matern52: radial(Matern52, lengthscale="ls"),
+        pc.RatQuad: radial(RationalQuadratic, lengthscale="ls", shape="alpha"),
+        pc.Linear: Leaf(_centered, {"center": "c"}),
+        pc.Constant: constant(variance="c"),
+        pc.WhiteNoise: Leaf(_white, {"sd": "sigma"}),
+    },
+    columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
+)

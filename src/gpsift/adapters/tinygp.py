@@ -1,0 +1,243 @@
+"""Models of tinygp: a process with its observations, or the process that conditioning on them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tinygp import GaussianProcess
+from tinygp import kernels as tk
+from tinygp import means as tm
+from tinygp import transforms as tt
+from tinygp.noise import Diagonal
+from tinygp.solvers import DirectSolver
+
+from gpsift._utils.validation import read_target
+from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.kernels import (
+    Columns,
+    KernelReader,
+    Leaf,
+    NoClosedForm,
+    ProductOf,
+    Row,
+    SumOf,
+    Term,
+    constant,
+    linear_term,
+    radial,
+)
+from gpsift.adapters.reading import (
+    NormalNoise,
+    check_derivatives,
+    check_noise,
+    closed_form_or_none,
+    known_inputs,
+    read_only,
+)
+from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
+from gpsift.kernels.radial import Radial
+from gpsift.reference.base import Reference
+from gpsift.reference.posterior import Posterior, TriangularFactor
+from gpsift.reference.response import LatentGP
+
+Derivatives = Literal["auto", "closed", "autodiff"]
+# Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.
+ROUNDING = 64.0
+
+
+def reference_of(
+    model: Any,
+    *,
+    y: Any = None,
+    noise: str | float = "train",
+    derivatives: Derivatives = "auto",
+    feature_names: Sequence[str] | None = None,
+) -> Reference:
+    """A process of tinygp as a model that can be ranked.
+
+    Parameters
+    ----------
+    model : GaussianProcess
+        One at its fitted hyperparameters, together with `y`, or the conditioned one, ``gp.condition(y).gp``.
+    y : array (n,), optional
+        The observations, for a process that is not conditioned on them yet.
+    noise : {"train", "predict"} or float
+        The variance of the noise of a new observation: "train" is that of the training points (`diag` or `noise` of
+        the process; the mean, if they differ), "predict" that of the conditioned process, which is next to nothing
+        unless ``condition(y, diag=...)`` said otherwise, and a number is the variance itself.
+    derivatives : {"auto", "closed", "autodiff"}
+        "closed" refuses kernels without closed form here, "autodiff" differentiates the process's own predictions even
+        with one.
+    feature_names : sequence of str, optional
+        Names of the inputs.
+
+    Returns
+    -------
+    Reference
+    """
+    check_derivatives(derivatives, Derivatives)
+    check_noise(noise, "train", "predict")
+    process = _conditioned(model, y)
+    shared: dict[str, Any] = {
+        "predictive": NormalNoise(_noise_var(process, noise)),
+        "inputs": known_inputs(process.Z.shape[1], process.Z, names=feature_names),
+    }
+    closed = closed_form_or_none(lambda: (_triple(process), _center(process.mean)), model, derivatives)
+    if closed is None:
+        return Differentiated(_latent, (process.mean, process.kernel), "the conditioned process", **shared)
+    posterior, center = closed
+    return LatentGP(posterior, y_center=center, **shared)
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A conditioned process: its parts, its training inputs (n, p), and the variances of noise."""
+
+    mean: tm.Conditioned
+    kernel: tk.Conditioned
+    Z: np.ndarray
+    train_var: np.ndarray | None  # of each training point; None where it cannot be told
+    is_diagonal: bool  # whether the noise of the training points is nothing else
+    predict_var: float
+
+
+def _conditioned(model: Any, y: Any) -> Process:
+    if not isinstance(model, GaussianProcess):
+        raise TypeError(
+            f"{type(model).__name__} of tinygp is no process. Pass a GaussianProcess and its observations, "
+            "`as_reference(gp, y=y)`, or the conditioned process, `gp.condition(y).gp`."
+        )
+    is_conditioned = isinstance(model.kernel, tk.Conditioned) and isinstance(model.mean_function, tm.Conditioned)
+    X = model.kernel.X if is_conditioned else model.X
+    if not hasattr(X, "ndim") or X.ndim not in (1, 2):
+        raise TypeError("This GaussianProcess has inputs without columns (a pytree), so there is nothing to rank.")
+    Z = read_only(np.array(X).reshape(len(X), -1))
+    if is_conditioned:
+        if y is not None:
+            raise ValueError("This GaussianProcess is conditioned on its observations already: leave `y` out.")
+        train_var = _told_noise(model.kernel)
+        after, is_diagonal = model, train_var is not None
+    else:
+        if y is None:
+            raise TypeError(
+                "A GaussianProcess of tinygp does not hold its observations. Pass them: `rank(as_reference(gp, y=y), "
+                "X)`, or rank the conditioned process, `gp.condition(y).gp`."
+            )
+        after = model.condition(jnp.asarray(read_target(y, len(Z)))).gp
+        train_var, is_diagonal = np.asarray(model.noise.diagonal(), dtype=float), type(model.noise) is Diagonal
+    predict_var = float(np.mean(np.asarray(after.noise.diagonal())))
+    return Process(after.mean_function, after.kernel, Z, train_var, is_diagonal, predict_var)
+
+
+def _told_noise(kernel: tk.Conditioned) -> np.ndarray | None:
+    """The noise of the training points, which is what their covariance has and the kernel between them has not.
+
+    None where that is no diagonal: the noise is correlated, or the process was conditioned for another kernel.
+    """
+    if type(kernel.solver) is not DirectSolver:
+        return None
+    covariance = np.asarray(kernel.solver.covariance_value, dtype=float)
+    rest = covariance - np.asarray(kernel.kernel(kernel.X, kernel.X), dtype=float)
+    noise_var = np.diag(rest)
+    rounding = ROUNDING * float(jnp.finfo(kernel.solver.covariance_value.dtype).eps) * np.max(np.abs(covariance))
+    is_diagonal = np.max(np.abs(rest - np.diag(noise_var)), initial=0.0) <= rounding
+    return noise_var if is_diagonal and np.all(noise_var > 0.0) else None
+
+
+def _noise_var(process: Process, noise: str | float) -> float:
+    if noise == "predict":
+        return process.predict_var
+    if noise == "train":
+        if process.train_var is None:
+            raise ValueError(
+                "The noise of a new observation cannot be told from this conditioned process: give its variance, "
+                'noise=<variance>, or take that of the conditioned process itself, noise="predict".'
+            )
+        return float(np.mean(process.train_var))
+    return float(noise)
+
+
+def _triple(process: Process) -> Posterior:
+    if type(process.kernel.solver) is not DirectSolver:
+        raise NoClosedForm(type(process.kernel.solver).__name__)
+    L = np.ascontiguousarray(process.kernel.solver.scale_tril, dtype=float)
+    return Posterior(
+        kernel=KERNELS.convert(process.kernel.kernel, process.Z.shape[1])[0],
+        Z=process.Z,
+        weights=np.array(process.mean.alpha, dtype=float),
+        factors=(TriangularFactor(L),),
+        site_var=process.train_var if process.is_diagonal else None,
+    )
+
+
+def _center(mean: tm.Conditioned) -> float:
+    if not mean.include_mean or mean.mean_function is None:
+        return 0.0
+    if type(mean.mean_function) is not tm.Mean or mean.mean_function.func is not None:
+        raise NoClosedForm("a mean that depends on X")
+    return float(mean.mean_function.value)
+
+
+def _latent(model: Any, X: Any) -> tuple[Any, Any]:
+    """Mean and variance of the conditioned process, for JAX to differentiate."""
+    mean, kernel = model
+    points = X[:, 0] if kernel.X.ndim == 1 else X
+    return jax.vmap(mean)(points), kernel(points)
+
+
+def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
+    """Make the row of a kernel that takes a distance; ours take the Euclidean one."""
+    row = radial(kind, lengthscale="scale", **names)
+
+    def read(reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
+        distance = type(kernel.distance)
+        if distance is not tk.L2Distance and not (distance is tk.L1Distance and columns.index.size == 1):
+            raise NoClosedForm(f"{type(kernel).__name__} with {distance.__name__}")
+        return row(reader, kernel, columns)
+
+    return read
+
+
+def _scaled(reader: KernelReader, kernel: tt.Linear, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.times(_diagonal(kernel.scale)))
+
+
+def _whitened(reader: KernelReader, kernel: tt.Cholesky, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.times(1.0 / _diagonal(kernel.factor)))
+
+
+def _selected(reader: KernelReader, kernel: tt.Subspace, columns: Columns) -> list[Term]:
+    return reader.terms(kernel.kernel, columns.select(kernel.axis))
+
+
+def _diagonal(matrix: Any) -> np.ndarray:
+    values = np.asarray(matrix, dtype=float)
+    if values.ndim < 2:
+        return values
+    if values.shape[0] != values.shape[1] or np.any(values != np.diag(np.diag(values))):
+        raise NoClosedForm("a transform that mixes columns")
+    return np.diag(values)
+
+
+# A length-scale for each column is written as a transform in tinygp: the kernel takes coordinates z_k = a_k x_c(k).
+KERNELS = KernelReader(
+    {
+        tk.Sum: SumOf("kernel1", "kernel2"),
+        tk.Product: ProductOf("kernel1", "kernel2"),
+        tk.Constant: constant(variance="value"),
+        tk.DotProduct: Leaf(partial(linear_term, variance=np.array(1.0)), {}),
+        tk.ExpSquared: _euclidean(SquaredExponential),
+        tk.Matern32: _euclidean(Matern32),
+        tk.Matern52: _euclidean(Matern52),
+        tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
+        tt.Linear: _scaled,
+        tt.Cholesky: _whitened,
+        tt.Subspace: _selected,
+    }
+)

@@ -1,0 +1,157 @@
+"""Parts that are added to an analysis: intervals of scores, effects of columns, and a test of every column.
+
+Each function takes `wanted`: True adds the part, False does not, and None adds it only if it takes a few seconds.
+Otherwise a caution says that the part was left out. A part that is there already stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from gpsift._utils.parallel import Work, progress_bar
+from gpsift._utils.pareto import LARGEST_K_HAT
+from gpsift._utils.progress import track
+from gpsift._utils.warnings import collect_warnings
+from gpsift.app.analysis.analysis import Analysis, ColumnEffects
+from gpsift.app.analysis.rows import sample_rows
+from gpsift.app.findings import Finding, FindingKind
+from gpsift.decomposition.effects import effects
+from gpsift.decomposition.interactions import interactions
+from gpsift.decomposition.shapley import explain
+from gpsift.decomposition.sobol import variance_shares
+from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.ensemble import members_of
+from gpsift.selection.conditional_test.conditionals import quick_hyper
+from gpsift.selection.conditional_test.discover import discover
+from gpsift.selection.data import Features
+
+# Up to this many rows, by inference, intervals take at most half a minute on one core. After Laplace's method they
+# always take longer, because most predictions have no closed form. The search for modes visits each active column.
+MOST_ROWS_OF_INTERVALS = {"exact": 500, "ep": 200}
+MOST_CELLS_OF_INTERVALS = 8000
+
+
+def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
+    """Return the analysis with intervals of the leading scores.
+
+    A caution says if there are none, or if they may be wrong.
+    """
+    if wanted is False or analysis.leading.draws is not None:
+        return analysis
+    if wanted is None and intervals_are_slow(analysis.model):
+        return _left_out(analysis, FindingKind.INTERVALS_LEFT_OUT, analysis.n_columns)
+    name, *_ = analysis.rankings
+    try:
+        with progress_bar("intervals", work.progress), collect_warnings():  # the cautions say what the warnings would
+            leading = analysis.leading.with_intervals()
+    except MissingCapability:
+        return _add_caution(analysis, FindingKind.NO_INTERVALS, {})
+    analysis = replace(analysis, rankings={**analysis.rankings, name: leading})
+    if leading.k_hat is not None and leading.k_hat > LARGEST_K_HAT:
+        return _add_caution(analysis, FindingKind.INTERVALS_UNSURE, {"k_hat": leading.k_hat})
+    return analysis
+
+
+def intervals_are_slow(model: FittedGP | DrawnGP) -> bool:
+    """Return whether intervals of the scores of a model may take more than half a minute."""
+    if isinstance(model, DrawnGP):
+        return False  # it has intervals already
+    if model.inferred.is_sparse and (model.inputs.X is None or not model.likelihood.has_closed_form):
+        return False  # it cannot have intervals
+    return (
+        model.n_rows > MOST_ROWS_OF_INTERVALS.get(model.inference, 0)
+        or model.n_rows * len(model.open_columns) > MOST_CELLS_OF_INTERVALS
+    )
+
+
+def _left_out(analysis: Analysis, kind: FindingKind, n_columns: int) -> Analysis:
+    return _add_caution(analysis, kind, {"n_rows": analysis.n_rows, "n_columns": n_columns})
+
+
+def _add_caution(analysis: Analysis, kind: FindingKind, data: Mapping[str, Any]) -> Analysis:
+    return replace(analysis, cautions=(*analysis.cautions, Finding(kind, data)))
+
+
+# The work is draws times squared rows (or inducing points) times active columns. Up to these numbers, by inference, it
+# takes about 15 seconds on one core. With another likelihood the mean of observations is computed at every value.
+MOST_WORK = {"exact": 4e7, "sparse": 4e7}
+MOST_WORK_OF_OTHERS = 5e6
+# The work of pairs grows with the square of the columns, and of attributions with the third power.
+MOST_COLUMNS_OF_EFFECTS = 300
+# A sparse model with blocks averages predictions, which takes three seconds for each column.
+MOST_PREDICTED_COLUMNS = 5
+
+
+def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
+    """Return the analysis with curves, interactions, shares of variance and attributions, as far as the model has them.
+
+    A model that uses no column has none of them.
+    """
+    used = analysis.model.used
+    if wanted is False or not used:
+        return analysis
+    if wanted is None and effects_are_slow(analysis.model):
+        return _left_out(analysis, FindingKind.SHAPE_LEFT_OUT, len(used))
+    with progress_bar("curves and pairs", work.progress):
+        found = dict(_missing_effects(analysis))
+    if not found:
+        return analysis
+    return replace(analysis, column_effects=replace(analysis.column_effects or ColumnEffects(), **found))
+
+
+def effects_are_slow(model: FittedGP | DrawnGP) -> bool:
+    """Return whether curves, interactions, shares and attributions may take more than 15 seconds."""
+    first = one_of(model)
+    n_columns = len(model.used) * len(members_of(model))
+    if first.report.n_blocks:
+        return n_columns > MOST_PREDICTED_COLUMNS
+    if len(model.used) > MOST_COLUMNS_OF_EFFECTS:
+        return True
+    n = first.inferred.n_inducing or first.n_rows
+    return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)
+
+
+def _missing_effects(analysis: Analysis) -> Iterator[tuple[str, Any]]:
+    """Yield the effects that the analysis does not have yet, by name, as far as the model has them."""
+    model, options = analysis.model_with_recipe, analysis.unit_options
+    parts: dict[str, Callable[[], Any]] = {
+        "effects": lambda: effects(model, seed=analysis.seed, **options),
+        "interactions": lambda: interactions(model, **options),
+        "variance_shares": lambda: variance_shares(model, **options),
+    }
+    shown = sample_rows(analysis)
+    if shown is not None:
+        parts["rows"] = lambda: explain(model, shown.inputs, **options)
+    missing = {name: part for name, part in parts.items() if getattr(analysis.column_effects, name, None) is None}
+    for name, part in track(missing.items(), len(missing)):
+        with suppress(MissingCapability):
+            yield name, part()
+
+
+# Up to this many rows, by inference, and this many cells the test takes at most 15 seconds on one core.
+MOST_ROWS_OF_A_TEST = {"exact": 500, "ep": 300, "laplace": 200}
+MOST_CELLS_OF_A_TEST = 8000
+
+
+def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
+    """Return the analysis with a test of every column given all others, at a false discovery rate."""
+    if wanted is False or analysis.tested is not None:
+        return analysis
+    if wanted is None and is_slow_to_test(analysis.model, analysis.X.shape[1]):
+        return _left_out(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
+    model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
+    features, folder = Features(analysis.groups, analysis.categories), work.folder()
+    work = work if folder is None else replace(work, checkpoint=folder / "test.sqlite")
+    with collect_warnings():  # fits to parts of the rows warn, but they are not shown
+        found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
+    return replace(analysis, tested=found)
+
+
+def is_slow_to_test(model: FittedGP | DrawnGP, n_columns: int) -> bool:
+    """Return whether the test may take more than 15 seconds."""
+    first = one_of(model)
+    return first.n_rows > MOST_ROWS_OF_A_TEST.get(first.inference, 0) or first.n_rows * n_columns > MOST_CELLS_OF_A_TEST

@@ -1,0 +1,220 @@
+"""Outputs of the commands: errors as one line with an exit code, warnings, the answer, its figure, page and model."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from gpsift._utils.atomic import atomic_write
+from gpsift._utils.parallel import Work, spinner
+from gpsift._utils.warnings import collect_warnings, messages
+from gpsift.app.analysis import Analysis, analyse
+from gpsift.app.analysis.options import Reading
+from gpsift.app.analysis.parts import add_intervals
+from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
+from gpsift.app.cli.app import exit_code
+from gpsift.app.cli.json_answer import as_json, plan_as_json
+from gpsift.app.cli.options import progress_option
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shorten
+from gpsift.app.cli.terminal_answer import print_cautions, print_data
+from gpsift.app.tables.steps import Choice, TableError
+
+# 2 is a wrong call, by convention of typer.
+BAD_INPUT = 1
+NO_ANSWER = 3
+CLOSED_PIPE = 141  # the exit code that a shell has for a program that a closed pipe has ended
+NOTHING_LEFT = "No half-written file is left."
+FITS_KEPT = "Finished fits are kept; the same command goes on from there."
+
+T = TypeVar("T")
+
+
+@contextmanager
+def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
+    """Print errors as one line on standard error in place of a traceback, and end with an exit code."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        typer.echo(f"gpsift: interrupted. {when_interrupted}", err=True)
+        raise typer.Exit(exit_code(interrupt)) from None
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would raise again there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(CLOSED_PIPE) from None
+    except MemoryError:
+        typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except TableError as error:
+        typer.echo(f"gpsift: {' '.join(error.render(_as_option).split())}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
+        typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def kept_fits(checkpoint: Path | str | os.PathLike[str] | None) -> str:
+    """Say what an interruption leaves behind."""
+    return NOTHING_LEFT if checkpoint is None else FITS_KEPT
+
+
+def _as_option(choice: Choice) -> str:
+    """Write a choice as it is typed, the name of a column in quotes."""
+    if choice.option == "most_rows":
+        return f"--rows {choice.value}"
+    return f"--{choice.option} {repr(choice.value) if choice.option in ('drop', 'categorical') else choice.value}"
+
+
+def check_writable(option: str, path: Path | None) -> None:
+    """Refuse a file that could not be written, before the work begins."""
+    if path is None:
+        return
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist", param_hint=option)
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file", param_hint=option)
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"nothing may be written into the folder {path.parent}", param_hint=option)
+
+
+def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside: str) -> None:
+    """Refuse options that do not go with the option `beside`, if they were typed and not left to their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    typed = [f"--{name}" for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if typed:
+        raise typer.BadParameter(f"{who} takes no {', '.join(typed)}", param_hint=beside)
+
+
+@contextmanager
+def print_warnings(quiet: bool) -> Iterator[None]:
+    """Print warnings as lines on standard error, each once; none if quiet, and none after an error."""
+    with collect_warnings() as caught:
+        try:
+            yield
+        except typer.Exit:  # an answer too, with a code
+            _print_messages(caught, quiet)
+            raise
+    _print_messages(caught, quiet)
+
+
+def _print_messages(caught: list[Any], quiet: bool) -> None:
+    for message in () if quiet else messages(caught):
+        typer.echo(f"gpsift: {message}", err=True)
+
+
+def run_analysis(data: Any, target: Any, *, work: Work, **options: Any) -> Analysis:
+    """Analyse a table, and note the command in the analysis."""
+    return replace(analyse(data, target, work=work, **options), command=command_line())
+
+
+def add_parts(
+    analysis: Analysis, *, intervals: bool | None, test: bool | None, effects: bool | None, full: bool, work: Work
+) -> Analysis:
+    """Add intervals to an analysis and, for a full answer (a page or JSON), a test and effects.
+
+    Each is added if it was asked for, and by default if it is quick.
+    """
+    plain = Work(progress=work.progress)
+    analysis = add_intervals(analysis, intervals, plain)
+    if not full:
+        return analysis
+    from gpsift.app.analysis.parts import add_effects, add_test
+
+    return add_effects(add_test(analysis, test, work), effects, plain)
+
+
+def command_line() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["gpsift", *sys.argv[1:]])
+
+
+def write_outputs(
+    analysis: Analysis,
+    *,
+    json: bool,
+    quiet: bool,
+    html: Path | None,
+    save: Path | None,
+    show: Callable[[Analysis, Console], None],
+    to_json: Callable[[Analysis], str] = as_json,
+) -> None:
+    """Print the answer, write page and model, and end with a code if the model explains nothing."""
+    if save is not None:
+        analysis.save_model(save)
+    if html is not None:
+        from gpsift.app.html import write_page
+
+        with spinner("writing the page", progress_option(quiet)):
+            write_page(analysis, html)
+    print_answer(analysis, to_json, show, json=json, html=html, quiet=quiet)
+    if analysis.model.explains is False:
+        raise typer.Exit(NO_ANSWER)
+
+
+def print_answer(
+    answer: T,
+    to_json: Callable[[T], str],
+    show: Callable[[T, Console], None],
+    *,
+    json: bool,
+    html: Path | None = None,
+    quiet: bool = False,
+) -> None:
+    """Print an answer, as JSON or for people, and say where its page is."""
+    if json:
+        typer.echo(to_json(answer))
+    else:
+        show(answer, Output())
+    if html is not None and not quiet:
+        typer.echo(f"The page is in {html}.", err=True)
+
+
+def save_figure(draw: Callable[[], Any], path: Path | None, **options: Any) -> None:
+    """Draw a matplotlib figure, or axes, and write it to a file, which appears whole or not at all."""
+    if path is None:
+        return
+    import matplotlib
+
+    matplotlib.use("Agg")
+    drawn = draw()
+    with atomic_write(path) as part:
+        getattr(drawn, "figure", drawn).savefig(part, dpi=150, **options)
+
+
+def show_plan(
+    file: str,
+    target: str,
+    reading: Reading,
+    *,
+    likelihood: str | None,
+    seed: int,
+    json: bool,
+    ranks_only: bool = False,
+) -> None:
+    """Print what would be done with a table, without a fit."""
+    with print_errors():
+        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
+        print_answer(plan, plan_as_json, _show_plan, json=json)
+
+
+def _show_plan(plan: AnalysisPlan, console: Console) -> None:
+    print_data(plan, console)
+    table = new_table(["column", "taken as"], texts=("column", "taken as"))
+    for name, kind in list(plan.kinds.items())[:MOST_ROWS_SHOWN]:
+        table.add_row(escape(shorten(name)), kind)
+    if len(plan.kinds) > MOST_ROWS_SHOWN:
+        table.add_row(f"... and {len(plan.kinds) - MOST_ROWS_SHOWN} more", "")
+    console.print(table)
+    if not plan.cautions:
+        console.print("Nothing needs to be done with the table.")
+    print_cautions(plan.cautions, console)

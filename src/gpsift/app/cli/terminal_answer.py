@@ -1,0 +1,474 @@
+"""Answers as sentences and tables in the terminal; a table drops columns until it fits the width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
+from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.analysis import describe_selection
+from gpsift.app.analysis.rows import Explanation
+from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+from gpsift.app.analysis.saved_model import SavedModelRanking
+from gpsift.app.cli.options import ADVICE
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
+from gpsift.app.findings import Finding, FindingKind, group_by_title
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.sobol import VarianceShares
+from gpsift.relevance.ranking import LEVEL
+
+if TYPE_CHECKING:
+    from gpsift.app.analysis import Analysis
+    from gpsift.relevance.ranking import Ranking
+    from gpsift.selection.path import Path
+    from gpsift.selection.power_analysis import Power
+    from gpsift.selection.stability import Stability
+
+BAR_WIDTH = 8
+MOST_ODDITIES = 10
+INTERVAL = f"{percent(LEVEL)} interval"
+# Parts of the table of rankings in the order in which they are dropped.
+LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
+
+# A column of a table: its heading, and a function from the number of a feature to the cell.
+Cells = tuple[str, Callable[[int], str]]
+
+
+def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
+    """Print the ranking of a saved model, and what was done with the table of its rows."""
+    where = "" if answer.table is None else f" of {answer.table}"
+    console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
+    _show_rankings(answer.shown_rankings, console, answer.leading.hidden_note)
+    print_cautions(answer.cautions, console)
+
+
+def show_ranking(analysis: Analysis, console: Console) -> None:
+    """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
+    show_model(analysis, console)
+    _show_rankings(analysis.shown_rankings, console, analysis.leading.hidden_note)
+    _print_oddities(analysis, console)
+    if analysis.path is not None:
+        _show_path(analysis.path, console)
+        suggestion = analysis.path.suggestion
+        assert suggestion is not None
+        chosen = analysis.selected
+        answer = "No size qualifies" if chosen is None else f"Enough: {', '.join(map(shorten, chosen)) or 'no column'}"
+        reason = suggestion.reason.replace("+-", "±")
+        console.print(f"[bold]{escape(answer)}[/bold]: {escape(reason)}.")
+    if analysis.stability is not None:
+        _show_stability(analysis.stability, console)
+    print_cautions(analysis.cautions, console)
+
+
+def show_stability(analysis: Analysis, console: Console) -> None:
+    """Print how often each column is among the first."""
+    show_model(analysis, console)
+    assert analysis.stability is not None
+    _show_stability(analysis.stability, console)
+    print_cautions(analysis.cautions, console)
+
+
+def show_discovered(answer: ColumnTest, console: Console) -> None:
+    """Print which columns matter at a rate, and how sure that is of each."""
+    found = answer.found
+    print_data(answer, console)
+    console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
+    tables = []
+    for with_z in (True, False):
+        table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
+        for j in found.order[:MOST_ROWS_SHOWN]:
+            name, z = escape(shorten(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}"
+            cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
+            table.add_row("*" if found.found[j] else "", name, *cells)
+        tables.append(table)
+    print_first_that_fits(console, tables)
+    if found.n_features > MOST_ROWS_SHOWN:
+        console.print(f"     ... and {found.n_features - MOST_ROWS_SHOWN} more\n")
+    console.print(
+        "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
+        "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
+    )
+    if not found.found.all():
+        console.print(
+            "[dim]How many rows would show more: gpsift power, on a model that gpsift rank --save has kept.[/dim]"
+        )
+    print_cautions(answer.cautions, console)
+
+
+def show_power(power: Power, source: str, console: Console) -> None:
+    """Print how often columns are found in studies of several sizes, and how many rows they need."""
+    console.print(
+        f"{escape(source)}: fitted to {power.n_rows} rows. Columns as found at a rate of "
+        f"{percent_as_given(power.rate)}, in {power.n_studies} studies of each size that the model made up."
+    )
+    headings = [f"{size} rows" for size in power.sizes]
+    tables = []
+    for first in (0, len(headings) - 1, len(headings)):
+        table = new_table(["column", *headings[first:], "needed"])
+        for j in power.order[:MOST_ROWS_SHOWN]:
+            shares = [percent(share) for share in power.shares[first:, j]]
+            table.add_row(escape(shorten(power.names[j])), *shares, _needed(power, int(j)))
+        tables.append(table)
+    print_first_that_fits(console, tables)
+    console.print(
+        f"[dim]needed: rows with which a column is found in {percent_as_given(power.chance)} of studies, if its effect "
+        "is what the model says.[/dim]"
+    )
+
+
+def _needed(power: Power, j: int) -> str:
+    if not power.used[j]:
+        return NOT_USED
+    if np.isinf(power.needed[j]):
+        return f"> {power.sizes[-1]}"
+    at_most = "at most " if power.needed[j] <= power.sizes[0] else "about "
+    return f"{at_most}{power.needed[j]:z.0f}"
+
+
+def print_data(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
+    """Print the source of the rows, their number, and the target."""
+    columns = "column" if answer.n_columns == 1 else "columns"
+    console.print(
+        f"{escape(answer.source)}: {answer.n_rows} rows, {answer.n_columns:,} {columns} to explain "
+        f"[bold]{escape(answer.target)}[/bold] ({answer.task})."
+    )
+
+
+def show_model(analysis: Analysis, console: Console) -> None:
+    """Print the source of the rows, and how well the model predicts."""
+    quality = analysis.model.quality
+    print_data(analysis, console)
+    explained = f"explains {round(100 * quality.loo_r2)} % of the variance; " if analysis.task == "regression" else ""
+    where = "above" if quality.elpd_diff >= 0 else "below"
+    console.print(
+        f"Leaving out one row at a time, the model {explained}{'its' if explained else 'has a'} log predictive density "
+        f"{'is ' if explained else ''}{abs(quality.elpd_diff):z.0f} ± {quality.diff_se:z.0f} {where} that of a model "
+        "without inputs."
+    )
+    if analysis.switched_on is not None:
+        console.print(escape(describe_selection(analysis.switched_on)))
+
+
+def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequence[str]) -> None:
+    """Print one table with as many parts as fit; `rest` is a line about columns that are not in it."""
+    name, leading = next(iter(rankings.items()))
+    parts = _optional_parts(rankings)
+    keeps = [set(parts).difference(LEAST_NEEDED[:n]) for n in range(len(LEAST_NEEDED) + 1)]
+    beside = ([cells for part in parts if part in kept for cells in parts[part]] for kept in keeps)
+    kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
+    for line in rest:
+        console.print(f"     {line}\n")
+    split = ", beside it how much of that moves mean and variance of the prediction"
+    split = split if "shares" in kept and leading.terms else ""
+    share = f"; {SHARE}: of variance, each score by VAR as a part of their sum"
+    share = share if "effects" in kept and parts["effects"] else ""
+    units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
+    console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
+    if leading.close:
+        next_ones = ", ".join(f"{shorten(column)} ({slope:z.1f})" for column, slope in leading.close.items())
+        console.print(
+            f"[dim]Next would be {escape(next_ones)}: in brackets the slope of the log evidence as the column enters, "
+            "in standard deviations under noise.[/dim]"
+        )
+
+
+def _optional_parts(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
+    """Return the columns that can stand beside the score of the leading measure, by part."""
+    (_, leading), *others = rankings.items()
+    largest = float(leading.scores.max()) or 1.0
+    parts: dict[str, list[Cells]] = {
+        "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)))],
+        "shares": [(part, lambda j, share=share: percent(share[j])) for part, share in leading.shares.items()],  # type: ignore[misc]
+    }
+    if leading.draws is not None:
+        low, high = leading.interval().T
+        parts["interval"] = [(INTERVAL, lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
+    parts["effects"] = [_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
+    parts["others"] = [_beside(label, ranking, leading) for label, ranking in others]
+    return parts
+
+
+def _share(ranking: Ranking, leading: Ranking) -> Cells:
+    assert ranking.effect_shares is not None
+    shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
+    return SHARE, lambda j: percent(shares[leading.names[j]])
+
+
+def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
+    place = {name: j for j, name in enumerate(ranking.names)}
+    places = [place[name] for name in leading.names]
+    scores, ranks = ranking.scores[places], ranking.ranks[places]
+    if label == "VAR":
+        return "√VAR", lambda j: f"{scores[j] ** 0.5:.3g}"
+    return f"{label}, rank", lambda j: f"{scores[j]:.2g}, {ranks[j]}"
+
+
+def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
+    table = new_table(["", "column", name])
+    for heading, _ in beside:
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for position, j in enumerate(leading.order[:MOST_ROWS_SHOWN], start=1):
+        is_used = leading.is_used(int(j))
+        cells = [cell(int(j)) if is_used or heading == INTERVAL else "" for heading, cell in beside]
+        score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
+        table.add_row(str(position), escape(shorten(leading.names[j])), score, *cells)
+    if len(leading.names) > MOST_ROWS_SHOWN:
+        table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")
+    return table
+
+
+def _show_path(path: Path, console: Console) -> None:
+    console.print(f"Submodels, {escape(path.scheme)}; elpd beside that of the model with all columns.")
+    metric = next(iter(path.metrics))
+    chosen = None if path.suggestion is None else path.suggestion.size
+    columns: dict[str, Callable[[int], str]] = {
+        "elpd": lambda k: f"{path.elpd[k]:z.1f}",
+        "difference": lambda k: f"{path.diff[k]:z.1f} ± {path.diff_se[k]:z.1f}",
+        metric: lambda k: f"{path.metrics[metric][k]:.4g}",
+    }
+    tables = []
+    for kept in (["elpd", "difference", metric], ["elpd", "difference"], ["difference"]):
+        table = new_table(["size", "added", *kept], texts=("added",))
+        for place, size in enumerate(path.sizes):
+            added = path.names[path.order[size - 1]] if size else "no column"
+            cells = [columns[heading](place) for heading in kept]
+            table.add_row(str(size), escape(shorten(added)), *cells, style="bold" if size == chosen else None)
+        tables.append(table)
+    print_first_that_fits(console, tables)
+
+
+def _show_stability(found: Stability, console: Console) -> None:
+    console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
+    firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
+    print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
+    for line in found.hidden_note:
+        console.print(f"{line}\n")
+
+
+def _stability_table(found: Stability, firsts: list[int]) -> Table:
+    table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
+    ranks = found.mean_ranks
+    shares = [found.in_first(k) for k in firsts]
+    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
+        table.add_row(escape(shorten(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
+    return table
+
+
+def _print_oddities(analysis: Analysis, console: Console) -> None:
+    odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
+    for finding in odd[:MOST_ODDITIES]:
+        console.print(f"[bold]{escape(shorten(finding.data['column']))}[/bold]: {escape(finding.detail)}")
+
+
+def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
+    """Print findings that a reader should know, with the option that helps."""
+    for title, text in group_by_title(cautions, ADVICE):
+        console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
+
+
+MOST_LINES = 40
+NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
+# The cells of a curve by their heading.
+CELLS: dict[str, Callable[[Curve], str]] = {
+    "acts": lambda curve: escape(curve.course.told),
+    "lowest": lambda curve: _at(curve, curve.course.lowest),
+    "highest": lambda curve: _at(curve, curve.course.highest),
+    "range": lambda curve: _range(curve),
+}
+# The headings of the table of effects, from all to the fewest.
+KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
+
+
+def show_effects(found: Effects, predicted: str, console: Console) -> None:
+    """Print how each column changes the prediction, the most relevant first; `predicted` names what is predicted."""
+    if not found.curves:
+        console.print("No column that the model uses has a curve of its own, so there is nothing to draw.")
+        return
+    console.print(
+        f"Averaged over the rows, [bold]{escape(predicted)}[/bold] is {found.average:.4g}. Each column moves it, the "
+        "others as they are:"
+    )
+    kept = KEPT[print_first_that_fits(console, [_effects_table(found, headings) for headings in KEPT])]
+    if len(found) > MOST_LINES:
+        console.print(f"     ... and {len(found) - MOST_LINES} more\n")
+    console.print(
+        f"[dim]acts: up or down along the column, as far as that is clear.{_explain_curve_headings(found, kept)}[/dim]"
+    )
+    beyond = [shorten(curve.name) for curve in found if curve.leaves_the_data]
+    if beyond:
+        console.print(f"[yellow]Beyond the data.[/yellow] {escape(_extrapolation_sentence(beyond))}")
+
+
+def show_interactions(found: Interactions, shares: VarianceShares, console: Console) -> None:
+    """Print which columns act together, and how much of the variance is due to each."""
+    console.print(f"[bold]{escape(interactions_sentence(found))}[/bold]")
+    if found.found:
+        console.print(_pairs_table(found))
+        console.print(
+            "[dim]share: of the variance of the function, what needs both columns. evidence: that beside what the data "
+            f"have not decided; pairs with less than {found.least_evidence:g} are not named.[/dim]\n"
+        )
+    console.print(escape(shares.told.replace("feature", "column")))
+    print_first_that_fits(console, [_shares_table(shares, with_parts=each) for each in (True, False)])
+    console.print(
+        "[dim]share: of the variance of the function, with what columns do together divided among them. alone: by the "
+        f"column's own curve. in all: everything in which it has a part. The function is that of {shares.mean_of}, and "
+        "columns are taken as varying by themselves.[/dim]"
+    )
+
+
+def interactions_sentence(found: Interactions) -> str:
+    """Say in a sentence which columns act together."""
+    return found.told if found.found else NO_PAIR
+
+
+def _effects_table(found: Effects, headings: tuple[str, ...]) -> Table:
+    table = new_table(["column", *headings], texts=("column", "acts"))
+    for curve in found.curves[:MOST_LINES]:
+        table.add_row(escape(shorten(curve.name)), *(CELLS[heading](curve) for heading in headings))
+    return table
+
+
+def _at(curve: Curve, place: int) -> str:
+    return f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
+
+
+def _range(curve: Curve) -> str:
+    course = curve.course
+    return f"{course.span:.3g} ± {course.span_sd:.2g}" if course.span_sd >= 0 else f"{course.span:.3g}"
+
+
+def _explain_curve_headings(found: Effects, kept: tuple[str, ...]) -> str:
+    """Explain the headings of a table of effects."""
+    band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
+    ends = " lowest, highest: beside the average, and at which value." if "lowest" in kept else ""
+    return ends + (f" range: from the lowest point to the highest{band}." if "range" in kept else "")
+
+
+def _extrapolation_sentence(names: list[str]) -> str:
+    curves = "The curve" if len(names) == 1 else "Curves"
+    goes = "goes" if len(names) == 1 else "go"
+    return f"{curves} of {', '.join(names)} {goes} where nine rows of ten could not be."
+
+
+def _pairs_table(found: Interactions) -> Table:
+    table = new_table(["column", "with", "share", "evidence"], texts=("column", "with"))
+    for pair in found.found[:MOST_LINES]:
+        at = tuple(found.names.index(name) for name in pair)
+        names = (escape(shorten(name)) for name in pair)
+        table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
+    return table
+
+
+def _shares_table(shares: VarianceShares, *, with_parts: bool) -> Table:
+    table = new_table(["column", "share", *(["alone", "in all"] if with_parts else [])])
+    for j in shares.order[:MOST_LINES]:
+        parts = (shares.shapley, *((shares.first, shares.total) if with_parts else ()))
+        if shares.total[j] > 0:
+            table.add_row(escape(shorten(shares.names[j])), *(percent(part[j], 1) for part in parts))
+    return table
+
+
+# The headings of the table of an attribution, from all to the fewest; unknown ones are left out.
+LOCAL_KEPT = (
+    ("value", "adds", "here", "average", "moves mean", "moves variance"),
+    ("value", "adds", "here", "average"),
+    ("adds", "here", "average"),
+    ("adds",),
+)
+
+
+def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
+    """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
+    console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
+    if local.attribution is not None:
+        console.print(escape(_sum_sentence(analysis, local)))
+    cells = _local_cells(local, rows)
+    choices = [
+        [heading for heading in kept if heading in cells] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept
+    ]
+    kept = choices[print_first_that_fits(console, [_local_table(local, cells, kept) for kept in choices])]
+    console.print(f"[dim]{_explain_headings(local, kept)}[/dim]")
+
+
+def _local_cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
+    """Return functions from the number of a column to its cell, by heading."""
+    cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
+    if local.attribution is not None:
+        cells["adds"] = lambda j: _adds(local, j)
+    cells["here"] = lambda j: f"{local.scores[j]:.3g}"
+    cells["average"] = lambda j: f"{local.average[j]:.3g}"
+    for heading, shares in (("moves mean", local.moves_mean), ("moves variance", local.moves_variance)):
+        if shares is not None:
+            cells[heading] = lambda j, shares=shares: percent(shares[j])  # type: ignore[misc]
+    return cells
+
+
+def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kept: Sequence[str]) -> Table:
+    table = new_table(["column", *kept], texts=("column", "value"))
+    scored = [heading for heading in kept if heading != "value"]
+    for j in local.shown_order[:MOST_ROWS_SHOWN]:
+        values = [cells["value"](int(j))] if "value" in kept else []
+        found = [cells[heading](int(j)) for heading in scored] if local.used[j] else [NOT_USED]
+        table.add_row(escape(shorten(local.names[j])), *values, *found)
+    return table
+
+
+def _adds(local: Explanation, j: int) -> str:
+    """Format what a column adds; for a single row with its standard deviation."""
+    assert local.attribution is not None
+    mean, sd = local.attribution.values[:, j].mean(), local.attribution.sd[0, j]
+    return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
+
+
+def _sum_sentence(analysis: Analysis, local: Explanation) -> str:
+    """Say how the average and what the columns add make up the prediction."""
+    assert local.attribution is not None
+    apart = local.attribution
+    what = analysis.target if apart.mean_of == "the target" else apart.mean_of
+    here = float(apart.prediction.mean())
+    added = f"{here - apart.average:+z.4g}"
+    return f"On average {what} is {apart.average:.4g}; the columns add {added}, which makes {here:.4g}."
+
+
+def _explain_headings(local: Explanation, kept: Sequence[str]) -> str:
+    """Explain the headings of a table of an attribution."""
+    these = "this row" if local.n_rows == 1 else "these rows"
+    how_sure = "± one posterior standard deviation" if local.n_rows == 1 else "on average over these rows"
+    adds = [f"adds: to the average, {how_sure}."] if "adds" in kept else []
+    reaction = f"here, average: the strength of reaction (KL) at {these}, and on average over all rows."
+    return " ".join([*adds, *([reaction] if "here" in kept else [])])
+
+
+def _prediction_sentence(analysis: Analysis, local: Explanation) -> str:
+    if analysis.classes:
+        p = analysis.class_probabilities(local.prediction)
+        seen = np.bincount(local.observed.astype(int), minlength=len(analysis.classes)) / local.n_rows
+        predicted = _shares(analysis.classes, p.mean(axis=0))
+        if local.n_rows == 1:
+            return f"predicted {predicted}; observed {analysis.classes[int(local.observed[0])]}"
+        return f"predicted on average {predicted}; observed {_shares(analysis.classes, seen)}"
+    if local.n_rows == 1:
+        return f"predicted {local.prediction[0]:.4g} ± {local.sd[0]:.2g}, observed {local.observed[0]:.4g}"
+    return f"predicted on average {local.prediction.mean():.4g}, observed {local.observed.mean():.4g}"
+
+
+def _shares(labels: tuple[str, ...], shares: np.ndarray) -> str:
+    return ", ".join(f"{label} {percent(share)}" for label, share in zip(labels, shares, strict=True))
+
+
+def _value(column: pd.Series) -> str:
+    if len(column) == 1:
+        value = column.iloc[0]
+        return f"{value:.4g}" if isinstance(value, int | float | np.number) else str(value)
+    if pd.api.types.is_numeric_dtype(column):
+        return f"mean {column.mean():.4g}"
+    return f"mostly {column.mode().iloc[0]}"

@@ -1,0 +1,137 @@
+"""How columns act, in the words of the page: panels of curves, pairs of columns, the bar of shares of variance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from markupsafe import Markup
+
+from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.app.html.text import number, percent, shorten, tag, use_minus
+from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.interactions import Interactions
+from gpsift.decomposition.shapley import Attribution
+from gpsift.decomposition.sobol import VarianceShares
+
+# The largest number of columns with a part of their own in the bar, and the smallest part that is drawn.
+MOST_PARTS = 9
+LEAST_PART = 1e-3
+# Opacities of the first and the last part of the bar.
+STRONG, FAINT = 1.0, 0.3
+
+
+def effects_parts(analysis: Analysis) -> dict[str, Any]:
+    """Return what the templates show of effects; `items` are charts by their names."""
+    from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
+
+    shape = analysis.column_effects or ColumnEffects()
+    effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
+    surface = None if pairs is None else pairs.strongest_surface
+    shown = [] if effects is None else panels(effects, charts.MOST_PANELS)
+    items = {}
+    if effects is not None:
+        ids = [panel.id for panel in shown]
+        items = dict(zip(ids, charts.curve_panels(effects, ids), strict=True))
+    if pairs is not None and pairs.found:
+        items["pairs"] = charts.pair_matrix(pairs, "figure-pairs")
+    if surface is not None:
+        items["surface"] = charts.pair_surface(surface, "figure-surface")
+    return {
+        "items": items,
+        "effects": effects,
+        "panels": shown,
+        "beyond": [] if effects is None else extrapolating(effects, len(shown)),
+        "interactions": pairs,
+        "pairs_told": "" if pairs is None else pairs_sentence(pairs),
+        "surface": surface,
+        "shares": shares,
+        "parts": [] if shares is None else share_parts(shares),
+        "function_of": function_of(analysis.target, pairs or shares),
+    }
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The chart of one column: its id in the page and what it shows."""
+
+    id: str
+    name: str
+    acts: str
+    range: str
+
+    @property
+    def alt(self) -> str:
+        """The text in place of the chart."""
+        return f"Curve of {shorten(self.name)}: {self.acts}; {self.range}."
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the bar of shares."""
+
+    name: str
+    share: float
+    kind: str  # "column", "others" or "noise"
+    opacity: float = 1.0
+    start: float = 0.0  # where it begins on the bar
+
+    @property
+    def told(self) -> str:
+        return f"{shorten(self.name)} {percent(self.share)}"
+
+
+def panels(effects: Effects, most: int) -> list[Panel]:
+    """Return the panels of the most relevant columns."""
+    return [
+        Panel(f"figure-acts-{place}", curve.name, use_minus(curve.course.told), _range(curve))
+        for place, curve in enumerate(effects.curves[:most], start=1)
+    ]
+
+
+def _range(curve: Curve) -> str:
+    """Say from where to where a curve goes."""
+    low, high = (_at(curve, place) for place in (curve.course.lowest, curve.course.highest))
+    return f"from {low} to {high}"
+
+
+def _at(curve: Curve, place: int) -> str:
+    value = shorten(curve.labels[place]) if curve.labels else number(curve.x[place])
+    return f"{use_minus(f'{curve.mean[place]:+z.3g}')} at {value}"
+
+
+def extrapolating(effects: Effects, most: int) -> list[str]:
+    """Return the columns whose curves extrapolate."""
+    return [curve.name for curve in effects.curves[:most] if curve.leaves_the_data]
+
+
+def pairs_sentence(found: Interactions) -> Markup:
+    """Say in a sentence which columns act together."""
+    if not found.found:
+        return Markup("No pair found: no two columns can be told from columns that do not act together.")
+    pairs = [Markup("{} with {}").format(tag(first), tag(second)) for first, second in found.found]
+    verb = "pair acts" if len(pairs) == 1 else "pairs act"
+    return Markup("{} {} together: {}.").format(len(pairs), verb, Markup("; ").join(pairs[:8]))
+
+
+def share_parts(shares: VarianceShares) -> list[Part]:
+    """Return the parts of the bar of shares: columns by their shares, all others, and noise."""
+    noise = shares.noise_share or 0.0
+    first = [j for j in shares.order[:MOST_PARTS] if shares.shapley[j] * (1.0 - noise) >= LEAST_PART]
+    step = (STRONG - FAINT) / max(len(first) - 1, 1)
+    found = [
+        Part(shares.names[j], float(shares.shapley[j]) * (1.0 - noise), "column", STRONG - step * place)
+        for place, j in enumerate(first)
+    ]
+    rest = 1.0 - noise - sum(part.share for part in found) if shares.variance > 0 else 0.0
+    more = (Part("others", rest, "others"), Part("noise", noise, "noise"))
+    shown = [*found, *(part for part in more if part.share >= LEAST_PART)]
+    starts = accumulate((part.share for part in shown), initial=0.0)
+    return [replace(part, start=start) for part, start in zip(shown, starts, strict=False)]
+
+
+def function_of(target: str, found: Interactions | VarianceShares | Attribution | None) -> str:
+    """Name the function whose variance is divided: the target, or the latent function behind it."""
+    return target if found is None or found.mean_of == "the target" else found.mean_of

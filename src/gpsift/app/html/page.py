@@ -1,0 +1,216 @@
+"""The page of an analysis: from a table, or from the record of an analysis, to one HTML file or a notebook's frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from gpsift._utils.parallel import Work
+from gpsift._utils.text import meaning
+from gpsift.app.analysis import Analysis, analyse
+from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
+from gpsift.app.analysis.rows import RowDetails, row_details
+from gpsift.app.findings import group_by_title
+from gpsift.app.findings import group_by_title as told
+from gpsift.app.html.effects import effects_parts, function_of
+from gpsift.app.html.model_summary import data_lines, quality_lines
+from gpsift.app.html.render import fill_template, render, write_html
+from gpsift.app.html.summary import advice, answer_sentences, first_screen, sentence_on_test
+from gpsift.app.html.table import relevance_table
+from gpsift.app.html.text import number, percent, shorten, use_minus, value_text
+
+
+def report(
+    data: Any,
+    target: str | int,
+    path: str | os.PathLike[str],
+    *,
+    intervals: bool | None = None,
+    effects: bool | None = None,
+    test: bool | None = None,
+    **options: Any,
+) -> Analysis:
+    """Analyse a table and write the page.
+
+    Parameters
+    ----------
+    data, target
+        As in `analyse`: a data frame or a file, and the column to explain.
+    path : path
+        Where the page goes.
+    intervals : bool, optional
+        Whether scores have intervals, for the time of a fit or two; by default where that is less than about half a
+        minute.
+    effects : bool, optional
+        Whether the page shows how columns act; by default where that takes less than about a quarter of a minute.
+    test : bool, optional
+        Whether every column is tested, with an error rate, as by `discover`; by default where that takes less than
+        about a quarter of a minute.
+    **options
+        Of `analyse`.
+
+    Returns
+    -------
+    Analysis
+        The analysis that the page shows.
+    """
+    work = options.get("work", Work())
+    analysis = add_intervals(analyse(data, target, **options), intervals, work)
+    analysis = add_effects(add_test(analysis, test, work), effects, work)
+    write_page(analysis, path)
+    return analysis
+
+
+def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
+    """Write the page of an analysis, one HTML file that needs nothing else, and return its path.
+
+    The file appears whole or not at all: it is written under another name in the same folder and then renamed. An
+    existing file is replaced.
+    """
+    return write_html(page_text(analysis), path)
+
+
+def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
+    """Return the page as text, with the date `now`, by default this moment."""
+    from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
+
+    rows = row_details(analysis)
+    items = {}
+    if rows is not None:
+        items["strips"] = charts.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
+    shown = effects_parts(analysis)
+    items |= shown.pop("items")
+    if analysis.path is not None:
+        items["curve"] = charts.elpd_curve(analysis.path, "figure-curve")
+    if analysis.stability is not None:
+        items["ranks"] = charts.rank_strips(analysis.stability, "figure-ranks")
+    return render(
+        "page.html",
+        {"figures": items, "rows": None if rows is None else payload(analysis, rows)},
+        now=now,
+        answered=analysis,
+        analysis=analysis,
+        answer=answer_sentences(analysis),
+        tested=sentence_on_test(analysis),
+        first=first_screen(analysis),
+        todo=advice(analysis),
+        still=False,
+        data_lines=data_lines(analysis),
+        quality_lines=quality_lines(analysis),
+        table=relevance_table(analysis),
+        **shown,
+        rows=rows,
+        strips=min(charts.MOST_STRIPS, 0 if rows is None else len(rows.names)),
+        most_strips=charts.MOST_STRIPS,
+        sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
+        stability=_stability_lines(analysis),
+        n_first=analysis.n_first,
+        cautions=group_by_title(analysis.cautions),
+        versions=analysis.leading.details.get("versions", {}),
+    )
+
+
+def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
+    """Return a line about the stability of each column, the best mean rank first."""
+    found = analysis.stability
+    if found is None:
+        return []
+    lines = found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order])
+    return lines[: found.n_shown].to_dict("records")
+
+
+DIGITS = 3
+LEVEL = 0.9
+
+
+def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
+    """Return the data with which the script of the page explains a row."""
+    return {
+        "names": list(rows.names),
+        "short": [shorten(name) for name in rows.names],
+        "labels": [value_text(label) for label in rows.labels],
+        "values": [[value_text(value) for value in column.tolist()] for column in rows.values],
+        "relevance": _rounded(rows.relevance),
+        "average": _rounded(rows.average[None])[0],
+        "meanShare": None if rows.mean_share is None else np.round(rows.mean_share, 2).tolist(),
+        "added": None if rows.added is None else _rounded(rows.added),
+        "addedSd": None if rows.added_sd is None else _rounded(rows.added_sd),
+        "largestAdded": 0.0 if rows.added is None else float(np.abs(rows.added).max(initial=0.0)),
+        "sums": sums(analysis, rows),
+        "largest": rows.largest,
+        "predictions": predictions(analysis, rows),
+        "observed": [_observed(analysis, value) for value in rows.observed],
+    }
+
+
+def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
+    """Say what the model predicts at each row."""
+    found = rows.prediction
+    if analysis.task == "classification":
+        mean = analysis.class_probabilities(found.mean)
+        best = mean.argmax(axis=1)
+        return [f"{_class(analysis, k)} with probability {percent(mean[i, k])}" for i, k in enumerate(best)]
+    limits = found.interval(LEVEL)
+    return [
+        f"{number(mean)} ({percent(LEVEL)} between {number(low)} and {number(high)})"
+        for mean, (low, high) in zip(found.mean, limits, strict=True)
+    ]
+
+
+def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
+    """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
+    apart = None if analysis.column_effects is None else analysis.column_effects.rows
+    if apart is None or rows.added is None:
+        return None
+    what, average = function_of(shorten(analysis.target), apart), number(apart.average)
+    return [
+        f"On average {what} is {average}; the columns add {use_minus(f'{here - apart.average:+z.3g}')}, which makes "
+        f"{number(here)}."
+        for here in apart.prediction
+    ]
+
+
+def _class(analysis: Analysis, code: int) -> str:
+    return shorten(analysis.classes[code]) if analysis.classes else str(code)
+
+
+def _observed(analysis: Analysis, y: float) -> str:
+    return _class(analysis, int(y)) if analysis.task == "classification" else value_text(float(y))
+
+
+def _rounded(values: np.ndarray) -> list[list[float]]:
+    """Round numbers to few digits: a page holds very many of them."""
+    return [[float(f"{value:.{DIGITS}g}") for value in line] for line in values.tolist()]
+
+
+# The height of the frame in pixels; longer content scrolls.
+HEIGHT = 620
+
+
+def notebook_html(analysis: Analysis) -> str:
+    """Return the first screen and the table of relevance in a frame without scripts, apart from a notebook's styles."""
+    text = fill_template(
+        "notebook.html",
+        analysis=analysis,
+        answer=answer_sentences(analysis),
+        tested=sentence_on_test(analysis),
+        first=first_screen(analysis),
+        todo=advice(analysis),
+        table=relevance_table(analysis),
+        cautions=told(analysis.cautions),
+        panels=[],
+        interactions=None,
+        shares=None,
+        still=True,
+    )
+    frame = Markup(
+        '<iframe srcdoc="{}" sandbox="" title="What matters for {}" '
+        'style="width:100%;height:{}px;border:1px solid #8884;border-radius:4px"></iframe>'
+    )
+    return str(frame.format(text, analysis.target, HEIGHT))

@@ -1,0 +1,350 @@
+"""The first screen of a page: which columns matter and how sure that is, how they act, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from gpsift._utils.text import percent_as_given
+from gpsift.app.analysis import Analysis
+from gpsift.app.analysis.cautions import LEAST_SLOPE, leaders
+from gpsift.app.findings import FindingKind
+from gpsift.app.html.model_summary import quality_sentence
+from gpsift.app.html.text import align, count, join_tags, number, percent, tag, use_minus
+from gpsift.decomposition.effects import Curve
+from gpsift.relevance.ranking import LEVEL, Ranking
+
+# The largest number of columns on the first screen.
+MOST_COLUMNS = 6
+# A smaller part of the largest score or limit cannot be seen, and is shown as 0.
+LEAST_PART = 1e-3
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the first screen; widths and places are in per cent of the largest score or limit."""
+
+    name: str
+    score: str
+    width: float
+    span: tuple[float, float] | None  # where the interval begins, and how wide it is
+    interval: str
+    sure: str
+    is_sure: bool
+
+
+@dataclass(frozen=True)
+class Acting:
+    """How a column acts: a small picture and a sentence."""
+
+    name: str
+    picture: Markup
+    acts: str
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """The columns that matter most, how they act, and the number of used columns that are not shown."""
+
+    columns: tuple[Shown, ...]
+    acting: tuple[Acting, ...]
+    n_others: int
+    intervals_unsure: bool = False
+    level: str = percent(LEVEL)
+
+    @property
+    def says_how_sure(self) -> bool:
+        """Whether a test, samples or intervals say how sure the order is."""
+        return any(column.sure for column in self.columns)
+
+
+def first_screen(analysis: Analysis) -> FirstScreen:
+    """Return the first columns of the leading ranking and what is known of them; none if the model explains nothing."""
+    if not analysis.model.quality.explains:
+        return FirstScreen((), (), 0)
+    ranking = analysis.shown
+    every = [j for j in ranking.order.tolist() if ranking.scores[j] > 0 and ranking.is_used(j)]
+    shown = every[:MOST_COLUMNS]
+    columns = _columns(analysis, ranking, shown)
+    acting = _acting(analysis, [ranking.names[j] for j in shown])
+    unsure = any(finding.kind is FindingKind.INTERVALS_UNSURE for finding in analysis.cautions)
+    return FirstScreen(columns, acting, len(every) - len(shown), unsure)
+
+
+def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Shown, ...]:
+    if not shown:
+        return ()
+    limits = None if ranking.draws is None else ranking.interval()[shown]
+    scores = ranking.scores[shown]
+    largest = float(max(scores.max(), 0.0 if limits is None else limits.max()))
+    sure = [sureness(analysis, ranking, j) for j in shown]
+    return tuple(
+        Shown(
+            name=ranking.names[j],
+            score=text,
+            width=_part(scores[place], largest),
+            span=None if limits is None else _interval_span(limits[place], largest),
+            interval="" if limits is None else " to ".join(_limit(limit, largest) for limit in limits[place]),
+            sure=sure[place][0],
+            is_sure=sure[place][1],
+        )
+        for place, (j, text) in enumerate(zip(shown, align(scores), strict=True))
+    )
+
+
+def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
+    """Say how sure it is that a column matters, by a test, samples or intervals, and whether it is sure enough."""
+    name, k = ranking.names[j], analysis.n_first
+    if analysis.tested is not None and name in analysis.tested.names:
+        found = bool(analysis.tested.found[analysis.tested.names.index(name)])
+        return ("shown to matter" if found else "not shown to matter", found)
+    if analysis.stability is not None and name in analysis.stability.names:
+        share = float(analysis.stability.in_first(k)[analysis.stability.names.index(name)])
+        return f"among the first {k} in {percent(share)} of samples", share > LEVEL
+    if ranking.draws is not None:
+        share = float(ranking.in_first_probability(k)[j])
+        return f"among the first {k} with {percent(share)}", share > LEVEL
+    return "", False
+
+
+def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
+    effects = None if analysis.column_effects is None else analysis.column_effects.effects
+    if effects is None:
+        return ()
+    curves = [effects[name] for name in names if name in effects.names]
+    pictures = thumbnails(curves)
+    return tuple(
+        Acting(curve.name, picture, use_minus(curve.course.told))
+        for curve, picture in zip(curves, pictures, strict=True)
+    )
+
+
+def _limit(value: float, largest: float) -> str:
+    """Format a limit of an interval; 0 if it is negligible beside the largest one."""
+    return "0" if value < LEAST_PART * largest else number(value, 2)
+
+
+def _part(value: float, largest: float) -> float:
+    return round(100.0 * float(value) / largest, 2)
+
+
+def _interval_span(limits: np.ndarray, largest: float) -> tuple[float, float]:
+    low, high = (_part(limit, largest) for limit in limits)
+    return low, round(high - low, 2)
+
+
+def answer_sentences(analysis: Analysis) -> list[Markup]:
+    """Say in two sentences which columns matter most and how many are enough, or that the model explains nothing."""
+    target = tag(analysis.target)
+    if not analysis.model.quality.explains:
+        return [
+            Markup(
+                "The model explains nothing of {}: rows that it has not seen are predicted no better than without any "
+                "inputs, or not by more than fitting noise would give."
+            ).format(target),
+            Markup("The order of the columns below therefore says how this model reacts, and little about the data."),
+        ]
+    ranking = analysis.leading
+    names = leaders(ranking)
+    if not names:
+        first = Markup("The prediction of {} reacts to none of the {}.").format(target, _column_count(ranking))
+    else:
+        verb = "matters" if len(names) == 1 else "matter"
+        first = Markup("For {}, {} {} most among {}.").format(target, join_tags(names), verb, _column_count(ranking))
+    return [first, Markup("{}, {}.").format(_enough(analysis), quality_sentence(analysis))]
+
+
+def sentence_on_test(analysis: Analysis) -> Markup:
+    """Say what a test has shown, with its rate; empty without a test."""
+    found = analysis.tested
+    if found is None:
+        return Markup("")
+    n, rate = int(found.found.sum()), percent_as_given(found.rate)
+    if n == 0:
+        text = Markup("Tested column by column, none of {} is shown to matter given all others, at a rate of {}.")
+        return text.format(count(found.n_features, "column"), rate)
+    verb = "is" if n == 1 else "are"
+    text = Markup(
+        "Tested column by column, {} {} shown to matter given all others; of such columns at most {} are "
+        "expected to be false."
+    )
+    return text.format(join_tags(found.discoveries, 8), verb, rate)
+
+
+def _column_count(ranking: Ranking) -> str:
+    return count(len(ranking.names), "column")
+
+
+def _enough(analysis: Analysis) -> Markup:
+    path, names = analysis.path, analysis.selected
+    if path is None:
+        return Markup("How many are enough was not searched")
+    if names is None:
+        return Markup("No smaller model on the path predicts as well as the one with all {}").format(path.n_units)
+    if not path.explains:
+        return Markup("None of the {} is shown to help").format(path.n_units)
+    if not names:
+        return Markup("None of the {} is needed to predict as well as all of them do").format(path.n_units)
+    if len(names) == path.n_units:
+        return Markup("All {} are needed").format(path.n_units)
+    verb = "is" if len(names) == 1 else "are"
+    return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, join_tags(names, 8))
+
+
+# The power that advice about more rows aims at.
+CHANCE = 0.8
+# Findings that name columns which may not be known before the target.
+GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.TARGET_FORMULA)
+# Numbers of rows are rounded to this many digits.
+DIGITS = 2
+
+
+def advice(analysis: Analysis) -> list[Markup]:
+    """Return advice, the most urgent first; there is none where nothing was found."""
+    return [
+        *_leak_advice(analysis),
+        *_keep_advice(analysis),
+        *_pair_advice(analysis),
+        *_copy_advice(analysis),
+        *_row_advice(analysis),
+    ]
+
+
+def _leak_advice(analysis: Analysis) -> Iterator[Markup]:
+    target = tag(analysis.target)
+    for finding in analysis.cautions:
+        if finding.kind not in GIVEN_AWAY:
+            continue
+        names = list(finding.data["columns"])
+        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(join_tags(names))
+        text = Markup("<b>Check</b> whether {} known before {}: {}.")
+        is_alone = finding.kind is FindingKind.MAY_LEAK
+        formula = Markup("{} = {}, up to rounding").format(target, finding.data.get("text", ""))
+        yield text.format(known, target, "alone nearly enough to tell it" if is_alone else formula)
+    if not analysis.model.quality.explains:
+        yield Markup("<b>Do not act</b> on the order of the columns: look for other columns, or for more rows.")
+
+
+def _keep_advice(analysis: Analysis) -> Iterator[Markup]:
+    names, path = analysis.selected, analysis.path
+    if not analysis.model.quality.explains:
+        return
+    if path is None:
+        shown = () if analysis.tested is None else analysis.tested.discoveries
+        if shown:
+            known = "It is" if len(shown) == 1 else "They are"
+            yield Markup("<b>Keep</b> {}. {} shown to matter given all others.").format(join_tags(shown, 8), known)
+        return
+    if not names or not path.explains:
+        return
+    if len(names) == path.n_units:
+        yield Markup("<b>Keep all</b> {}: without any of them predictions are worse.").format(path.n_units)
+        return
+    text = Markup("<b>{}</b> {}: a model of {} predicts about as well as one of all {}.")
+    keep = "Only then keep" if _suspect_columns(analysis).intersection(names) else "Keep"
+    yield text.format(keep, join_tags(names, 8), "it" if len(names) == 1 else "these", path.n_units)
+
+
+def _suspect_columns(analysis: Analysis) -> set[str]:
+    """Return the columns that may be known only with the target."""
+    return {name for finding in analysis.cautions if finding.kind in GIVEN_AWAY for name in finding.data["columns"]}
+
+
+def _pair_advice(analysis: Analysis) -> Iterator[Markup]:
+    pairs = None if analysis.column_effects is None else analysis.column_effects.interactions
+    if pairs is not None and pairs.found:
+        first, second = pairs.found[0]
+        text = Markup('<b>Look at</b> {} with {}: what one does <a href="#together">depends on the other</a>.')
+        yield text.format(tag(first), tag(second))
+
+
+def _copy_advice(analysis: Analysis) -> Iterator[Markup]:
+    copies = () if analysis.tested is None else analysis.tested.copies
+    for names in copies[:1]:
+        yield Markup("<b>Keep one</b> of {}: they carry the same values.").format(join_tags(names, 8))
+    if copies:
+        return
+    for finding in analysis.cautions:
+        if finding.kind is FindingKind.COLUMNS_GO_TOGETHER:
+            first, second, _ = finding.data["pairs"][0]
+            text = Markup("<b>Do not choose</b> between {} and {} by their scores: each can stand in for the other.")
+            yield text.format(tag(first), tag(second))
+
+
+def _row_advice(analysis: Analysis) -> Iterator[Markup]:
+    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act."""
+    found = analysis.tested
+    if found is None or found.found.all():
+        return
+    may_act = [_may_act(analysis.leading, name) for name in found.names]
+    needed = np.where(~found.found & may_act, found.rows_needed(analysis.n_rows, CHANCE), np.inf)
+    j = int(np.argmin(needed))
+    more = needed[j] - analysis.n_rows
+    if not np.isfinite(more) or more < 1:
+        return
+    text = Markup(
+        "<b>Collect</b> about {} like these: {} would then be shown to matter with a chance of {}, if its effect is as "
+        "strong as it seems here. <small>Its statistic in the test, {}, grows with the root of the rows.</small>"
+    )
+    rows = round(more, DIGITS - 1 - int(np.floor(np.log10(more))))
+    yield text.format(count(int(rows), "more row"), tag(found.names[j]), percent(CHANCE), number(found.z[j]))
+
+
+def _may_act(ranking: Ranking, name: str) -> bool:
+    """Whether the model uses a column, or nearly added it."""
+    j = ranking.names.index(name)
+    return ranking.is_used(j) or (ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE)
+
+
+WIDTH, HEIGHT = 120, 44
+# Room around a small picture, for the width of lines.
+EDGE = 4
+
+
+def thumbnails(curves: Sequence[Curve]) -> list[Markup]:
+    """Draw a small picture of each curve, all with one vertical axis, as SVG without a script."""
+    points = [np.append(curve.mean, curve.band[np.isfinite(curve.band)]) for curve in curves]
+    low, high = (float(which(np.concatenate(points))) for which in (np.min, np.max)) if points else (0.0, 1.0)
+    return [_picture(curve, low, (high - low) or 1.0) for curve in curves]
+
+
+def _picture(curve: Curve, low: float, room: float) -> Markup:
+    x = EDGE + (WIDTH - 2 * EDGE) * (curve.x - curve.x[0]) / (float(np.ptp(curve.x)) or 1.0)
+
+    def up(values: np.ndarray) -> np.ndarray:
+        return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (values - low) / room
+
+    zero = float(up(np.zeros(1))[0])
+    parts = [Markup('<path class="zero" d="M0 {:z.1f}H{}"/>').format(zero, WIDTH)]
+    limits = up(curve.band.T) if np.isfinite(curve.band).all() else None
+    parts += _dots(x, up(curve.mean), limits) if curve.labels else _line(x, up(curve.mean), limits)
+    size = Markup('viewBox="0 0 {} {}"').format(WIDTH, HEIGHT)
+    return Markup('<svg class="thumb" {} aria-hidden="true" focusable="false">{}</svg>').format(
+        size, Markup("").join(parts)
+    )
+
+
+def _line(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Markup]:
+    drawn = [Markup('<path class="curve" d="{}"/>').format(_through(x, mean))]
+    if limits is None:
+        return drawn
+    around = _through(np.append(x, x[::-1]), np.append(limits[0], limits[1][::-1]))
+    return [Markup('<path class="band" d="{}Z"/>').format(around), *drawn]
+
+
+def _dots(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Markup]:
+    dots = [
+        Markup('<circle class="dot" cx="{:z.1f}" cy="{:z.1f}" r="3"/>').format(*at) for at in zip(x, mean, strict=True)
+    ]
+    if limits is None:
+        return dots
+    bars = Markup("").join(Markup("M{:z.1f} {:z.1f}V{:z.1f}").format(*at) for at in zip(x, *limits, strict=True))
+    return [Markup('<path class="curve" d="{}"/>').format(bars), *dots]
+
+
+def _through(x: np.ndarray, y: np.ndarray) -> Markup:
+    """Return an SVG path through points."""
+    return Markup("M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True)))

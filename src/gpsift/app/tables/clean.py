@@ -1,0 +1,305 @@
+"""From a table to the inputs and target of a model: `clean` mends what a model cannot take, `prepare` refuses it.
+
+`clean` applies the steps of `FINDERS` in their order, encodes the result, and points out columns and formulas that give
+the target away. `prepare` takes the table as it is: a column that needs a decision is an error that names the remedies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
+
+import pandas as pd
+from pandas.api import types
+
+from gpsift._utils.recipe import Recipe
+from gpsift._utils.text import join_names
+from gpsift.app.findings import Finding, FindingKind
+from gpsift.app.tables.columns import ColumnType, infer_type, is_row_count, raise_if_constant, to_basic_types
+from gpsift.app.tables.encode import TASKS, ModelTable, Task, encode, named_columns, raise_mixed_types
+from gpsift.app.tables.layout import make_unique
+from gpsift.app.tables.leakage import find_formulas, find_leaks
+from gpsift.app.tables.steps import (
+    MISSING_LEVEL,
+    MOST_LEVELS,
+    Choice,
+    CleaningState,
+    CleaningStep,
+    RawTable,
+    TableError,
+    clear_infinite,
+    drop_constant,
+    drop_empty,
+    drop_identifiers,
+    drop_nearly_empty,
+    drop_repeated,
+    drop_rows_without_target,
+    expand_dates,
+    extend_recipe,
+    fill_missing,
+    limit_levels,
+    parse_dates,
+    parse_numbers,
+    storable_fill,
+)
+
+Missing = Literal["refuse", "drop", "mean"]
+MISSING_CHOICES: tuple[str, ...] = get_args(Missing)
+# A message names at most this many columns.
+SHOWN = 12
+# The steps of cleaning in their order; each sees the table that the earlier ones leave.
+FINDERS = (
+    drop_empty,
+    parse_numbers,
+    clear_infinite,
+    drop_rows_without_target,
+    parse_dates,
+    drop_identifiers,
+    drop_empty,
+    drop_nearly_empty,
+    limit_levels,
+    fill_missing,
+    drop_constant,
+    drop_repeated,
+    expand_dates,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CleaningResult:
+    """A cleaned table, ready for a model, and the steps that were done."""
+
+    steps: tuple[CleaningStep, ...]
+    table: ModelTable
+
+
+def clean(
+    table: RawTable,
+    target: str | int,
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    task: Literal["auto"] | Task = "auto",
+    missing: Missing | Literal["auto"] = "auto",
+) -> CleaningResult:
+    """Clean a table and make it fit for a model. The parameters are those of `prepare`.
+
+    With ``missing="auto"`` rows with missing values are dropped if they are few. Otherwise medians are filled in, and
+    an indicator column is added where much is missing.
+    """
+    if missing not in ("auto", *MISSING_CHOICES):
+        raise ValueError(f"`missing` must be auto or one of {', '.join(MISSING_CHOICES)}, got {missing!r}.")
+    unique, renamed = make_unique(list(map(str, table.frame.columns)))
+    frame = table.frame.set_axis(unique, axis=1)
+    name = _check_arguments(frame, target, drop, categorical, task)
+    raise_if_constant(frame[name])
+    codes = frozenset(categorical)
+    new = (CleaningStep(FindingKind.NAMES_TOLD_APART, renamed, len(renamed)),) if renamed else ()
+    kept = to_basic_types(frame.drop(columns=list(drop)), codes)
+    state = CleaningState(kept, name, codes, missing, (*table.steps, *new)).apply(FINDERS)
+    return CleaningResult(state.steps, _encode_state(state, task, missing))
+
+
+def prepare(
+    frame: pd.DataFrame,
+    target: str | int,
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    task: Literal["auto"] | Task = "auto",
+    missing: Missing = "refuse",
+) -> ModelTable:
+    """Make a table fit for a model without cleaning it.
+
+    Parameters
+    ----------
+    frame : data frame
+    target : str or int
+        The column to explain, by name or by position from 0.
+    drop : sequence of str
+        Columns to leave out.
+    categorical : sequence of str
+        Columns of numbers that are codes of a category. Columns of text are categories anyway.
+    task : {"auto", "regression", "classification", "counts"}
+        By default classification for text and for two different values, regression otherwise.
+    missing : {"refuse", "drop", "mean"}
+        The treatment of missing values: refuse the table and list them, drop their rows, or fill in the mean of the
+        column (for a category a level of its own). Rows without target are dropped either way.
+    """
+    if missing not in MISSING_CHOICES:
+        raise ValueError(f"`missing` must be one of {', '.join(MISSING_CHOICES)}, got {missing!r}.")
+    name = _check_arguments(frame, target, drop, categorical, task)
+    if frame[name].isna().all():
+        raise ValueError(f"The target {name!r} holds nothing.")
+    notes: list[Finding] = []
+    used, kinds = _select_useful_columns(frame.drop(columns=list(drop)), name, set(categorical), notes)
+    used = handle_missing(used, name, kinds, missing, notes)
+    return encode(used, name, kinds, task, notes)
+
+
+def _check_arguments(
+    frame: pd.DataFrame, target: str | int, drop: Sequence[str], categorical: Sequence[str], task: str
+) -> str:
+    """Return the name of the target, or raise an error if an argument does not suit the table."""
+    if task not in ("auto", *TASKS):
+        raise ValueError(f"`task` must be auto, {', '.join(TASKS)}, got {task!r}.")
+    name = _find_target(frame, target)
+    for option, names in {"drop": drop, "categorical": categorical}.items():
+        for each in names:
+            if each not in frame:
+                raise ValueError(f"`{option}` names the column {each!r}; {_suggest_name(each, list(frame.columns))}.")
+    if name in drop:
+        raise ValueError(f"The target {name!r} is among the columns to drop.")
+    return name
+
+
+def _find_target(frame: pd.DataFrame, target: str | int) -> str:
+    """Return the name of the target, which the user gives by name or by position."""
+    names = list(frame.columns)
+    if isinstance(target, str) and target in names:
+        return target
+    try:
+        place = int(target)
+    except ValueError:
+        raise ValueError(f"There is no column {target!r}; {_suggest_name(str(target), names)}.") from None
+    if not -len(names) <= place < len(names):
+        raise ValueError(f"There is no column {place}; there are {len(names)}, from 0 to {len(names) - 1}.")
+    return str(names[place])
+
+
+def _suggest_name(name: str, names: Sequence[Any]) -> str:
+    """Name the column that the user probably meant, and list all columns."""
+    plain = {str(each).casefold(): str(each) for each in names}
+    near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.7)
+    known = f"{join_names(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
+    return f"did you mean {plain[near[0]]!r}? There are {known}" if near else f"there are {known}"
+
+
+def _encode_state(state: CleaningState, task: Literal["auto"] | Task, missing: Missing | Literal["auto"]) -> ModelTable:
+    """Encode the table of a state, after treating missing values as the user says, and look for leakage."""
+    notes = [step.finding for step in state.steps]
+    frame, kinds = state.frame, {name: _basic_type(state.frame[name]) for name in state.inputs}
+    if not kinds:
+        raise ValueError(
+            f"No column is left to explain {state.target!r} by. {' '.join(note.detail for note in notes)}".strip()
+        )
+    if missing != "auto":
+        frame = handle_missing(frame, state.target, kinds, missing, notes)
+    recipe = _complete_recipe(state, kinds, missing, frame)
+    table = replace(encode(frame, state.target, kinds, task), recipe=recipe)
+    return replace(table, notes=(*_leakage_findings(table), *notes))
+
+
+def _basic_type(column: pd.Series) -> ColumnType:
+    if types.is_datetime64_any_dtype(column):
+        return ColumnType.DATE
+    return ColumnType.NUMBER if types.is_float_dtype(column) else ColumnType.CATEGORY
+
+
+def _complete_recipe(state: CleaningState, kinds: dict[str, ColumnType], missing: str, frame: pd.DataFrame) -> Recipe:
+    """Add to the recipe of the steps what encoding has learned, and means where the user asks for them."""
+    recipe = extend_recipe(state.recipe, codes=sorted(state.codes))
+    if missing == "mean":
+        rows = state.frame.loc[frame.index]
+        incomplete = [name for name in kinds if rows[name].isna().any()]
+        means = {name: rows[name].mean() for name in incomplete if kinds[name] is not ColumnType.CATEGORY}
+        fills = {name: storable_fill(mean) for name, mean in means.items()}
+        recipe = extend_recipe(recipe, fills=fills, own_level=[name for name in incomplete if name not in means])
+    levels = {name: sorted(set(frame[name].astype(str))) for name in kinds if kinds[name] is ColumnType.CATEGORY}
+    return extend_recipe(
+        recipe,
+        base_levels={name: (two[0],) for name, two in levels.items() if len(two) == 2},
+        first_dates={name: str(frame[name].min()) for name in kinds if kinds[name] is ColumnType.DATE},
+    )
+
+
+def _leakage_findings(table: ModelTable) -> Iterator[Finding]:
+    """Yield findings about columns that nearly determine the target alone, and about formulas that do."""
+    columns = find_leaks(table)
+    if columns:
+        yield Finding(FindingKind.MAY_LEAK, {"columns": columns, "target": table.target})
+    for formula in find_formulas(table):
+        yield Finding(FindingKind.TARGET_FORMULA, {**asdict(formula), "target": table.target})
+
+
+def _select_useful_columns(
+    frame: pd.DataFrame, target: str, categorical: set[str], notes: list[Finding]
+) -> tuple[pd.DataFrame, dict[str, ColumnType]]:
+    """Drop columns without information, with a note each; raise an error for those that need a decision."""
+    kinds: dict[str, ColumnType] = {}
+    for name, column in named_columns(frame):
+        if name == target:
+            continue
+        kind = ColumnType.CATEGORY if name in categorical else infer_type(column)
+        if kind is ColumnType.DATE:
+            raise TableError(
+                f"The column {name!r} holds dates. Turn it into numbers that may matter, such as days since the start, "
+                "month or hour, or leave it out: ",
+                Choice("drop", name),
+                ".",
+            )
+        if kind is ColumnType.MIXED:
+            raise_mixed_types(column, "say that it is a category", Choice("categorical", name))
+        if kind is ColumnType.EMPTY:
+            notes.append(Finding(FindingKind.COLUMN_EMPTY, {"columns": (name,)}))
+        elif kind is ColumnType.NAME:
+            notes.append(Finding(FindingKind.COLUMN_NAMES_ROWS, {"columns": (name,)}))
+        elif kind is ColumnType.NUMBER and is_row_count(column):
+            notes.append(Finding(FindingKind.COLUMN_NUMBERS_ROWS, {"columns": (name,)}))
+        else:
+            kinds[name] = kind
+            if kind is ColumnType.CATEGORY and (levels := column.nunique()) > MOST_LEVELS:
+                raise TableError(
+                    f"The category {name!r} has {levels} levels, more than {MOST_LEVELS}. Join rare ones, or leave it "
+                    "out: ",
+                    Choice("drop", name),
+                    ".",
+                )
+    if not kinds:
+        raise ValueError(f"No column is left to explain {target!r} by. {' '.join(note.detail for note in notes)}")
+    return frame[[name for name in frame.columns if name in kinds or name == target]], kinds
+
+
+def handle_missing(
+    frame: pd.DataFrame, target: str, kinds: dict[str, ColumnType], missing: Missing, notes: list[Finding]
+) -> pd.DataFrame:
+    """Treat missing values as the user says, with a note about what was done."""
+    counts = frame.isna().sum()
+    counts = counts[counts > 0]
+    if counts.empty:
+        return frame
+    if missing == "refuse":
+        more = f" ({len(counts):,} columns in all)" if len(counts) > SHOWN else ""
+        where = join_names([f"{name} ({count})" for name, count in counts.items()], SHOWN) + more
+        raise TableError(
+            f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {where}. Use ",
+            Choice("missing", "drop"),
+            " to leave these rows out, or ",
+            Choice("missing", "mean"),
+            " to fill them in.",
+        )
+    kept = frame.dropna() if missing == "drop" else frame[frame[target].notna()].copy()
+    if len(kept) < len(frame):
+        notes.append(Finding(FindingKind.ROWS_LEFT_OUT, {"count": len(frame) - len(kept), "n_rows": len(frame)}))
+    if missing == "mean":
+        kept = _fill(kept, kinds, notes)
+    if len(kept) < 2:
+        raise ValueError(f"Only {len(kept)} rows are left without missing values.")
+    return kept
+
+
+def _fill(frame: pd.DataFrame, kinds: dict[str, ColumnType], notes: list[Finding]) -> pd.DataFrame:
+    """Fill in means of numbers and dates, and a level of its own in categories."""
+    counts = frame[list(kinds)].isna().sum()
+    filled: dict[str, pd.Series[Any]] = {}
+    for name, column in named_columns(frame[list(counts[counts > 0].index)]):
+        data = {"count": int(counts[name]), "column": name}
+        if kinds[name] in (ColumnType.NUMBER, ColumnType.DATE):
+            filled[name] = column.fillna(column.mean())
+            notes.append(Finding(FindingKind.FILLED_WITH_MEAN, data))
+        else:
+            filled[name] = column.astype(object).where(column.notna(), MISSING_LEVEL)
+            notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, data))
+    return frame.assign(**filled)

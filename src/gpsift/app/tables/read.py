@@ -1,0 +1,285 @@
+"""Read a table from a file or from standard input, in any usual format, compressed or not.
+
+The content of a file decides on its format, not its name. `formats.py` reads formats that are not plain text, and
+`layout.py` finds the table in lines of cells.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpsift.app.findings import FindingKind
+from gpsift.app.tables.formats import (
+    FORMAT_OF_SUFFIX,
+    TEXT,
+    SheetChoice,
+    detect_format,
+    is_workbook,
+    looks_like_json,
+    read_feather,
+    read_json,
+    read_parquet,
+    read_sheets,
+    read_sqlite,
+)
+from gpsift.app.tables.layout import (
+    MISSING,
+    Cell,
+    Record,
+    TableLayout,
+    column_names,
+    find_table,
+    is_empty,
+    make_unique,
+    text_records,
+)
+from gpsift.app.tables.steps import CleaningStep, RawTable, raise_if_strict
+
+DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+# "2,405" may be 2405 or 2.405. It is 2405 if other cells have decimal points, such as "64.6".
+GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})*")
+DECIMAL_POINT = re.compile(r"[+-]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})\.\d+)")
+# Decimal points are searched for in this many lines.
+LINES_LOOKED_AT = 200
+PACKINGS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": ("gzip", gzip.decompress),
+    b"BZh": ("bzip2", bz2.decompress),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+}
+ZIP = b"PK\x03\x04"
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+ENCODINGS = ("utf-8-sig", "cp1252")
+BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+STANDARD_INPUT = "standard input"
+
+
+def read_file(source: str | Path) -> pd.DataFrame:
+    """Read a table that needs no change, or raise an error. See `read_table`."""
+    return read_table(source, strict=True).frame
+
+
+def read_table(
+    source: str | Path, *, target: str | None = None, table: str | None = None, strict: bool = False
+) -> RawTable:
+    """Read the table in a file, with the steps that this took; ``-`` is standard input.
+
+    Formats are text with any delimiter, blanks or columns of fixed width, JSON, Parquet, Feather, Excel and SQLite,
+    each of them compressed or not. Decimal commas are understood. Rows are counted from 1.
+
+    Parameters
+    ----------
+    target : str, optional
+        If a file has several sheets or tables, the one with this column is read.
+    table : str, optional
+        The sheet or table to read.
+    strict : bool
+        Raise an error for lines around the table, lines of different length and repeated names of columns.
+    """
+    where, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
+    content = _read_content(source)
+    if not (content.startswith(ZIP) and FORMAT_OF_SUFFIX.get(ending) == "excel"):  # a workbook, even if damaged
+        content = decompress(content, where)
+    form, choice = detect_format(content, ending), SheetChoice(table, target)
+    if form == "old excel":
+        raise ValueError(f"{where} is in the old Excel format; save it as .xlsx or .csv.")
+    if form == "excel":
+        return _parse_workbook(read_sheets(content, where), where, choice, strict=strict)
+    if form == "sqlite":
+        frame, steps = read_sqlite(content, where, choice)
+        return _with_unique_names(frame, where, steps, strict=strict)
+    if form != TEXT:
+        read = read_parquet if form == "parquet" else read_feather
+        return _with_unique_names(read(content, where), where, strict=strict)
+    return _parse_text(decode(content, where), where, strict=strict)
+
+
+def _read_content(source: str | Path) -> bytes:
+    if str(source) == "-":
+        return sys.stdin.buffer.read()
+    path = Path(source)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        return path.read_bytes()
+    except PermissionError:
+        raise PermissionError(f"{path} may not be read: permission denied.") from None
+
+
+def _parse_text(text: str, where: str, *, strict: bool) -> RawTable:
+    if not text.strip():
+        raise ValueError(f"{where} is empty.")
+    if looks_like_json(text):
+        return _with_unique_names(read_json(text, where), where, strict=strict)
+    delimiter, records = text_records(text, where)
+    if strict:
+        _raise_if_uneven(records, where, delimiter)
+    layout = find_table(records, where)
+    columns = zip(*layout.body, strict=True)
+    points = delimiter != "," and _has_decimal_points(layout.body[:LINES_LOOKED_AT])
+    frame = pd.DataFrame({j: _parse_column(column, delimiter, points=points) for j, column in enumerate(columns)})
+    return _table_from_layout(layout, frame, where, strict=strict)
+
+
+def _parse_workbook(sheets: dict[str, list[Record]], where: str, choice: SheetChoice, *, strict: bool) -> RawTable:
+    if not sheets:
+        raise ValueError(f"{where} has an empty first sheet.")
+    layouts = {name: find_table(records, where) for name, records in sheets.items() if _is_table(records)}
+    if not layouts:
+        raise ValueError(f"{where} has a header but no rows.")
+    names = {name: column_names(layout.header) for name, layout in layouts.items()}
+    picked = choice.pick(names, where, "sheets", or_first=True)
+    layout = layouts[picked]
+    frame = pd.DataFrame(layout.body).infer_objects()
+    return _table_from_layout(layout, frame, where, choice.step(picked, len(layouts), "sheets"), strict=strict)
+
+
+def _is_table(records: Sequence[Record]) -> bool:
+    return sum(any(not is_empty(cell) for cell in record) for record in records) > 1
+
+
+def _table_from_layout(
+    layout: TableLayout, frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
+) -> RawTable:
+    named = frame.set_axis(column_names(layout.header), axis=1)
+    table = _with_unique_names(named, where, (*steps, *layout.steps), strict=strict)
+    if strict:
+        raise_if_strict(layout.steps)
+    return table
+
+
+def _raise_if_uneven(records: list[Record], where: str, delimiter: str) -> None:
+    header, *body = records
+    for number, record in enumerate(body, start=2):
+        if len(record) != len(header):
+            raise ValueError(
+                f"Record {number} of {where} has {len(record)} fields but the header has {len(header)} (the delimiter "
+                f"seems to be {delimiter!r})."
+            )
+
+
+def _has_decimal_points(body: Sequence[Record]) -> bool:
+    """Return whether any cell has a point that must be a decimal point, not a separator of thousands."""
+    return any(isinstance(cell, str) and DECIMAL_POINT.fullmatch(cell.strip()) for record in body for cell in record)
+
+
+def _parse_column(column: tuple[Cell, ...], delimiter: str, *, points: bool) -> np.ndarray | pd.Series[Any]:
+    """Turn cells into numbers if all are numbers, otherwise into texts. A missing entry becomes NaN or None.
+
+    If other columns have decimal points, commas before groups of three digits separate thousands, and such a column
+    stays text here.
+    """
+    complete = _parse_complete_numbers(column)
+    if complete is not None:
+        return complete
+    values = [None if cell is None or (entry := cell.strip()) in MISSING else entry for cell in column]
+    numbers = _parse_numbers(values)
+    if numbers is None and delimiter != ",":
+        present = [value for value in values if value is not None]
+        grouped = points and all(map(GROUPED.fullmatch, present))
+        if not grouped and all(map(DECIMAL_COMMA.fullmatch, present)):
+            numbers = _parse_numbers(
+                [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
+            )
+    return pd.Series(values, dtype=object) if numbers is None else pd.Series(numbers, dtype=float)
+
+
+def _parse_complete_numbers(column: tuple[Cell, ...]) -> np.ndarray | None:
+    """Parse a column without missing entries. This is faster, and most columns are of this kind."""
+    try:
+        numbers = np.array(list(map(float, column)))
+    except (ValueError, TypeError):
+        return None
+    return None if "_" in "".join(column) else numbers
+
+
+def _parse_numbers(values: list[str | None]) -> list[float] | None:
+    """Parse numbers by `float`, which is correct to the last digit; return None if a text is no number."""
+    try:
+        numbers = [float("nan") if value is None else float(value) for value in values]
+    except ValueError:
+        return None
+    # Python also takes "1_000" for a number; in a table it is a text.
+    return None if any(value is not None and "_" in value for value in values) else numbers
+
+
+def _with_unique_names(
+    frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
+) -> RawTable:
+    """Give columns unique names, and count rows from 1."""
+    names, made = make_unique(list(map(str, frame.columns)))
+    if made and strict:
+        repeated = dict.fromkeys(name for name in map(str, frame.columns) if list(frame.columns).count(name) > 1)
+        raise ValueError(
+            f"{where} has several columns called {', '.join(map(repr, list(repeated)[:5]))}. Give each its own name."
+        )
+    if frame.empty:
+        raise ValueError(f"{where} has no rows.")
+    new = (CleaningStep(FindingKind.NAMES_TOLD_APART, made, len(made)),) if made else ()
+    counted = frame.set_axis(names, axis=1).set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
+    return RawTable(counted, (*steps, *new))
+
+
+def decompress(content: bytes, where: str) -> bytes:
+    """Return the content of a compressed file, also if compressed repeatedly, and any other content unchanged."""
+    for first, (name, unpack) in PACKINGS.items():
+        if content.startswith(first):
+            return decompress(_decompress_with(content, where, name, unpack), where)
+    if content.startswith(ZSTANDARD):
+        raise ValueError(f"{where} is packed by zstandard; unpack it, or pack it with gzip.")
+    if content.startswith(ZIP) and not is_workbook(content):
+        return decompress(_read_only_member(content, where), where)
+    return content
+
+
+def _decompress_with(content: bytes, where: str, name: str, unpack: Callable[[bytes], bytes]) -> bytes:
+    try:
+        return unpack(content)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        raise ValueError(f"{where} begins like a {name} file, but is damaged or cut off ({error}).") from None
+
+
+def _read_only_member(content: bytes, where: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name]
+            if len(names) != 1:
+                raise ValueError(f"{where} holds {len(names)} files ({', '.join(names[:5])}); unpack it and name one.")
+            return archive.read(names[0])
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{where} begins like a zip file, but is damaged or cut off ({error}).") from None
+
+
+def decode(content: bytes, where: str) -> str:
+    """Decode bytes as UTF-8, as UTF-16 with a byte order mark, or else as Windows-1252."""
+    if content[:2] in BYTE_ORDER_MARKS:
+        try:
+            return content.decode(BYTE_ORDER_MARKS[content[:2]])
+        except UnicodeDecodeError:
+            raise ValueError(f"{where} begins like UTF-16 text, but is damaged or cut off.") from None
+    if b"\x00" in content[:4096]:
+        raise ValueError(
+            f"{where} is no text: it holds zero bytes. Known formats are CSV and other text, JSON, Parquet, Feather, "
+            "Excel (.xlsx) and SQLite."
+        )
+    for encoding in ENCODINGS:
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise ValueError(f"{where} is neither UTF-8 nor Windows-1252 text; save it as UTF-8.")

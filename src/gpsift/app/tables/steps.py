@@ -1,0 +1,408 @@
+"""The steps of cleaning a table: each finds what one kind of fault needs, and says what it did.
+
+A step is found in a `CleaningState`, which has the table as earlier steps leave it. A step has a kind and a count
+for the reader, a `change` of the table, and new entries of the recipe for new rows. `clean.py` has the order of steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from gpsift._utils.recipe import Recipe
+from gpsift._utils.text import join_names
+from gpsift.app.findings import Finding, FindingKind, group_by_title
+from gpsift.app.tables.columns import (
+    DATED,
+    LEAST_ROWS_OF_NAMES,
+    TextNumbers,
+    date_features,
+    date_order,
+    parse_date_numbers,
+    parse_date_texts,
+    parse_number_texts,
+    raise_if_constant,
+)
+
+# A category has at most this many levels. The commonest stay; the last one stands for all others.
+MOST_LEVELS = 30
+KEPT_LEVELS = MOST_LEVELS - 1
+# A level needs this many rows to stay.
+FEWEST_ROWS_OF_A_LEVEL = 5
+# A category is dropped if its rare levels have more than this share of the rows.
+LARGEST_JOINED_SHARE = 0.5
+OTHER = "(other)"
+MISSING_LEVEL = "(missing)"
+# Texts name the rows if more than this share of them differ, and they are prose from this many words on average.
+MOST_DIFFERENT = 0.5
+WORDS_OF_PROSE = 4
+IDENTIFIER = re.compile(
+    r"(unnamed.*|column 1|row\W?names?|row|obs|observation|index|case|record|serial|seq|sequence|sample|key|uuid"
+    r"|(.*[\W_])?(id|no|nr|num|number)\.?|.*[a-z]ID)",
+)
+# Rows with missing values are dropped if they are at most this share. A column with a larger share of missing values
+# gets an indicator column. The target does not enter this decision, so that tests of the columns stay valid.
+FEW = 0.05
+# A column is dropped if more than this share is missing.
+MOST_MISSING = 0.9
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An option of `clean` or `prepare`, with a value that would solve a problem."""
+
+    option: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.option}={[self.value] if self.option in ('drop', 'categorical') else self.value!r}"
+
+
+class TableError(ValueError):
+    """A table cannot be used as it is. The message names remedies as Python arguments.
+
+    The command line names them as options instead, by `render`.
+    """
+
+    def __init__(self, *parts: str | Choice):
+        super().__init__("".join(map(str, parts)))
+        self._parts = parts
+
+    def render(self, write: Callable[[Choice], str]) -> str:
+        """Return the message with each remedy as `write` formats it."""
+        return "".join(write(part) if isinstance(part, Choice) else part for part in self._parts)
+
+
+@dataclass(frozen=True, eq=False)
+class CleaningStep:
+    """One thing that is done with a table.
+
+    Attributes
+    ----------
+    kind : FindingKind
+        What is done.
+    columns : tuple of str
+        The columns concerned; empty for a step about rows or lines.
+    count : int
+        The number of columns, rows, lines or cells concerned.
+    detail : mapping
+        Further data of the sentence about the step.
+    change : callable
+        From the table before the step to the table after it. Steps of reading a file leave the table unchanged.
+    learned : mapping
+        New entries of the recipe for new rows, by the name of its field.
+    """
+
+    kind: FindingKind
+    columns: tuple[str, ...] = ()
+    count: int = 0
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    change: Callable[[pd.DataFrame], pd.DataFrame] = field(default=lambda frame: frame, repr=False)
+    learned: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def finding(self) -> Finding:
+        """The step as a finding, which puts it into words."""
+        return Finding(self.kind, {"columns": self.columns, "count": self.count, **self.detail})
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """A table as it was read from a file, with the steps of reading it."""
+
+    frame: pd.DataFrame
+    steps: tuple[CleaningStep, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CleaningState:
+    """A table that is being cleaned: floats, dates and objects, with the steps so far and what they have learned."""
+
+    frame: pd.DataFrame
+    target: str
+    codes: frozenset[str] = frozenset()  # columns of numbers that are categories, as the user says
+    missing: str = "auto"  # the treatment of missing values, as the user says
+    steps: tuple[CleaningStep, ...] = ()
+    recipe: Recipe = Recipe()
+
+    @property
+    def inputs(self) -> list[str]:
+        """All columns but the target."""
+        return [name for name in self.frame.columns if name != self.target]
+
+    def texts(self, *, with_target: bool = False) -> Iterator[tuple[str, pd.Series[Any]]]:
+        """Yield the columns of objects, with their names."""
+        for name in self.frame.columns if with_target else self.inputs:
+            column = self.frame[name]
+            if column.dtype == object:
+                yield name, column
+
+    def numbers(self) -> list[str]:
+        """Return the names of the inputs that are numbers."""
+        return [name for name in self.inputs if types.is_float_dtype(self.frame[name])]
+
+    def apply(self, finders: Sequence[Callable[[CleaningState], Iterator[CleaningStep]]]) -> CleaningState:
+        """Apply all steps that the finders find, each in the table that the steps before it leave."""
+        state = self
+        for find in finders:
+            for step in find(state):
+                state = replace(
+                    state,
+                    frame=step.change(state.frame),
+                    steps=(*state.steps, step),
+                    recipe=extend_recipe(state.recipe, **step.learned),
+                )
+        return state
+
+
+def raise_if_strict(steps: Sequence[CleaningStep]) -> None:
+    """Raise an error that lists the steps, if there are any."""
+    if steps:
+        ((_, text),) = group_by_title(step.finding for step in steps)
+        raise TableError("Something would have to be done with the table, and `strict` refuses that: ", text)
+
+
+def extend_recipe(recipe: Recipe, **learned: Any) -> Recipe:
+    """Return the recipe with further entries in its mappings and tuples."""
+    fields: dict[str, Any] = {}
+    for name, new in learned.items():
+        old = getattr(recipe, name)
+        fields[name] = {**old, **new} if isinstance(old, Mapping) else (*old, *new)
+    return replace(recipe, **fields)
+
+
+def storable_fill(value: float | pd.Timestamp) -> float | str:
+    """Return a fill value as a recipe stores it: a number, or a date as text."""
+    return str(value) if isinstance(value, pd.Timestamp) else float(value)
+
+
+def drop_columns(kind: FindingKind, names: Sequence[str], **detail: Any) -> Iterator[CleaningStep]:
+    """Yield the step that drops some columns, if there are any."""
+    if names:
+        yield CleaningStep(kind, tuple(names), len(names), detail, lambda frame: frame.drop(columns=list(names)))
+
+
+def drop_rows(kind: FindingKind, dropped: np.ndarray) -> Iterator[CleaningStep]:
+    """Yield the step that drops some rows, (n,) booleans."""
+    if dropped.any():
+        yield CleaningStep(kind, (), int(dropped.sum()), {"n_rows": len(dropped)}, lambda frame: frame[~dropped])
+
+
+def set_columns(
+    kind: FindingKind,
+    columns: Mapping[str, pd.Series[Any]],
+    detail: Mapping[str, Any],
+    count: int | None = None,
+    **learned: Any,
+) -> Iterator[CleaningStep]:
+    """Yield the step that sets some columns to new values, or adds them, if there are any."""
+    if columns:
+        n = len(columns) if count is None else count
+        yield CleaningStep(kind, tuple(columns), n, detail, lambda frame: frame.assign(**columns), learned)
+
+
+def drop_empty(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop columns without any value."""
+    is_empty = state.frame[state.inputs].isna().all()
+    yield from drop_columns(FindingKind.COLUMN_EMPTY, list(is_empty.index[is_empty]))
+
+
+def parse_numbers(state: CleaningState) -> Iterator[CleaningStep]:
+    """Read columns of texts as numbers where most texts are numbers; the other texts become missing values."""
+    by_notation: dict[tuple[str, ...], dict[str, pd.Series[Any]]] = {}
+    for name, column in state.texts(with_target=True):
+        reading = None if name in state.codes else parse_number_texts(column)
+        if reading is None:
+            continue
+        numbers = column.map(lambda cell, values=reading.values: values.get(str(cell), np.nan)).astype(float)
+        unusual = list(_unusual_cells(name, column, numbers, reading))
+        yield from unusual
+        if reading.how or not unusual:
+            by_notation.setdefault(reading.how, {})[name] = numbers
+    for how, columns in by_notation.items():
+        yield from set_columns(FindingKind.NUMBERS_READ, columns, {"how": join_names(how, None) or "plain ones"})
+
+
+def _unusual_cells(
+    name: str, column: pd.Series[Any], numbers: pd.Series[float], reading: TextNumbers
+) -> Iterator[CleaningStep]:
+    """Yield the steps for values below a limit of detection and for texts that are no numbers."""
+    texts = column.astype(str)
+    found = {
+        FindingKind.LIMITS_READ: texts.isin(reading.limits) & column.notna(),
+        FindingKind.TEXTS_EMPTIED: column.notna() & numbers.isna(),
+    }
+    for kind, cells in found.items():
+        if cells.any():
+            yield from set_columns(kind, {name: numbers}, {"text": texts[cells].iloc[0]}, int(cells.sum()))
+
+
+def clear_infinite(state: CleaningState) -> Iterator[CleaningStep]:
+    """Turn infinite numbers into missing values: they come from a division by zero or an overflow."""
+    numbers = state.frame.select_dtypes("float")
+    counts = np.isinf(numbers).sum()
+    columns = {name: numbers[name].where(~np.isinf(numbers[name])) for name in counts.index[counts > 0]}
+    yield from set_columns(FindingKind.INFINITE_EMPTIED, columns, {}, int(counts.sum()))
+
+
+def drop_rows_without_target(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop rows whose target is missing."""
+    raise_if_constant(state.frame[state.target])
+    if state.missing != "refuse":
+        yield from drop_rows(FindingKind.ROWS_WITHOUT_TARGET, state.frame[state.target].isna().to_numpy())
+
+
+def parse_dates(state: CleaningState) -> Iterator[CleaningStep]:
+    """Read dates that are written as texts, or as numbers such as 20240131."""
+    texts = {name: column for name, column in state.texts() if name not in state.codes}
+    dates = {name: read for name, column in texts.items() if (read := parse_date_texts(column)) is not None}
+    for first in ("day", "month", ""):
+        columns = {name: read for name, read in dates.items() if date_order(texts[name]) == first}
+        yield from set_columns(FindingKind.DATES_READ, columns, {"how": f", the {first} first" if first else ""})
+    numbers = [state.frame[name] for name in state.numbers() if DATED.search(name)]
+    columns = {str(column.name): read for column in numbers if (read := parse_date_numbers(column)) is not None}
+    yield from set_columns(FindingKind.DATES_READ, columns, {"how": ""})
+
+
+def drop_identifiers(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop columns that name or number the rows, and free text: no model can learn from them."""
+    many = {name: column for name, column in state.texts() if name not in state.codes and _differs_by_row(column)}
+    prose = [name for name, column in many.items() if _is_prose(column)]
+    yield from drop_columns(FindingKind.COLUMN_NAMES_ROWS, [name for name in many if name not in prose])
+    yield from drop_columns(FindingKind.COLUMN_FREE_TEXT, prose)
+    numbers = [name for name in state.numbers() if _numbers_rows(state.frame[name])]
+    yield from drop_columns(FindingKind.COLUMN_NUMBERS_ROWS, numbers)
+
+
+def _differs_by_row(column: pd.Series[Any]) -> bool:
+    """Return whether nearly every row has another text."""
+    present = column.dropna()
+    n, n_levels = len(present), present.astype(str).nunique()
+    differs = n_levels == n or (n_levels > MOST_LEVELS and n_levels > MOST_DIFFERENT * n)
+    return n >= LEAST_ROWS_OF_NAMES and differs
+
+
+def _is_prose(column: pd.Series[Any]) -> bool:
+    return bool(column.dropna().map(lambda cell: len(str(cell).split())).mean() >= WORDS_OF_PROSE)
+
+
+def _numbers_rows(column: pd.Series[Any]) -> bool:
+    """Return whether a column has the name of an identifier and whole numbers that all differ."""
+    name = str(column.name).strip()
+    if len(column) < LEAST_ROWS_OF_NAMES or not any(map(IDENTIFIER.fullmatch, (name, name.lower()))):
+        return False
+    values = column.dropna().to_numpy()
+    return len(values) > 0 and bool(np.all(values == np.floor(values))) and len(np.unique(values)) == len(values)
+
+
+def drop_nearly_empty(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop columns of which nearly everything is missing."""
+    if state.missing == "auto":
+        share = state.frame[state.inputs].isna().mean()
+        names = list(share.index[share > MOST_MISSING])
+        yield from drop_columns(FindingKind.COLUMN_NEARLY_EMPTY, names, most=MOST_MISSING)
+
+
+def limit_levels(state: CleaningState) -> Iterator[CleaningStep]:
+    """Join the rare levels of categories with too many levels; drop the column if they have most of the rows."""
+    joined, counts, kept_levels, hopeless = {}, {}, {}, []
+    for name, column in state.texts():
+        if column.nunique() <= MOST_LEVELS:
+            continue
+        rows = column.value_counts()
+        kept = list(rows.index[rows >= FEWEST_ROWS_OF_A_LEVEL][:KEPT_LEVELS])
+        if column.isin(kept).sum() < (1 - LARGEST_JOINED_SHARE) * column.notna().sum():
+            hopeless.append(name)
+            continue
+        joined[name] = column.where(column.isin(kept) | column.isna(), OTHER)
+        counts[name] = int(column.nunique() - len(kept))
+        kept_levels[name] = tuple(sorted(set(map(str, kept)) - {OTHER}))
+    yield from drop_columns(FindingKind.COLUMN_MANY_LEVELS, hopeless, most=MOST_LEVELS)
+    detail = {"joined": counts, "level": OTHER}
+    yield from set_columns(FindingKind.LEVELS_JOINED, joined, detail, sum(counts.values()), levels=kept_levels)
+
+
+def fill_missing(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop rows with missing values if they are few; elsewhere fill in medians, or a level of its own."""
+    if state.missing != "auto":
+        return
+    frame = state.frame
+    is_missing = frame[state.inputs].isna()
+    share = is_missing.mean()
+    in_few = is_missing[share.index[(share > 0) & (share <= FEW)]].any(axis=1).to_numpy()
+    if in_few.mean() <= FEW:
+        yield from drop_rows(FindingKind.ROWS_LEFT_OUT, in_few)
+        frame = frame[~in_few]
+    counts = frame[state.inputs].isna().sum()
+    incomplete = [str(name) for name in counts.index[counts > 0]]
+    numbers = [name for name in incomplete if frame[name].dtype != object]
+    medians = {name: frame[name].median() for name in numbers}
+    filled = {name: frame[name].fillna(median) for name, median in medians.items()}
+    fills = {name: storable_fill(median) for name, median in medians.items()}
+    yield from set_columns(FindingKind.FILLED_WITH_MEDIAN, filled, {}, int(counts[numbers].sum()), fills=fills)
+    yield from _add_indicators(frame, [name for name in numbers if share[name] > FEW])
+    for name in (name for name in incomplete if name not in numbers):
+        level = frame[name].where(frame[name].notna(), MISSING_LEVEL)
+        detail, count = {"column": name}, int(counts[name])
+        yield from set_columns(FindingKind.FILLED_WITH_LEVEL, {name: level}, detail, count, own_level=(name,))
+
+
+def _add_indicators(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[CleaningStep]:
+    """Add a column that says where a value is missing: one for all columns that miss it in the same rows."""
+    patterns: dict[bytes, str] = {}
+    for name in names:
+        patterns.setdefault(frame[name].isna().to_numpy().tobytes(), name)
+    indicators, sources = {}, {}
+    for name in patterns.values():
+        new = f"{name} missing"
+        while new in frame:
+            new += "'"
+        indicators[new] = frame[name].isna().astype(float)
+        sources[new] = name
+    yield from set_columns(FindingKind.MISSING_MARKED, indicators, {"of": list(names), "marks": sources}, marks=sources)
+
+
+def drop_constant(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop columns with the same value in every row."""
+    names = [name for name in state.inputs if _is_constant(state.frame[name])]
+    yield from drop_columns(FindingKind.COLUMN_CONSTANT, names)
+
+
+def _is_constant(column: pd.Series[Any]) -> bool:
+    values = column.to_numpy()
+    return len(values) > 0 and not column.isna().any() and bool((values == values[0]).all())
+
+
+def drop_repeated(state: CleaningState) -> Iterator[CleaningStep]:
+    """Drop columns that repeat another one, categories also under other names of the levels."""
+    first: dict[tuple[str, bytes], str] = {}
+    same = {}
+    for name in state.inputs:
+        key = _content(state.frame[name])
+        if key in first:
+            same[name] = first[key]
+        first.setdefault(key, name)
+    yield from drop_columns(FindingKind.COLUMN_REPEATED, list(same), same=same)
+
+
+def _content(column: pd.Series[Any]) -> tuple[str, bytes]:
+    if column.dtype != object:
+        return str(column.dtype), column.to_numpy().tobytes()
+    codes, _ = pd.factorize(column)
+    return "category", codes.tobytes()
+
+
+def expand_dates(state: CleaningState) -> Iterator[CleaningStep]:
+    """Note which numbers a model takes for each date. The column itself stays until the table is encoded."""
+    dates = {name: state.frame[name] for name in state.inputs if types.is_datetime64_any_dtype(state.frame[name])}
+    parts = {
+        name: [part.rpartition(": ")[2] for part in date_features(column.dropna())] for name, column in dates.items()
+    }
+    if parts:
+        yield CleaningStep(FindingKind.DATES_TAKEN_APART, tuple(parts), len(parts), {"parts": parts})

@@ -1,0 +1,248 @@
+r"""Partial dependence: the average curve of the rows along a unit, and its posterior covariance.
+
+The curve of a row has the unit at each value t of a grid and all other columns as the row has them (an individual
+conditional expectation; Goldstein et al. 2015). The average is over the rows, so over their own joint distribution. In
+general it is a weighted sum, sum_i W_ti f(x_i with unit j at t); all weights are 1 / n, or slopes of a response where a
+curve on its scale is wanted. With kappa_j the factor of the unit and kappa_-j that of all others, for each term of the
+kernel,
+
+.. math::
+    Q(t) = s \, \kappa_j(t, Z) \circ (W \kappa_{-j}(X, Z))_t , \qquad \mathrm{mean}(t) = Q(t) \, w , \\
+    \mathrm{cov}(t, t') = s \, \kappa_j(t, t') \, (W \kappa_{-j}(X, X) W^T)_{t t'} - Q(t) \, M \, Q(t')^T .
+
+This is the band of an average, not an average of bands: errors that the rows do not share average out.
+
+Each curve is taken less its own average over the margin of the unit. Where an observation is not Gaussian, curves are
+those of the mean of an observation, h(m_i(t), v_i(t)). By the delta method their covariance is that of the latent
+curves with the weights dh / dm / n. Where an observation depends on several latent functions f_a, with slopes
+dh / dm_a, it is that of the sum of their curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from gpsift._utils.arrays import rows_at_values
+from gpsift.decomposition.context import closed_posterior
+from gpsift.decomposition.margins import Margin
+from gpsift.decomposition.products import ProductTriple
+from gpsift.kernels.products import ProductTerm
+from gpsift.reference.base import Coupled, MissingCapability, PlacedPosterior, Reference, Response
+
+
+@dataclass(frozen=True, eq=False)
+class PartialDependence:
+    """Curves of all rows along a unit, (n, g), and the posterior covariance (g, g) of their average."""
+
+    curves: np.ndarray
+    covariance: np.ndarray
+
+    def center(self, n_values: int, weights: np.ndarray) -> PartialDependence:
+        """Keep the first values, and subtract the weighted average over the others from each curve."""
+        centring = np.hstack([np.eye(n_values), np.tile(-weights, (n_values, 1))])
+        return PartialDependence(self.curves @ centring.T, centring @ self.covariance @ centring.T)
+
+
+def pool_draws(draws: Sequence[PartialDependence]) -> PartialDependence:
+    """Pool curves of models with drawn hyperparameters: mean curves, and covariance within plus between draws."""
+    averages = np.array([each.curves.mean(axis=0) for each in draws])
+    between = (averages - averages.mean(axis=0)).T @ (averages - averages.mean(axis=0)) / len(draws)
+    curves = np.mean([each.curves for each in draws], axis=0)
+    return PartialDependence(curves, np.mean([each.covariance for each in draws], axis=0) + between)
+
+
+@dataclass(frozen=True, eq=False)
+class CurveGrid:
+    """The columns of a unit, the values of its curve, (g, k), and the margin whose average is subtracted."""
+
+    columns: tuple[int, ...]
+    values: np.ndarray
+    margin: Margin
+
+    def on_columns(self, columns: Sequence[int]) -> CurveGrid:
+        """Return this grid for a table of some of the columns."""
+        kept = [place for place, column in enumerate(self.columns) if column in columns]
+        own = tuple(list(columns).index(self.columns[place]) for place in kept)
+        return CurveGrid(own, self.values[:, kept], self.margin.on(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCurves:
+    """A model, or a draw of it, and the rows whose curves are averaged.
+
+    `closed` has the posterior and the rows in its units, or is None for a model that offers predictions only.
+    """
+
+    model: Reference
+    X: np.ndarray
+    is_latent: bool
+    closed: tuple[PlacedPosterior, ICERows] | None
+
+    @classmethod
+    def of(cls, model: Reference, X: np.ndarray, is_latent: bool) -> Self:
+        placed = closed_posterior(model, X)
+        if placed is None:
+            return cls(model, X, is_latent, None)
+        return cls(model, X, is_latent, (placed, ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))))
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, Response]:
+        """The latent mean, or the mean of an observation, at rows, (n,), and the response there."""
+        response = self.model.at(self.model.inputs.points(X))
+        mean = response.latent_mean if self.is_latent else response.distribution(latent=False).mean
+        if mean.ndim > 1:
+            raise MissingCapability(
+                f"{type(self.model).__name__} predicts several numbers at a row, which have no one curve."
+            )
+        return mean, response
+
+    def partial_dependence(self, grid: CurveGrid) -> PartialDependence:
+        """Curves on a grid, less their average over its margin, in units of the observations."""
+        values = np.concatenate([grid.values, grid.margin.nodes])
+        found = self._sampled(grid, values) if self.closed is None else self._closed(grid, values, *self.closed)
+        return found.center(len(grid.values), grid.margin.weights)
+
+    def _closed(self, grid: CurveGrid, values: np.ndarray, placed: PlacedPosterior, rows: ICERows) -> PartialDependence:
+        ice, n, g = ICECurves(rows, *placed.inputs_of(grid.columns, values)), len(self.X), len(values)
+        if self.is_latent:
+            covariance = ice.covariance(np.full((g, n), 1.0 / n))
+            return PartialDependence(
+                placed.affine.y_center + placed.affine.y_scale * ice.means(), placed.affine.y_scale**2 * covariance
+            )
+        mean, response = self._predict_curves(grid, values)
+        try:
+            slopes = response.mean_slope().reshape(n, g, -1)
+        except MissingCapability:
+            return PartialDependence(mean, np.full((g, g), np.nan))
+        W = np.transpose(slopes, (2, 1, 0)) / n
+        if placed.coupled is None:
+            return PartialDependence(mean, placed.affine.y_scale**2 * ice.covariance(W[0]))
+        return PartialDependence(mean, ice.covariance_of_sum(W, placed.coupled))
+
+    def _sampled(self, grid: CurveGrid, values: np.ndarray) -> PartialDependence:
+        return PartialDependence(self._predict_curves(grid, values)[0], np.full((len(values), len(values)), np.nan))
+
+    def _predict_curves(self, grid: CurveGrid, values: np.ndarray) -> tuple[np.ndarray, Response]:
+        """Predictions for each row at each value, (n, g), and the response at these n * g points."""
+        mean, response = self.predict(rows_at_values(self.X, grid.columns, values))
+        return mean.reshape(len(self.X), len(values)), response
+
+
+class ICERows:
+    """Rows whose curves are averaged, as the model sees them, with their distances, which all units share."""
+
+    def __init__(self, triple: ProductTriple, X: np.ndarray):
+        self.triple = triple
+        self.X = triple.Z if np.array_equal(X, triple.Z) else X
+
+    @cached_property
+    def to_support(self) -> list[np.ndarray]:
+        """Squared distances to the support points over all columns, for each term, (n, m)."""
+        return self._distances(self.triple.Z)
+
+    @cached_property
+    def to_rows(self) -> list[np.ndarray]:
+        """Squared distances between the rows over all columns, for each term, (n, n)."""
+        return self.to_support if self.X is self.triple.Z else self._distances(self.X)
+
+    def _distances(self, Z: np.ndarray) -> list[np.ndarray]:
+        columns = range(self.X.shape[1])
+        return [term.squared_distance(columns, self.X, Z) for term in self.triple.terms]
+
+
+@dataclass(frozen=True, eq=False)
+class ICECurves:
+    """Individual conditional expectations in closed form: some columns at values, all others as the rows have them.
+
+    Parameters
+    ----------
+    rows : ICERows
+    columns : sequence of int
+        The columns that are set.
+    grid : array (g, k)
+        Their values, as the model sees them.
+    """
+
+    rows: ICERows
+    columns: Sequence[int]
+    grid: np.ndarray
+
+    def own_factor(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
+        """The factor of the columns between the grid and rows Z of all columns, (g, m)."""
+        return 1.0 + term.excess(self.columns, self.grid, Z[:, list(self.columns)])
+
+    def other_factor(self, term: ProductTerm, distance: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """The factor of all other columns between the rows and Z, (n, m), from their distance over all columns."""
+        own = list(self.columns)
+        others = distance - term.squared_distance(own, self.rows.X[:, own], Z[:, own])
+        others *= -0.5
+        return np.exp(others, out=others)
+
+    @cached_property
+    def _to_support(self) -> list[np.ndarray]:
+        """The factor of the other columns between rows and support points, for each term."""
+        triple = self.rows.triple
+        pairs = zip(triple.terms, self.rows.to_support, strict=True)
+        return [self.other_factor(term, distance, triple.Z) for term, distance in pairs]
+
+    @cached_property
+    def _to_rows(self) -> list[np.ndarray]:
+        """The factor of the other columns between the rows, for each term."""
+        if self.rows.X is self.rows.triple.Z:
+            return self._to_support
+        pairs = zip(self.rows.triple.terms, self.rows.to_rows, strict=True)
+        return [self.other_factor(term, distance, self.rows.X) for term, distance in pairs]
+
+    def means(self) -> np.ndarray:
+        """Posterior means of the curves, (n, g)."""
+        triple = self.rows.triple
+        own = list(self.columns)
+        planes = np.delete(self.rows.X, own, axis=1) @ np.delete(triple.slopes, own)
+        total = triple.constant + planes[:, None] + self.grid @ triple.slopes[own]
+        for term, others in zip(triple.terms, self._to_support, strict=True):
+            total += others @ (term.variance * triple.weights * self.own_factor(term, triple.Z)).T
+        return total
+
+    def surface(self, columns: Sequence[int], grid: np.ndarray) -> np.ndarray:
+        """Average mean over the rows with these columns and other ones at each pair of their values, (g, h)."""
+        triple = self.rows.triple
+        own, other = list(self.columns), list(columns)
+        planes = np.delete(self.rows.X, [*own, *other], axis=1) @ np.delete(triple.slopes, [*own, *other])
+        lines = np.add.outer(self.grid @ triple.slopes[own], grid @ triple.slopes[other])
+        total = triple.constant + planes.mean() + lines
+        both = ICECurves(self.rows, [*own, *other], np.empty((0, len(own) + len(other))))
+        for term, others in zip(triple.terms, both._to_support, strict=True):
+            weights = term.variance * triple.weights * others.mean(axis=0)
+            second = 1.0 + term.excess(columns, grid, triple.Z[:, other])
+            total += (self.own_factor(term, triple.Z) * weights) @ second.T
+        return total
+
+    def covariance(self, W: np.ndarray) -> np.ndarray:
+        """Posterior covariance of the curves sum_i W_ti f(x_i with the columns at t), (g, g)."""
+        Q, prior = self._to_support_and_prior(W)
+        return prior - self.rows.triple.explained_between(Q)
+
+    def covariance_of_sum(self, W: np.ndarray, coupled: Coupled) -> np.ndarray:
+        """Posterior covariance of the sum of such curves of several functions, with weights W (C, g, n)."""
+        Q, priors = zip(*map(self._to_support_and_prior, W), strict=True)
+        return np.sum(priors, axis=0) - coupled.explained_between(np.array(Q))
+
+    def _to_support_and_prior(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Prior covariances of the curves with the function at support points, (g, m), and with one another."""
+        triple, totals = self.rows.triple, W.sum(axis=1)
+        Q = np.outer(triple.constant_var * totals, np.ones(len(triple.weights)))
+        prior = triple.constant_var * np.outer(totals, totals)
+        moved = W @ self.rows.X  # the inputs of linear terms: averages of rows, with the columns at their values
+        moved[:, list(self.columns)] = totals[:, None] * self.grid
+        Q += (moved * triple.slope_var) @ triple.Z.T
+        prior += (moved * triple.slope_var) @ moved.T
+        grid_rows = np.zeros((len(self.grid), self.rows.X.shape[1]))
+        grid_rows[:, list(self.columns)] = self.grid
+        for term, to_support, to_rows in zip(triple.terms, self._to_support, self._to_rows, strict=True):
+            Q += term.variance * self.own_factor(term, triple.Z) * (W @ to_support)
+            prior += term.variance * self.own_factor(term, grid_rows) * (W @ to_rows @ W.T)
+        return Q, prior

@@ -1,0 +1,190 @@
+"""A search for hyperparameters that begins on few rows and goes on to all of them.
+
+All starts are searched on a small sample of the rows. Starts that end at the same objective have found the same
+optimum, and those far below the best are dropped: more rows would only widen the gap. The others continue on a larger
+sample, and finally on all rows. A search on more rows begins where that on fewer rows ended, with the curvature found
+there, and needs few evaluations. If all rows lead further away than chance explains, the small sample was misleading,
+and the search begins anew on the next larger sample.
+
+A small sample may miss the effect of a feature and let its length-scale grow without bound. Such features are tried
+again by `gpsift.gp.hyperparameters.restarts`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from gpsift._utils.progress import SearchProgress
+from gpsift.gp.hyperparameters.optimize import (
+    AGREEMENT,
+    Estimate,
+    LogPrior,
+    Start,
+    best_of,
+    curvature_at,
+    searched_from,
+    starting_points,
+)
+from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.hyperparameters.restarts import with_bends, with_trends
+from gpsift.gp.inference import DenseEngine
+
+# Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
+MANY_ROWS = 600
+FEW_ROWS = 300
+MOST_GROWTH = 3.5
+
+
+def begins_on_few(problem: Problem) -> bool:
+    """Whether a search is quicker by way of fewer rows: its gradients must have all digits, and rows must be many."""
+    is_dense = isinstance(problem.engine, DenseEngine) and problem.likelihood.has_closed_form
+    return is_dense and len(problem.y) >= MANY_ROWS
+
+
+def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[np.ndarray]:
+    """Row numbers of samples, each within the next, the last of them of all rows, or of `most` if these are fewer.
+
+    Each has the smallest and the largest target, so that it varies.
+
+    >>> [len(rows) for rows in growing_samples(np.arange(2000.0), seed=0)]
+    [300, 775, 2000]
+    """
+    order = extremes_first(y, seed)
+    return [np.sort(order[:size]) for size in growing_sizes(min(len(y), most or len(y)))]
+
+
+def sampled_rows(y: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Row numbers of one sample, with the smallest and the largest target."""
+    return np.sort(extremes_first(y, seed)[:size])
+
+
+def extremes_first(y: np.ndarray, seed: int) -> np.ndarray:
+    """All row numbers in a random order, those of the smallest and the largest target before the others."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    is_extreme = np.isin(order, [y.argmin(), y.argmax()])
+    return np.concatenate([order[is_extreme], order[~is_extreme]])
+
+
+def growing_sizes(n: int) -> list[int]:
+    """Sizes from few rows to n, which grow by the same factor.
+
+    >>> growing_sizes(1000), growing_sizes(4000)
+    ([300, 1000], [300, 711, 1687, 4000])
+    """
+    n_steps = max(1, math.ceil(math.log(n / FEW_ROWS, MOST_GROWTH)))
+    return [round(size) for size in np.geomspace(min(FEW_ROWS, n), n, n_steps + 1)]
+
+
+def on_sample(problem: Problem, rows: np.ndarray) -> Problem:
+    """The problem on some of the rows; itself where they are all."""
+    return problem if rows.size == len(problem.y) else problem.on_rows(rows)
+
+
+# Nats behind the best at which a start is left. A log ratio that is D on average has a variance of about 2 D, so that
+# a gap of the other sign is more than two standard deviations away.
+FAR_BEHIND = 10.0
+# In standard deviations, how much more than expected all rows gain where fewer were misleading.
+FAR = 4.0
+# Features that are tried with bends on the rows of a stage, at most.
+MOST_BENT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseToFine:
+    """A search on samples of the rows that grow."""
+
+    problem: Problem[DenseEngine]
+    log_prior: LogPrior
+    n_starts: int
+    seed: int
+    max_iterations: int
+
+    @cached_property
+    def samples(self) -> list[Problem[DenseEngine]]:
+        """From few rows to all."""
+        return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
+
+    @cached_property
+    def progress(self) -> SearchProgress:
+        return SearchProgress(self.n_starts + len(self.samples) - 1)
+
+    def run(self) -> Estimate:
+        """The best that the starts lead to."""
+        ended: list[Start] = []
+        left: list[tuple[Start, float]] = []
+        for fewest in range(len(self.samples)):
+            going, behind = self.followed(fewest)
+            ended, left = [*ended, *going], [*left, *behind]
+            if not any(map(self.has_moved_far, going)):
+                break
+        top = max(start.objective for start in ended)
+        return best_of(self.problem, [*ended, *(replace(start, objective=top - gap) for start, gap in left)])
+
+    def followed(self, fewest: int) -> tuple[list[Start], list[tuple[Start, float]]]:
+        """Where starts lead from one sample to all rows, and those that were left, with the nats they were behind."""
+        going = [self.searched(self.samples[fewest], start, part) for part, start in enumerate(self.starts, start=1)]
+        left: list[tuple[Start, float]] = []
+        for stage in range(fewest + 1, len(self.samples)):
+            going, behind = sorted_out(going)
+            left += behind
+            going = [self.continued(self.bent(start, stage - 1), stage) for start in going]
+        return going, left
+
+    @property
+    def starts(self) -> list[np.ndarray]:
+        return starting_points(self.problem, self.n_starts, self.seed)
+
+    def bent(self, start: Start, stage: int) -> Start:
+        """Where a start leads on the rows of a stage once features that it has let go are tried with bends."""
+        for _ in range(MOST_BENT):
+            place = with_bends(self.samples[stage], start.log_params)
+            if place is None:
+                break
+            found = self.searched(self.samples[stage], place, self.n_starts + stage)
+            if found.objective < start.objective + AGREEMENT:
+                break
+            start = replace(found, n_evaluations=start.n_evaluations + found.n_evaluations)
+        return start
+
+    def continued(self, start: Start, stage: int) -> Start:
+        """Where a start leads that ended on fewer rows."""
+        fewer, sample = self.samples[stage - 1], self.samples[stage]
+        place = with_trends(sample, start.log_params)
+        curvature = curvature_at(fewer, self.log_prior, place) * (len(sample.y) / len(fewer.y))
+        end = self.searched(sample, place, self.n_starts + stage, curvature)
+        return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
+
+    def searched(
+        self, sample: Problem[DenseEngine], start: np.ndarray, part: int, curvature: np.ndarray | None = None
+    ) -> Start:
+        """Where a search leads, which is this part of the whole."""
+        tell = partial(self.progress.update, part)
+        return searched_from(sample, self.log_prior, start, self.max_iterations, tell, curvature)
+
+    def has_moved_far(self, end: Start) -> bool:
+        """Whether all rows have gained more nats than chance explains where fewer rows have the same optimum.
+
+        Then 2 / (growth - 1) times what they gain is distributed as chi squared with as many degrees of freedom as
+        there are parameters.
+        """
+        k, growth = np.isfinite(end.log_params).sum(), len(self.problem.y) / len(self.samples[-2].y)
+        return bool(2.0 * (end.objective - end.began) > (growth - 1.0) * (k + FAR * math.sqrt(2.0 * k)))
+
+
+def sorted_out(ended: Sequence[Start]) -> tuple[list[Start], list[tuple[Start, float]]]:
+    """One start for each optimum that is not far behind the best; the others, with the nats that they are behind."""
+    kept: list[Start] = []
+    left: list[tuple[Start, float]] = []
+    for start in sorted(ended, key=lambda start: -start.objective):
+        is_new = bool(kept) and kept[-1].objective - start.objective > AGREEMENT
+        gap = kept[0].objective - start.objective if kept and np.isfinite(start.objective) else math.inf
+        if not kept or (is_new and gap < FAR_BEHIND):
+            kept.append(start)
+        else:
+            left.append((start, gap))
+    return kept, left

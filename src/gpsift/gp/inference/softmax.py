@@ -1,0 +1,482 @@
+r"""Laplace's method for several classes: C latent functions that a softmax couples.
+
+All functions have the same kernel. At the mode f_c = K a_c with a_c = y_c - pi_c, y_c being the indicators of class c.
+With W, M, D_c, L, P_c and Q as in `softmax_posterior.py` and B_c = I + D_c^1/2 K D_c^1/2,
+
+.. math::
+    \log q(y) = \log p(y \mid f) - \tfrac12 \sum_c a_c^T f_c - \tfrac12 \log |I + K W|, \qquad
+    \log |I + K W| = \sum_c \log |B_c| + \log |Q| - \log |I + K|
+
+(Rasmussen & Williams 2006, equation 3.44 and Algorithm 3.3, whose R^T E R is L^-T Q L^-1 here). As for one function
+(`laplace.py`),
+
+.. math::
+    \partial \log q(y) / \partial K = \tfrac12 \sum_c (a_c a_c^T - M_{cc} + u_c a_c^T + a_c u_c^T), \qquad
+    u = (I - M K) s,
+
+s being the derivative of the determinant's term with respect to the mode, -d tr(S W) / 2 with S the posterior
+covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the one
+with S pi = 0 that differs from it along there. With T = D^1/2 S D^1/2 of that, in which no probability is divided by,
+
+.. math::
+    s_c = -\tfrac12 \bigl(T_{cc} - \pi_c \textstyle\sum_d T_{dd}\bigr), \qquad
+    T_{cc} = 1 - \pi_c - \mathrm{diag}(D_c^{-1/2} M_{cc} D_c^{-1/2}) .
+
+Newton's steps are found by conjugate gradients, which need products with K only; the factors are made once, at the
+mode. Where K has a low rank (`LowRankCurvature`) its factors are small, and steps are found by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+from scipy.linalg import blas, helmert
+from scipy.special import log_softmax, softmax
+
+from gpsift._utils.arrays import take_columns
+from gpsift._utils.linalg import (
+    add_diagonal,
+    cholesky,
+    cholesky_solve,
+    invert_lower,
+    log_det_from_cholesky,
+    pivoted_cholesky,
+    solve_lower,
+    solve_triangle,
+    triangle_gram,
+)
+from gpsift._utils.newton import (
+    FIRST_ACCURACY,
+    LATER_ACCURACY,
+    NewtonStep,
+    Point,
+    after_a_step,
+    conjugate_gradients,
+    newton_ascent,
+    symv,
+)
+from gpsift.gp.inference.base import DenseEngine, Evidence, Inferred, Memory, Slope
+from gpsift.gp.inference.laplace import MAX_ITERATIONS, ROUGH_LEFT, TOLERANCE, VALUE_ALONE
+from gpsift.gp.inference.softmax_posterior import CoupledPosterior
+from gpsift.kernels import Kernel
+from gpsift.likelihoods import Likelihood
+
+# Steps by factors of low rank take less than those by products up to a rank whose square is this many times the rows.
+FEW_COLUMNS = 50
+# Variance that a covariance matrix of low rank may leave out at each point, in tolerances; for a value alone it is the
+# tolerance of that. It changes the log density there by a quarter of that at most; on 700 rows 1e-5 changed the log
+# evidence by 2e-4 nats, and 1e-4 by 2e-3, with which searches ended in steps from one rank to the next.
+LEFT_OUT = 10.0
+
+
+class SoftmaxCurvature(Protocol):
+    """The negative Hessian W = diag(pi) - pi pi^T at a point of the latent space, factorised together with K.
+
+    M = (K + W^-1)^-1, of which no inverse of W is needed.
+    """
+
+    @property
+    def pi(self) -> np.ndarray:
+        """The probabilities, (n, C)."""
+
+    @property
+    def log_det(self) -> float:
+        """log |I + K W|."""
+
+    @property
+    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b, (n, C)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FullCurvature:
+    """The curvature by a factor for each class, for any K: K, L of I + K, and the probabilities pi, (n, C)."""
+
+    K: np.ndarray
+    L: np.ndarray
+    pi: np.ndarray
+
+    @classmethod
+    def at(cls, K: np.ndarray, pi: np.ndarray) -> Self:
+        """The curvature at probabilities pi, (n, C)."""
+        return cls(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
+
+    @cached_property
+    def _roots(self) -> np.ndarray:
+        """D_c^1/2 of each class, (C, n)."""
+        return np.sqrt(self.pi.T)
+
+    @cached_property
+    def _factors(self) -> list[np.ndarray]:
+        """Cholesky factor of B_c of each class."""
+        return [cholesky(add_diagonal(root[:, None] * self.K * root, 1.0), overwrite=True) for root in self._roots]
+
+    @cached_property
+    def _triangles(self) -> list[np.ndarray]:
+        """Y_c of each class, lower triangular, with P_c = Y_c^T Y_c: the factor of B_c solved for D_c^1/2 L."""
+        return [solve_triangle(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)]
+
+    @cached_property
+    def P(self) -> np.ndarray:
+        """P_c of each class, (C, n, n)."""
+        return np.stack([triangle_gram(Y) for Y in self._triangles])
+
+    @cached_property
+    def N(self) -> np.ndarray:
+        """Cholesky factor of Q."""
+        return cholesky(self.P.sum(axis=0), overwrite=True)
+
+    @cached_property
+    def log_det(self) -> float:
+        coupling = log_det_from_cholesky(self.N) - log_det_from_cholesky(self.L)
+        return float(sum(log_det_from_cholesky(L) for L in self._factors) + coupling)
+
+    @cached_property
+    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        total, spread = np.zeros(self.K.shape), 1.0 - self.pi
+        for c, (L, Y, root) in enumerate(zip(self._factors, self._triangles, self._roots, strict=True)):
+            inverse = invert_lower(L)
+            spread[:, c] -= np.einsum("ij,ij->j", inverse, inverse)  # the diagonal of B_c^-1
+            coupled = solve_lower(self.N, blas.dtrmm(1.0, Y.T, inverse, lower=0))  # N^-1 L^T D_c^1/2 B_c^-1
+            spread[:, c] += np.einsum("ij,ij->j", coupled, coupled)
+            coupled *= root
+            total += triangle_gram(inverse * root)
+            total -= coupled.T @ coupled
+        return total, spread
+
+    @cached_property
+    def cov(self) -> np.ndarray:
+        """Posterior covariances of the classes at each point, the blocks of K - K M K, (n, C, C)."""
+        q = solve_lower(self.L, self.K)
+        V = [solve_lower(self.N, P) @ q for P in self.P]
+        cov = np.empty((*self.pi.shape, self.pi.shape[1]))
+        for c, P in enumerate(self.P):
+            for d in range(c + 1):
+                cov[:, c, d] = cov[:, d, c] = np.einsum("ij,ij->j", V[c], V[d])
+            cov[:, c, c] += np.diagonal(self.K) - np.einsum("ij,ij->j", q, P @ q)
+        return cov
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
+        coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
+        return solve_lower(self.L, P_q - coupled.T, transpose=True)
+
+
+def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
+    """F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
+    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankCurvature:
+    r"""The curvature where the covariance matrix has a low rank, as that of few or smooth inputs: F, and pi, (n, C).
+
+    K = F F^T with F (n, r), but for less than a given variance at each point: W is at most 1/2, so that half the log
+    determinant is right to a quarter of what is left out at all points together. Contrasts g = H f of the latent
+    values, H the orthonormal rows of Helmert's matrix, have the same prior as each class and curvatures V = H W H^T,
+    and what they leave out changes no probability. With F_j = F for each of the C - 1 contrasts j along the diagonal,
+
+    .. math::
+        \log |I + K W| = \log |A|, \qquad M = H^T (V - V F A^{-1} F^T V) H, \qquad
+        A_{jk} = \delta_{jk} I + F^T \mathrm{diag}(V_{jk}) \, F .
+
+    The posterior covariances of the contrasts at a point are its blocks of F A^{-1} F^T.
+    """
+
+    F: np.ndarray
+    pi: np.ndarray
+
+    @cached_property
+    def _H(self) -> np.ndarray:
+        return helmert(self.pi.shape[1])
+
+    @cached_property
+    def _V(self) -> np.ndarray:
+        """V_jk at each point, (C - 1, C - 1, n)."""
+        H_pi = self._H @ self.pi.T
+        return np.einsum("jc,kc,nc->jkn", self._H, self._H, self.pi, optimize=True) - H_pi[:, None] * H_pi
+
+    @cached_property
+    def L(self) -> np.ndarray:
+        """Cholesky factor of A, of which only the lower blocks are filled."""
+        F, V = self.F, self._V
+        m, r = len(V), F.shape[1]
+        A = np.empty((m * r, m * r))
+        for j in range(m):
+            for k in range(j + 1):
+                np.matmul(F.T * V[j, k], F, out=A[j * r : (j + 1) * r, k * r : (k + 1) * r])
+        A.flat[:: m * r + 1] += 1.0
+        return cholesky(A, overwrite=True)
+
+    @cached_property
+    def log_det(self) -> float:
+        return float(log_det_from_cholesky(self.L))
+
+    @cached_property
+    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        H, V, pi = self._H, self._V, self.pi
+        m, (n, r) = len(V), self.F.shape
+        inverse = invert_lower(self.L)
+        roots = np.zeros((m, n, m * r))  # F L^-T of each contrast: products of two are posterior covariances
+        for j in range(m):
+            np.matmul(self.F, inverse[j * r :, j * r : (j + 1) * r].T, out=roots[j, :, j * r :])
+        Z = np.empty((n, m, m * r))
+        for j in range(m):
+            np.einsum("kn,knq->nq", V[j], roots, out=Z[:, j])
+        Z = Z.reshape(n, -1)
+        total = Z @ Z.T
+        np.negative(total, out=total)
+        total.flat[:: n + 1] += np.einsum("jjn->n", V)
+        covariances = np.empty((m, m, n))
+        for j in range(m):
+            for k in range(j + 1):
+                covariances[j, k] = covariances[k, j] = np.einsum("nq,nq->n", roots[j], roots[k])
+        S_pi = np.einsum("jc,jkn,kn->nc", H, covariances, H @ pi.T, optimize=True)
+        variances = np.einsum("jc,kc,jkn->nc", H, H, covariances, optimize=True)
+        return total, pi * (variances - 2.0 * S_pi + np.sum(pi * S_pi, axis=1, keepdims=True))
+
+    def times_M(self, b: np.ndarray) -> np.ndarray:
+        V_b = np.einsum("jkn,kn->jn", self._V, self._H @ b.T)
+        inner = cholesky_solve(self.L, (V_b @ self.F).ravel()).reshape(len(V_b), -1)
+        V_b -= np.einsum("jkn,kn->jn", self._V, inner @ self.F.T)
+        return V_b.T @ self._H
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxResult:
+    """The mode and what belongs to it; see `LaplaceResult`."""
+
+    K: np.ndarray
+    mode: np.ndarray  # (n, C)
+    weights: np.ndarray
+    curvature: SoftmaxCurvature
+    log_evidence: float
+    converged: bool
+    n_iterations: int
+
+    @cached_property
+    def full_curvature(self) -> FullCurvature:
+        """The curvature by a factor for each class, which the posterior is made of."""
+        if isinstance(self.curvature, FullCurvature):
+            return self.curvature
+        return FullCurvature.at(self.K, self.curvature.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxDensity:
+    """The posterior of all latent functions, up to a constant: prior covariance K of each, and indicators Y, (n, C).
+
+    F is the factor of low rank, if K has one.
+    """
+
+    K: np.ndarray
+    Y: np.ndarray
+    F: np.ndarray | None
+
+    def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
+        """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
+        return float(np.sum(self.Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))
+
+    def curvature(self, f: np.ndarray) -> SoftmaxCurvature:
+        """The curvature at latent values f, (n, C), by the factor of low rank if there is one."""
+        pi = softmax(f, axis=1)
+        return FullCurvature.at(self.K, pi) if self.F is None else LowRankCurvature(self.F, pi)
+
+    def times_K(self, b: np.ndarray) -> np.ndarray:
+        return self.K @ b
+
+    def newton_step(self, a: np.ndarray, f: np.ndarray, accuracy: float | None) -> NewtonStep:
+        gradient = self.Y - softmax(f, axis=1) - a  # of the log joint density in f-space
+        weights = None if accuracy is None else self.newton_weights(f, accuracy)
+        if weights is None:
+            accuracy, weights = None, self._weights_by_factors(f)
+        K_direction = self.K @ (direction := weights - a)
+        return NewtonStep(direction, K_direction, 0.5 * float(np.sum(K_direction * gradient)), accuracy)
+
+    def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
+        """The weights at the maximum of the quadratic around any f.
+
+        Where a factor of low rank is quicker, by that; else by products, None where these take too long.
+        """
+        return self._weights_by_factors(f) if self.is_narrow else self._weights_by_products(f, accuracy)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether factors of low rank find a step in less time than products with K."""
+        return self.F is not None and self.F.shape[1] ** 2 <= FEW_COLUMNS * len(self.K)
+
+    def _weights_by_factors(self, f: np.ndarray) -> np.ndarray:
+        """b - M K b, with b = W f + y - pi."""
+        curvature = self.curvature(f)
+        b = times_W(curvature.pi, f) + self.Y - curvature.pi
+        return b - curvature.times_M(self.K @ b)
+
+    def _weights_by_products(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
+        """The weights with M = R (I + R^T K R)^-1 R^T.
+
+        W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
+        """
+        pi = softmax(f.T, axis=0)
+        s = np.sqrt(pi)
+        product = np.empty_like(pi)
+        slope = self.Y - softmax(f, axis=1)
+
+        def times_R(z: np.ndarray) -> np.ndarray:
+            v = s * z
+            v -= pi * np.add.reduce(v, axis=0)
+            return v
+
+        def times_R_transposed(v: np.ndarray) -> np.ndarray:
+            return s * (v - np.einsum("cn,cn->n", pi, v))
+
+        def times_R_transposed_K(v: np.ndarray) -> np.ndarray:
+            # The classes sum to 0 at each point. A product with one vector reads a triangle, one with several all of K.
+            for row, of_class in zip(product[:-1], v[:-1], strict=True):
+                row[:] = symv(self.K, of_class)
+            np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
+            return times_R_transposed(product)
+
+        # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
+        target = times_R_transposed_K(slope.T) - times_R_transposed(f.T)
+        step = conjugate_gradients(lambda z: z + times_R_transposed_K(times_R(z)), target, accuracy)
+        return None if step is None else slope - times_R(step).T
+
+
+def softmax_laplace(
+    K: np.ndarray,
+    Y: np.ndarray,
+    *,
+    start: np.ndarray | None = None,
+    tolerance: float = TOLERANCE,
+    left_out: float = 0.0,
+) -> SoftmaxResult:
+    """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
+
+    Parameters
+    ----------
+    K : array (n, n)
+    Y : array (n, C)
+    start : array (n, C), optional
+        Latent values near the mode, such as those of other hyperparameters; zero by default.
+    tolerance : float
+        What may be left to gain before the last step, as a share of the log joint density.
+    left_out : float
+        Variance that a form of low rank may leave out at each point; nothing by default.
+    """
+    density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
+    zero = np.zeros(Y.shape)
+    point = Point(zero, zero, density.log_joint(zero, zero))
+    if start is not None:
+        point = after_a_step(density, start, point)
+    accuracy = None if density.is_narrow else LATER_ACCURACY if np.any(point.a) else FIRST_ACCURACY
+    mode = newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
+    curvature = density.curvature(mode.f)
+    log_evidence = density.log_joint(mode.a, mode.f) - 0.5 * curvature.log_det
+    return SoftmaxResult(K, mode.f, mode.a, curvature, log_evidence, mode.converged, mode.n_iterations)
+
+
+def softmax_gradient(result: SoftmaxResult) -> np.ndarray:
+    """G with d log q = sum(G o dK) for a change of K."""
+    curvature, a = result.curvature, result.weights
+    M_sum, spread = curvature.M_sum_and_spread
+    s = -0.5 * (spread - curvature.pi * spread.sum(axis=1, keepdims=True))
+    u = s - curvature.times_M(result.K @ s)
+    # a a^T + u a^T + a u^T is one product of two blocks of columns with two of rows.
+    G = np.hstack([a + u, a]) @ np.hstack([a, u]).T
+    G -= M_sum
+    G *= 0.5
+    return G
+
+
+def cavities(result: SoftmaxResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Latent means (n, C) and covariances (n, C, C) at each point without its own observation.
+
+    The likelihood is a normal site around the mode, of precision W and natural mean W f + y - pi. Taking it out of the
+    posterior N(f, S) leaves the precision S^-1 - W, and the mean f - (S^-1 - W)^-1 (y - pi).
+    """
+    curvature = result.full_curvature
+    pi, cov = curvature.pi, curvature.cov
+    W = pi[:, :, None] * (np.eye(pi.shape[1]) - pi[:, None, :])
+    precisions, axes = np.linalg.eigh(np.linalg.inv(cov) - W)
+    # Without its observation a point is at most as uncertain as under the prior; rounding can say otherwise.
+    variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(curvature.K)[:, None])
+    cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
+    return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
+
+
+def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """W b, (n, C)."""
+    return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
+
+
+class MulticlassEngine(DenseEngine):
+    """Laplace's method for a softmax; each answer starts from the mode of the last one if `warm`."""
+
+    name = "laplace"
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        likelihood: Likelihood,
+        *,
+        warm: bool = True,
+        memory: Memory | None = None,
+        tolerance: float = TOLERANCE,
+    ):
+        self.X, self.y, self.likelihood, self.warm, self.tolerance = X, y, likelihood, warm, tolerance
+        self._indicators = likelihood.indicators(y)
+        self._memory = memory or Memory()  # of latent values at the mode
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, self.tolerance, LEFT_OUT * self.tolerance)
+        return Evidence(result.log_evidence, pairs.log_gradient(softmax_gradient(result)), 0.0)
+
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        tolerance = VALUE_ALONE * self.tolerance
+        return self._run(kernel.between(self.X, self.X).K, tolerance, tolerance).log_evidence
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, self.tolerance, LEFT_OUT * self.tolerance)
+        return Slope(softmax_gradient(result), result.weights)
+
+    def on_columns(self, columns: Sequence[int]) -> Self:
+        X = take_columns(self.X, columns)
+        return type(self)(X, self.y, self.likelihood, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm, tolerance=self.tolerance)
+
+    def rough(self) -> Self:
+        return type(self)(self.X, self.y, self.likelihood, memory=Memory(self._memory.last), tolerance=ROUGH_LEFT)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+        result = self._run(kernel.between(self.X, self.X).K, self.tolerance)
+        curvature = result.full_curvature
+        cavity_mean, cavity_cov = cavities(result, self._indicators)
+        return Inferred(
+            posterior=CoupledPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
+            log_evidence=result.log_evidence,
+            cavity_mean=cavity_mean,
+            cavity_var=cavity_cov,
+            converged=result.converged,
+            n_iterations=result.n_iterations,
+        )
+
+    def fresh(self) -> Self:
+        return type(self)(self.X, self.y, self.likelihood, warm=False)
+
+    def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> SoftmaxResult:
+        start = self._memory.last
+        result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
+        if self.warm:
+            self._memory.last = result.mode if result.converged else None
+        return result

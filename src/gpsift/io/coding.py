@@ -1,0 +1,228 @@
+"""Values and objects as JSON: `Encoder` writes them, `Decoder` makes them again.
+
+None, truth values, text, whole and finite numbers stand for themselves, and lists for lists. Everything else is a JSON
+object with one key, which names its kind::
+
+    {"tuple": [...]}   {"mapping": [[key, value], ...]}   {"float": "nan"}   {"numpy": ["float32", 0.5]}
+    {"array": "arrays/3.npy"}   {"object": 3}
+
+Objects are in a list of their own, each after those that it refers to. An object that is met twice is written once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpsift._utils.arrays import is_foreign_array, to_numpy
+from gpsift._utils.text import join_names
+from gpsift.io.archive import CorruptFile, is_storable
+from gpsift.io.serializable import (
+    ANY,
+    CLASSES,
+    GONE_CLASSES,
+    REMOVED_FIELDS,
+    registered_class,
+    stored_fields,
+    stored_name,
+)
+
+WHOLE = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+# Numbers and text of NumPy; files have its own names for their types: "bool", "int8", ..., "float64", "str".
+SCALARS: Mapping[str, type[np.generic]] = {
+    np.dtype(scalar).name: scalar for scalar in (np.bool_, *WHOLE, np.float32, np.float64, np.str_)
+}
+
+
+class Encoder:
+    """Collects the parts of a value: class and fields of each object, and arrays by the names of their members."""
+
+    def __init__(self) -> None:
+        self.objects: list[dict[str, Any]] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        # Objects by address. Each is kept with its address, so that no other object can get that address.
+        self._known: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._by_type: dict[type, Callable[[Any, str], Any]] = {
+            **dict.fromkeys((type(None), bool, int, str), lambda value, _: value),
+            float: lambda value, _: value if math.isfinite(value) else {"float": repr(value)},
+            list: self._items,
+            tuple: lambda value, where: {"tuple": self._items(value, where)},
+            dict: self._mapping,
+            np.ndarray: self._array,
+            **{scalar: self._scalar(name) for name, scalar in SCALARS.items()},
+        }
+
+    def encode(self, value: Any, where: str) -> Any:
+        """Return the value as JSON; `where` says in messages which value it is."""
+        kind = type(value)  # not isinstance: a subclass would come back as its base
+        if kind in self._by_type:
+            return self._by_type[kind](value, where)
+        if stored_name(kind) is not None:
+            return self._object(value, where)
+        if is_foreign_array(value):  # an array on a device is loaded as a NumPy array
+            return self._array(to_numpy(value), where)
+        raise TypeError(
+            f"{where} is of type {kind.__module__}.{kind.__qualname__}, which cannot be saved. "
+            "Models and answers with gpsift's own kernels and likelihoods can, and in them numbers, text, lists, "
+            "tuples, dicts and NumPy arrays."
+        )
+
+    def _items(self, values: Any, where: str) -> list[Any]:
+        return [self.encode(value, f"{where}[{i}]") for i, value in enumerate(values)]
+
+    def _mapping(self, mapping: dict[Any, Any], where: str) -> dict[str, Any]:
+        pairs = [[self.encode(key, where), self.encode(value, f"{where}[{key!r}]")] for key, value in mapping.items()]
+        return {"mapping": pairs}
+
+    def _scalar(self, name: str) -> Callable[[Any, str], Any]:
+        return lambda value, where: {"numpy": [name, self.encode(value.item(), where)]}
+
+    def _array(self, array: np.ndarray, where: str) -> dict[str, Any]:
+        if not is_storable(array.dtype):
+            raise TypeError(f"{where} is an array of {array.dtype}; arrays of numbers, truth values and text are kept.")
+        if id(array) not in self._known:
+            name = f"arrays/{len(self.arrays)}.npy"
+            self.arrays[name] = array
+            self._known[id(array)] = array, {"array": name}
+        return self._known[id(array)][1]
+
+    def _object(self, thing: Any, where: str) -> dict[str, Any]:
+        if id(thing) not in self._known:
+            name = stored_name(type(thing))
+            values = {f.name: self.encode(getattr(thing, f.name), f"{where}.{f.name}") for f in stored_fields(thing)}
+            self.objects.append({"class": name, "fields": values})
+            self._known[id(thing)] = thing, {"object": len(self.objects) - 1}
+        return self._known[id(thing)][1]
+
+
+NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+# The deepest nesting of values. Python's own limit does not help, because some libraries raise it.
+DEEPEST = 50
+# The Python type of NumPy's numbers and text, by kind.
+PLAIN: Mapping[str, type] = {"b": bool, "i": int, "u": int, "f": float, "U": str}
+
+
+class Decoder:
+    """Makes objects of the registered classes, one after the other; `array` returns the array of a name."""
+
+    def __init__(self, array: Callable[[str], np.ndarray]):
+        self._array = cache(array)  # a name that occurs twice stands for one array
+        self._objects: list[Any] = []
+        self._depth = 0
+        self._by_tag: dict[str, Callable[[Any], Any]] = {
+            "tuple": lambda coded: tuple(self._items(coded)),
+            "mapping": self._mapping,
+            "float": lambda coded: NOT_FINITE[coded],
+            "numpy": self._scalar,
+            "array": lambda coded: self._array(_of_type(coded, str)),
+            "object": self._earlier,
+        }
+
+    def add(self, record: Any) -> Any:
+        """Make the next object from its class and fields."""
+        number = len(self._objects)
+        name, coded = self._parts(record)
+        if name in GONE_CLASSES:
+            self._objects.append(None)
+            return None
+        if name not in CLASSES:
+            raise CorruptFile(
+                f"object {number} is of the class {name!r}, which this gpsift does not know (a newer one may)"
+            )
+        cls = registered_class(name)
+        known, coded = stored_fields(cls), self._drop_removed(name, coded)
+        unknown = coded.keys() - {f.name for f in known}
+        lacking = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING} - coded.keys()
+        if unknown:
+            raise CorruptFile(
+                f"object {number}, a {name}, has fields that this gpsift does not know (a newer one may): "
+                f"{join_names(sorted(unknown), None)}"
+            )
+        if lacking:
+            raise CorruptFile(f"object {number}, a {name}, lacks the fields {join_names(sorted(lacking), None)}")
+        try:
+            made = cls(**{field: self.decode(value) for field, value in coded.items()})
+        except CorruptFile:
+            raise
+        except Exception as error:  # each class checks its fields in its own way; or they are nested too deeply
+            raise CorruptFile(f"object {number}, a {name}, has impossible values ({error})") from error
+        self._objects.append(made)
+        return made
+
+    def decode(self, coded: Any) -> Any:
+        """Return the value that the JSON stands for."""
+        if isinstance(coded, list):
+            return self._items(coded)
+        if not isinstance(coded, dict):
+            return coded
+        try:
+            ((tag, content),) = coded.items()
+            form = self._by_tag[tag]
+        except (ValueError, KeyError):
+            raise CorruptFile(f"it holds a value of an unknown form, {_shorten(coded)}") from None
+        if self._depth >= DEEPEST:
+            raise CorruptFile(
+                f"it holds values nested more than {DEEPEST} deep, which is impossible for what gpsift writes"
+            )
+        self._depth += 1
+        try:
+            return form(content)
+        except CorruptFile:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptFile(f"it holds a damaged value, {_shorten(coded)}") from error
+        finally:
+            self._depth -= 1
+
+    def _parts(self, record: Any) -> tuple[str, dict[str, Any]]:
+        if not isinstance(record, dict) or record.keys() != {"class", "fields"}:
+            raise CorruptFile(f"object {len(self._objects)} has no class and fields, but is {_shorten(record)}")
+        return str(record["class"]), _of_type(record["fields"], dict)
+
+    def _drop_removed(self, name: str, coded: dict[str, Any]) -> dict[str, Any]:
+        """Leave out fields that the class has lost; refuse the file if one has a value that mattered."""
+        removed = REMOVED_FIELDS.get(name, {})
+        for field in removed.keys() & coded.keys():
+            if removed[field] is not ANY and (value := self.decode(coded[field])) != removed[field]:
+                raise CorruptFile(
+                    f"a {name} was made with {field}={_shorten(value)}, which this gpsift has no more: fit it again"
+                )
+        return {field: value for field, value in coded.items() if field not in removed}
+
+    def _items(self, coded: Any) -> list[Any]:
+        return [self.decode(value) for value in _of_type(coded, list)]
+
+    def _mapping(self, coded: Any) -> dict[Any, Any]:
+        return {self.decode(key): self.decode(value) for key, value in _of_type(coded, list)}
+
+    def _scalar(self, coded: Any) -> np.generic:
+        name, value = coded
+        scalar = SCALARS[name]
+        plain = _of_type(self.decode(value), PLAIN[np.dtype(scalar).kind])
+        kind: Any = np.dtype(scalar)
+        if kind.kind in "iu" and not np.iinfo(kind).min <= plain <= np.iinfo(kind).max:
+            raise CorruptFile(f"{_shorten(plain)} is no {name}")  # older versions of NumPy would wrap it around
+        return scalar(plain)
+
+    def _earlier(self, number: Any) -> Any:
+        if number not in range(len(self._objects)):  # so that no object can contain itself
+            raise CorruptFile(
+                f"object {len(self._objects)} refers to object {_shorten(number)}, which is not before it"
+            )
+        return self._objects[_of_type(number, int)]
+
+
+def _of_type(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise CorruptFile(f"{_shorten(value)} stands where a {kind.__name__} is expected")
+    return value
+
+
+def _shorten(coded: Any) -> str:
+    text = repr(coded)
+    return text if len(text) <= 60 else f"{text[:57]}..."

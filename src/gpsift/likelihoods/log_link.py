@@ -1,0 +1,252 @@
+"""Observations with a log link: counts (Poisson and negative binomial) and positive numbers (gamma)."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import (
+    betainc,
+    digamma,
+    expit,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+)
+
+from gpsift._utils.quadrature import gauss_legendre
+from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives, no_count
+
+# Counts below this one are summed one by one, larger ones by a Gauss-Legendre rule with this many nodes.
+SINGLE = 256
+PANEL = 160
+# Latent values this many standard deviations away and more are left out of sums over counts.
+TAIL = 7.0
+# A concentration from which on a limit stands in for differences of large logarithms.
+NEARLY_POISSON = 1e7
+# Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
+GAMMA_PANEL = 256
+
+
+def log_rising(y: np.ndarray, r: float) -> np.ndarray:
+    """log of r (r + 1) ... (r + y - 1) / r^y, which goes to 0 as r grows."""
+    if r > NEARLY_POISSON:  # the difference of two huge logarithms has no digits left
+        return y * (y - 1.0) / (2.0 * r)
+    return gammaln(y + r) - gammaln(r) - y * np.log(r)
+
+
+def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and weights (n, k) for sums from about low to about high.
+
+    Small counts one by one; from `SINGLE` on, where a distribution of counts is smooth, an integral over y + 1/2 on a
+    logarithmic scale.
+    """
+    n = low.size
+    single = np.broadcast_to(np.arange(float(SINGLE)), (n, SINGLE))
+    start = np.log(np.maximum(np.floor(low), SINGLE) - 0.5)
+    stop = np.log(np.maximum(np.ceil(high), SINGLE) + 0.5)
+    t, w = gauss_legendre(PANEL)
+    half = 0.5 * (stop - start)[:, None]
+    y = np.exp(start[:, None] + half * (t + 1.0))
+    beyond = np.where(high[:, None] >= SINGLE, half * w * y, 0.0)
+    return np.concatenate([single, y], axis=1), np.concatenate([np.ones((n, SINGLE)), beyond], axis=1)
+
+
+class Counts(Likelihood, ABC):
+    """Counts with mean `exposure` times exp(f)."""
+
+    target_rule: ClassVar[str] = "whole counts of at least 0"
+    size_name: ClassVar[str | None] = "exposure"
+    takes_negative: ClassVar[bool] = False
+    is_discrete: ClassVar[bool] = True
+
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return no_count(y)
+
+    def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
+        return size <= 0
+
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
+        # Half an observation more, for counts that are all zero.
+        return float(np.log((y.sum() + 0.5) / size.sum()))
+
+
+@dataclass(frozen=True)
+class Poisson(Counts):
+    """Counts with mean `exposure` times exp(f)."""
+
+    kind: ClassVar[str] = "Poisson"
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return y * (f + np.log(size)) - size * np.exp(f) - gammaln(y + 1.0)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        mean = size * np.exp(f)
+        return Derivatives(y - mean, -mean, -mean)
+
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        with np.errstate(over="ignore"):  # a latent value as uncertain as that has no finite average rate
+            rate = size * np.exp(mean + 0.5 * var)  # the mean of a lognormal variable
+        return Expected(y * (mean + np.log(size)) - rate - gammaln(y + 1.0), y - rate, rate)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = size * np.exp(f)
+        return mean, mean
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.poisson(size * np.exp(f)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.where(y >= 0.0, gammaincc(np.floor(np.maximum(y, 0.0)) + 1.0, size * np.exp(f)), 0.0)
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return 0.8 / np.sqrt(1.0 + size * np.exp(f))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        low, high = size * np.exp(mean - TAIL * sd), size * np.exp(mean + TAIL * sd)
+        return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Counts):
+    """Counts with mean m = `exposure` times exp(f) and variance m + m^2 / concentration.
+
+    Parameters
+    ----------
+    concentration : float
+        Small values scatter more than a Poisson distribution, which is the limit of large ones.
+    """
+
+    concentration: float = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("concentration",)
+    kind: ClassVar[str] = "negative binomial"
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        r, log_mean = self.concentration, f + np.log(size)
+        log_ratio = np.logaddexp(0.0, log_mean - np.log(r))  # log(1 + mean / r)
+        return log_rising(y, r) - gammaln(y + 1.0) + y * log_mean - (y + r) * log_ratio
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        r = self.concentration
+        share, rest = self._shares(f, size)
+        bend = (y + r) * share * rest
+        return Derivatives(y - (y + r) * share, -bend, -bend * (rest - share))
+
+    def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
+        r = self.concentration
+        share, rest = self._shares(f, size)
+        log_rest = -np.logaddexp(0.0, f + np.log(size) - np.log(r))
+        log_density = r * (digamma(y + r) - digamma(r) + log_rest + 1.0) - (y + r) * rest
+        first = share * (y * rest - r * share)
+        second = -share * rest * (r + (y + r) * (share - rest))
+        return [ParamDerivatives(log_density, first, second)]
+
+    def _shares(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """mean / (r + mean) and r / (r + mean), which stand any latent value."""
+        log_ratio = f + np.log(size) - np.log(self.concentration)
+        return expit(log_ratio), expit(-log_ratio)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = size * np.exp(f)
+        return mean, mean + mean**2 / self.concentration
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        mean = size * np.exp(f)
+        return rng.negative_binomial(self.concentration, self.concentration / (self.concentration + mean)).astype(float)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        r, mean = self.concentration, size * np.exp(f)
+        return np.where(y >= 0.0, betainc(r, np.floor(np.maximum(y, 0.0)) + 1.0, r / (r + mean)), 0.0)
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        mean = size * np.exp(f)
+        return np.minimum(0.5, 0.8 / np.sqrt(1.0 + mean * self.concentration / (mean + self.concentration)))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # The count is a Poisson one with a gamma rate: widen the rate's tails by those of the gamma distribution.
+        r = self.concentration
+        low = size * np.exp(mean - TAIL * sd) * gammaincinv(r, 1e-14) / r
+        high = size * np.exp(mean + TAIL * sd) * gammainccinv(r, 1e-14) / r
+        return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
+
+
+@dataclass(frozen=True)
+class Gamma(Likelihood):
+    """Positive observations with mean exp(f) and variance mean^2 / gamma_shape.
+
+    Parameters
+    ----------
+    gamma_shape : float
+        1 is the exponential distribution; large values are nearly normal.
+    """
+
+    gamma_shape: float = 1.0
+
+    PARAMS: ClassVar[tuple[str, ...]] = ("gamma_shape",)
+    kind: ClassVar[str] = "gamma"
+    target_rule: ClassVar[str] = "positive observations"
+    takes_negative: ClassVar[bool] = False
+
+    def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return y <= 0
+
+    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
+        return float(np.log(y.mean()))
+
+    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        k = self.gamma_shape
+        return k * np.log(k) - gammaln(k) + (k - 1.0) * np.log(y) - k * f - k * y * np.exp(-f)
+
+    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
+        pull = self.gamma_shape * y * np.exp(-f)
+        return Derivatives(pull - self.gamma_shape, -pull, pull)
+
+    def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
+        k = self.gamma_shape
+        first, second, _ = self.derivatives(y, f, size)
+        log_density = k * (np.log(k) + 1.0 - digamma(k) + np.log(y) - f - y * np.exp(-f))
+        return [ParamDerivatives(log_density, first, second)]
+
+    def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
+        k, ratio = self.gamma_shape, self._expected_ratio(y, mean, var)
+        log_density = k * np.log(k) - gammaln(k) + (k - 1.0) * np.log(y) - k * (mean + ratio)
+        return Expected(log_density, k * (ratio - 1.0), k * ratio)
+
+    def expected_param_slopes(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
+    ) -> list[np.ndarray]:
+        k, ratio = self.gamma_shape, self._expected_ratio(y, mean, var)
+        return [k * (np.log(k) + 1.0 - digamma(k) + np.log(y) - mean - ratio)]
+
+    @staticmethod
+    def _expected_ratio(y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """E[y exp(-f)]."""
+        with np.errstate(over="ignore"):
+            return y * np.exp(0.5 * var - mean)
+
+    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = np.exp(f)
+        return mean, mean**2 / self.gamma_shape
+
+    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.gamma(self.gamma_shape, np.exp(f) / self.gamma_shape)
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return gammainc(self.gamma_shape, self.gamma_shape * np.maximum(y, 0.0) * np.exp(-f))
+
+    def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.full_like(f, 0.5 / np.sqrt(1.0 + self.gamma_shape))
+
+    def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        k = self.gamma_shape
+        start = mean - TAIL * sd + np.log(gammaincinv(k, 1e-15) / k)
+        stop = mean + TAIL * sd + np.log(gammainccinv(k, 1e-15) / k)
+        t, w = gauss_legendre(GAMMA_PANEL)
+        half = 0.5 * (stop - start)[:, None]
+        y = np.exp(start[:, None] + half * (t + 1.0))
+        return y, half * w * y

@@ -1,0 +1,263 @@
+"""Which rows a model is fitted to and which it is scored on: the choices, and the folds that they make."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from gpsift.gp.hyperparameters.score_tests import average_ranks
+from gpsift.selection.data import Data
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Rows to fit to and rows to score on.
+
+    `test` is None for leave-one-out, which needs no rows of its own; `rows` are the row numbers of what is scored.
+    """
+
+    name: str
+    train: Data
+    test: Data | None
+    rows: np.ndarray
+
+    @classmethod
+    def all_rows(cls, data: Data, test: Data | None = None) -> Fold:
+        """Fitted to all rows; scored on those of a test set, or on each row given all others."""
+        return cls("all", data, test, np.arange((data if test is None else test).y.size))
+
+    @property
+    def y(self) -> np.ndarray:
+        """What is predicted."""
+        return self.train.y if self.test is None else self.test.y
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """The folds, in words too; whether scored rows are left out of the fit; whether each fold finds an order anew."""
+
+    label: str
+    folds: tuple[Fold, ...]
+    leaves_rows_out: bool = True
+    validates_search: bool = True
+
+    @property
+    def is_validated(self) -> bool:
+        """Whether the rows that are scored had no part in the order of the features."""
+        return self.leaves_rows_out and (len(self.folds) == 1 or self.validates_search)
+
+
+class HeldOut(ABC):
+    """How submodels are judged: on which rows that had no part in a fit."""
+
+    @abstractmethod
+    def scheme(self, data: Data, *, classes: bool) -> Scheme:
+        """The folds of these data; `classes` says whether the target is one of classes."""
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(HeldOut):
+    """Each row given all others, with hyperparameters, standardisation and order found on all rows.
+
+    Fast, and optimistic.
+    """
+
+    def scheme(self, data: Data, *, classes: bool) -> Scheme:
+        """One fold of all rows."""
+        return Scheme("leave-one-out", (Fold.all_rows(data),), leaves_rows_out=False)
+
+
+@dataclass(frozen=True, eq=False)
+class TestSet(HeldOut):
+    """Other rows.
+
+    Parameters
+    ----------
+    X, y : array or data frame (m, p), and array (m,)
+    exposure, trials : array (m,) or float, optional
+        As in `GP.fit`, where the rows to fit to have them.
+    """
+
+    __test__ = False  # a class of this name is no test of pytest's
+
+    X: Any
+    y: Any
+    exposure: Any = None
+    trials: Any = None
+
+    def scheme(self, data: Data, *, classes: bool) -> Scheme:
+        """One fold: fitted to all rows, scored on the others."""
+        own = {name: getattr(self, name) for name in ("exposure", "trials") if getattr(self, name) is not None}
+        missing = [name for name in data.sizes if name not in own]
+        if missing:
+            raise ValueError(f"The test set lacks {', '.join(missing)}: TestSet(X, y, {missing[0]}=...).")
+        test = Data.read(self.X, self.y, own, where="_test")
+        if test.X.shape[1] != data.X.shape[1]:
+            raise ValueError(f"`X_test` has {test.X.shape[1]} columns but `X` has {data.X.shape[1]}.")
+        fold = Fold.all_rows(data, Data(test.X, test.y, data.names, test.extras))
+        return Scheme(f"a test set of {test.y.size} rows", (fold,))
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(HeldOut):
+    """Cross-validation: in each fold everything is fitted anew.
+
+    Parameters
+    ----------
+    splits : int, splitter or sequence of (train, test) row numbers
+        A number of folds, which are stratified where the target is one of classes, a splitter of scikit-learn, or the
+        rows themselves.
+    validate_search : bool
+        Find the order of the features in each fold anew. False takes the order of all rows, which is faster and
+        optimistic.
+    seed : int
+        Of the folds, where `splits` is their number.
+    """
+
+    splits: Any = 10
+    validate_search: bool = True
+    seed: int = 0
+
+    def scheme(self, data: Data, *, classes: bool) -> Scheme:
+        """All folds, checked."""
+        pairs = self._pairs(data, classes=classes)
+        folds = [_read_split(number, pair, data, classes=classes) for number, pair in enumerate(pairs, start=1)]
+        if not folds:
+            raise ValueError("`cv` gave no split.")
+        return Scheme(self._label(len(folds)), tuple(folds), validates_search=self.validate_search)
+
+    def _pairs(self, data: Data, *, classes: bool) -> Iterable[Any]:
+        if _is_number(self.splits):
+            return _k_folds(int(self.splits), data, classes=classes, seed=self.seed)
+        return self.splits.split(data.X, data.y) if hasattr(self.splits, "split") else self.splits
+
+    def _label(self, n_folds: int) -> str:
+        if _is_number(self.splits):
+            return f"{self.splits}-fold cross-validation"
+        return type(self.splits).__name__ if hasattr(self.splits, "split") else f"{n_folds} given splits"
+
+
+def read_held_out(cv: Any) -> HeldOut:
+    """How rows are held out, as users say it: None is leave-one-out, what is no `HeldOut` goes to `Folds`."""
+    if cv is None:
+        return LeaveOneOut()
+    if isinstance(cv, HeldOut):
+        return cv
+    is_splitter = hasattr(cv, "split") or isinstance(cv, Iterable)
+    if _is_number(cv) or (is_splitter and not isinstance(cv, str | Mapping | type)):
+        return Folds(cv)
+    raise TypeError(
+        "`cv` must be LeaveOneOut(), Folds(...) or TestSet(X, y), or in short None (leave-one-out), a number of folds, "
+        f"a scikit-learn splitter or a sequence of (train, test) row numbers, got {cv!r}."
+    )
+
+
+def _is_number(splits: Any) -> bool:
+    return isinstance(splits, Integral) and not isinstance(splits, bool)
+
+
+def _k_folds(k: int, data: Data, *, classes: bool, seed: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    n = data.y.size
+    if not 2 <= k <= n:
+        raise ValueError(f"`cv` must lie between 2 and the number of rows ({n}), got {k}.")
+    if not classes:
+        return KFold(k, shuffle=True, random_state=seed).split(data.X)
+    labels, counts = np.unique(data.y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"Class {labels[counts.argmin()]:g} has a single row, so one fold would have to predict it unseen. Join "
+            "classes, or use leave-one-out (`cv=None`)."
+        )
+    if counts.min() < k:  # every class in at least two folds is enough: the others train on it
+        k = int(counts.min())
+    return StratifiedKFold(k, shuffle=True, random_state=seed).split(data.X, data.y)
+
+
+def _read_split(number: int, split: Any, data: Data, *, classes: bool) -> Fold:
+    everything = np.arange(data.y.size)
+    try:
+        train, test = (everything[np.asarray(rows)] for rows in split)
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"Split {number} of `cv` is no pair of row numbers (train, test) below {data.y.size}. Other rows to "
+            "judge on are `cv=TestSet(X, y)`."
+        ) from error
+    if train.size < 2 or test.size == 0:
+        raise ValueError(f"Split {number} of `cv` has {train.size} rows to fit to and {test.size} to predict.")
+    if classes and np.unique(data.y[train]).size < np.unique(data.y).size:
+        present = ", ".join(f"{label:g}" for label in np.unique(data.y[train]))
+        raise ValueError(
+            f"Split {number} of `cv` has only class {present} in the rows to fit to. Use fewer folds or a stratified "
+            "splitter, such as `cv=5`."
+        )
+    return Fold(f"fold {number}", data.take(train), data.take(test), test)
+
+
+def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Mapping[str, float]:
+    """Metrics of predictive means: of values, or of the probability of class 1 or of each class, (n, C)."""
+    if classes:
+        return class_metrics(y, mean)
+    mse = float(np.mean((y - mean) ** 2))
+    return {"rmse": float(np.sqrt(mse)), "mse": mse}
+
+
+def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]:
+    """Accuracy, precision, recall, F1, area under the ROC curve and Brier score.
+
+    With more than two classes precision, recall and F1 are averaged over the classes, the area over pairs of classes,
+    and the Brier score is the squared distance between probabilities and outcome.
+    """
+    several = probability.ndim == 2
+    predicted = probability.argmax(axis=1) if several else (probability > 0.5).astype(float)
+    precision, recall, f1 = np.mean(
+        [found_class(y == c, predicted == c) for c in _judged(y, predicted, several)], axis=0
+    )
+    outcome = np.eye(probability.shape[1])[y.astype(int)] if several else y
+    return {
+        "accuracy": float(np.mean(predicted == y)),
+        "precision": float(precision),
+        "recall": float(recall),
+        "f1": float(f1),
+        "auc": mean_pair_area(y, probability) if several else area_under_roc(y == 1, probability),
+        "brier": float(np.mean(((probability - outcome) ** 2).reshape(y.size, -1).sum(axis=1))),
+    }
+
+
+def _judged(y: np.ndarray, predicted: np.ndarray, several: bool) -> np.ndarray:
+    """The classes that count: those that were seen or predicted, of two only class 1."""
+    return np.union1d(y, predicted) if several else np.ones(1)
+
+
+def found_class(is_class: np.ndarray, is_predicted: np.ndarray) -> tuple[float, float, float]:
+    """Precision, recall and F1 of one class, 0 where nothing is divided by nothing."""
+    right, n_class, n_predicted = (int(np.count_nonzero(a)) for a in (is_class & is_predicted, is_class, is_predicted))
+    return right / max(n_predicted, 1), right / max(n_class, 1), 2 * right / max(n_predicted + n_class, 1)
+
+
+def area_under_roc(is_class: np.ndarray, score: np.ndarray) -> float:
+    """The chance that a row of the class has a larger score than one of the others; NaN where there are none of either.
+
+    By the sum of the ranks of the class (Mann & Whitney 1947), in which ties count half.
+    """
+    n_class = int(np.count_nonzero(is_class))
+    n_pairs = n_class * (is_class.size - n_class)
+    if n_pairs == 0:
+        return float("nan")
+    return float((average_ranks(score[:, None])[is_class].sum() - 0.5 * n_class * (n_class + 1)) / n_pairs)
+
+
+def mean_pair_area(y: np.ndarray, probability: np.ndarray) -> float:
+    """The area averaged over pairs of classes, each by the probabilities of both (Hand & Till 2001)."""
+    areas = []
+    for first, second in permutations(range(probability.shape[1]), 2):
+        either = (y == first) | (y == second)
+        areas.append(area_under_roc(y[either] == first, probability[either, first]))
+    return float(np.mean(areas))

@@ -1,0 +1,380 @@
+"""The answer of `search`: how well models of growing size predict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpsift._utils.text import TextRepr, join_names, percent, summary_html
+from gpsift.io.serializable import Serializable
+from gpsift.io.serializable import Serializable as Savable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Path(Serializable):
+    """Submodels of growing size, and how each predicts beside the reference, the model with all features.
+
+    A unit is a feature, or a group of features that come and go together. Forced units are in every submodel and count
+    towards its size.
+
+    Attributes
+    ----------
+    measure : str
+        By what the units were put in order.
+    names : tuple of str
+        The units.
+    members : tuple of tuples of str
+        The features of each unit.
+    order : array
+        Units in the order in which they enter, found with all rows.
+    sizes : array (s,)
+        How many units each submodel has.
+    scheme : str
+        How predictions were judged: "leave-one-out", "10-fold cross-validation", ...
+    validated : bool
+        Whether the rows that were predicted had no part in the order of the units. If not, the curve is optimistic.
+    rows : array (n,)
+        The rows that were predicted; one may come several times.
+    y : array (n,)
+        What was observed there.
+    lpd, reference_lpd : array (s, n) and (n,)
+        Log predictive density of each observation.
+    mean, reference_mean : array (s, n) and (n,)
+        Predictive means: of values, of the probability of class 1 or of all classes (a last axis).
+    metrics, reference_metrics : mapping of str to array (s,), and to float
+        Mean squared error and its root, or for classes accuracy, precision, recall, f1, auc and brier.
+    kl : array or None
+        With projection: divergence of the projected submodel from the reference, by size from 0.
+    fold_orders : tuple of arrays
+        The order found in each fold, where there are several.
+    suggestion : Suggestion or None
+        How many units are enough, by the rule of one standard error; other rules by `suggest_size`.
+    notices : tuple of str
+        What the fit and the ranking of all rows warned of.
+    explains : bool
+        Whether the full model, or a submodel, predicts better than no inputs by more than fitting noise would give. If
+        not, no feature is shown to help.
+    unconverged : int
+        In how many submodels the search for hyperparameters did not converge.
+    details : mapping
+        The choices that were made, and the versions of what computed them.
+    """
+
+    measure: str
+    names: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
+    order: np.ndarray
+    sizes: np.ndarray
+    scheme: str
+    validated: bool
+    rows: np.ndarray
+    y: np.ndarray
+    lpd: np.ndarray
+    reference_lpd: np.ndarray
+    mean: np.ndarray
+    reference_mean: np.ndarray
+    metrics: Mapping[str, np.ndarray]
+    reference_metrics: Mapping[str, float]
+    kl: np.ndarray | None = None
+    fold_orders: tuple[np.ndarray, ...] = ()
+    suggestion: Suggestion | None = None
+    notices: tuple[str, ...] = ()
+    explains: bool = True
+    unconverged: int = 0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, in words."""
+        if not self.unconverged:
+            return self.notices
+        return (*self.notices, f"the search for hyperparameters did not converge in {self.unconverged} submodel(s)")
+
+    @property
+    def elpd(self) -> np.ndarray:
+        """Sum over the rows of the log predictive density, (s,)."""
+        return self._row_lpd.sum(axis=1)
+
+    @property
+    def elpd_se(self) -> np.ndarray:
+        """Standard error of `elpd`, (s,)."""
+        return _sum_se(self._row_lpd)
+
+    @property
+    def mlpd(self) -> np.ndarray:
+        """Mean log predictive density, (s,)."""
+        return self.elpd / self.n_rows
+
+    @property
+    def mlpd_se(self) -> np.ndarray:
+        """Standard error of `mlpd`, (s,)."""
+        return self.elpd_se / self.n_rows
+
+    @property
+    def reference_elpd(self) -> float:
+        """The same sum for the reference."""
+        return float(self._row_reference.sum())
+
+    @property
+    def diff(self) -> np.ndarray:
+        """`elpd` less that of the reference, (s,)."""
+        return self.compared_with(None)[0]
+
+    @property
+    def diff_se(self) -> np.ndarray:
+        """Standard error of `diff`, from the differences row by row, (s,)."""
+        return self.compared_with(None)[1]
+
+    def compared_with(self, size: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Differences in elpd to the submodel of a size, or to the reference (None), and their standard errors."""
+        baseline = self._row_reference if size is None else self._row_lpd[self._place(size)]
+        differences = self._row_lpd - baseline
+        return differences.sum(axis=1), _sum_se(differences)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were predicted, each counted once."""
+        return int(self._row_reference.size)
+
+    @property
+    def n_units(self) -> int:
+        """How many units the reference has."""
+        return len(self.names)
+
+    def units(self, size: int) -> list[str]:
+        """The units of the submodel of this size, in the order in which they entered."""
+        self._place(size)
+        return [self.names[unit] for unit in self.order[:size]]
+
+    def features(self, size: int) -> list[str]:
+        """The features of the submodel of this size."""
+        self._place(size)
+        return [feature for unit in self.order[:size] for feature in self.members[unit]]
+
+    @property
+    def proportions(self) -> np.ndarray:
+        """Share of the folds that have unit j among the first k units, an array of (k, j) with k from 0."""
+        orders = self.fold_orders or (self.order,)
+        shares = np.zeros((self.n_units + 1, self.n_units))
+        for order in orders:
+            for place, unit in enumerate(order):
+                shares[place + 1 :, unit] += 1.0 / len(orders)
+        return shares
+
+    def to_frame(self) -> pd.DataFrame:
+        """A data frame with a row for each size."""
+        import pandas as pd
+
+        entered = ["" if size == 0 else self.names[self.order[size - 1]] for size in self.sizes]
+        columns = {
+            "size": self.sizes,
+            "added": entered,
+            "elpd": self.elpd,
+            "elpd_se": self.elpd_se,
+            "mlpd": self.mlpd,
+            "mlpd_se": self.mlpd_se,
+            "diff": self.diff,
+            "diff_se": self.diff_se,
+            **self.metrics,
+        }
+        if self.kl is not None:
+            columns["kl"] = [self.kl[size] if size < len(self.kl) else np.nan for size in self.sizes]
+        return pd.DataFrame(columns)
+
+    def to_lists(self) -> list[list[str]]:
+        """The features of every submodel as a list of lists, as kulprit takes a path of models (`user_terms`)."""
+        return [self.features(int(size)) for size in self.sizes]
+
+    def plot(self, stat: str = "elpd", *, suggested: int | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a statistic by size, with the reference as a dashed line.
+
+        Parameters
+        ----------
+        stat : str
+            "elpd", "mlpd", or one of `metrics`.
+        suggested : int, optional
+            The size to mark, by default that of `suggestion`.
+        ax : matplotlib Axes, optional
+        """
+        from gpsift.selection import plots
+
+        if suggested is None and self.suggestion is not None:
+            suggested = self.suggestion.size
+        return plots.path_curve(self, stat, suggested=suggested, ax=ax)
+
+    @cached_property
+    def _row_lpd(self) -> np.ndarray:
+        return _average_repeats(self.lpd, self.rows)
+
+    @cached_property
+    def _row_reference(self) -> np.ndarray:
+        return _average_repeats(self.reference_lpd[None, :], self.rows)[0]
+
+    def _place(self, size: int) -> int:
+        where = np.flatnonzero(self.sizes == size)
+        if where.size == 0:
+            raise ValueError(f"The path has no submodel of size {size}; its sizes are {join_names(self.sizes, None)}.")
+        return int(where[0])
+
+    def __repr__(self) -> str:
+        metric = next(iter(self.metrics))
+        width = max(len("added"), *(len(name) for name in self.names))
+        lines = [
+            f"Path by {self.measure}, {self.scheme}"
+            f"{'' if self.validated else ' (the order was made with the same rows: optimistic)'}",
+            f"  size  {'added':<{width}}  {'elpd':>9}  {'difference':>18}  {metric:>9}",
+        ]
+        for place, size in enumerate(self.sizes):
+            added = self.names[self.order[size - 1]] if size else ""
+            difference = f"{self.diff[place]:z.1f} +- {self.diff_se[place]:z.1f}"
+            lines.append(
+                f"  {size:>4}  {added:<{width}}  {self.elpd[place]:>z9.1f}  {difference:>18}  "
+                f"{self.metrics[metric][place]:>9.4g}"
+            )
+        lines.append(
+            f"   all  {'':<{width}}  {self.reference_elpd:>z9.1f}  {'':>18}  {self.reference_metrics[metric]:>9.4g}"
+        )
+        if self.suggestion is not None:
+            size = "no size" if self.suggestion.size is None else self.suggestion.size
+            lines.append(f"  suggested: {size}, {self.suggestion.reason}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return summary_html(f"Path by {self.measure}, {self.scheme}", self.to_frame(), 4) + notes
+
+
+def _sum_se(values: np.ndarray) -> np.ndarray:
+    n = values.shape[1]
+    return np.zeros(values.shape[0]) if n < 2 else np.std(values, axis=1, ddof=1) * np.sqrt(n)
+
+
+def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Means over the predictions of the same row: (s, distinct rows)."""
+    distinct, which, counts = np.unique(rows, return_inverse=True, return_counts=True)
+    if distinct.size == rows.size:
+        return values[:, np.argsort(which)]
+    sums = np.array([np.bincount(which, weights=each, minlength=distinct.size) for each in values])
+    return sums / counts
+
+
+@dataclass(frozen=True)
+class Baseline(TextRepr):
+    """What submodels are compared with: the reference, or a submodel that predicts better than it.
+
+    `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
+    """
+
+    size: int | None = None
+    lead: float = 0.0
+    se: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.size is None:
+            return "the reference"
+        return f"the best submodel (size {self.size}, better than the reference by {self.lead:z.1f} +- {self.se:z.1f})"
+
+
+@dataclass(frozen=True)
+class Verdict(TextRepr):
+    """What one rule says.
+
+    `gain` is what there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
+    """
+
+    rule: str  # "one-se", "negligible" or "explained"
+    size: int | None  # the smallest that qualifies; None if none does
+    n_units: int  # of the reference
+    baseline: Baseline
+    limit: float  # what the rule asks for: standard errors, a difference in elpd, or a share
+    diff: float | None = None  # to the baseline, in elpd, of the submodel of this size
+    se: float | None = None  # of `diff`
+    of: str = "elpd"  # what a share is a share of; or "kl"
+    gain: float = np.inf
+    explains: bool = True  # whether any model of the path does; if not, the smallest is enough
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        if not self.explains:
+            return (
+                "no feature is shown to help: neither the reference nor a submodel predicts better than no inputs, or "
+                "not by more than fitting noise would give"
+            )
+        if self.gain <= 0 and self.of == "elpd":
+            return f"{self.baseline.name} gains nothing in elpd over the smallest submodel of the path"
+        enough, none = self._phrases()
+        if self.size is None:
+            return none
+        if self.size == 0:
+            return f"no feature is needed: the empty model is {enough}"
+        return f"{self.size} of {self.n_units} is the smallest size {enough}"
+
+    def _phrases(self) -> tuple[str, str]:
+        """How the smallest size that qualifies does, and that none does."""
+        name = self.baseline.name
+        beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
+        if self.rule == "one-se":
+            near = f"within one standard error of {name}"
+            return f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
+        if self.rule == "negligible":
+            return (
+                f"less than {self.limit:g} behind {name} {beside}",
+                f"every submodel of the path is at least {self.limit:g} behind {name} in elpd",
+            )
+        gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
+        share = percent(self.limit)
+        return f"at {share} or more of the {gained}", f"no submodel of the path reaches {share} of the {gained}"
+
+
+@dataclass(frozen=True, repr=False)
+class Suggestion(TextRepr, Savable):
+    """A suggested size.
+
+    Attributes
+    ----------
+    rule : str
+        The rule that decides.
+    size : int or None
+        Its answer; None if no size qualifies.
+    features : tuple of str
+        The features of that submodel; empty if none is needed or none qualifies.
+    reason : str
+        In words.
+    by_rule : mapping of str to Verdict
+        What every rule says.
+    """
+
+    rule: str
+    features: tuple[str, ...]
+    by_rule: Mapping[str, Verdict]
+
+    @property
+    def size(self) -> int | None:
+        return self.by_rule[self.rule].size
+
+    @property
+    def reason(self) -> str:
+        return self.by_rule[self.rule].reason
+
+    def __repr__(self) -> str:
+        head = "no size qualifies" if self.size is None else f"size {self.size}"
+        lines = [f"Suggestion: {head} by the rule {self.rule!r}"]
+        if self.features:
+            lines.append(f"  {', '.join(self.features)}")
+        lines += [
+            f"  {'*' if rule == self.rule else ' '} {rule:<10} {'none' if v.size is None else v.size!s:>4}  {v.reason}"
+            for rule, v in self.by_rule.items()
+        ]
+        return "\n".join(lines)

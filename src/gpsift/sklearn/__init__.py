@@ -1,1 +1,0 @@
-"""Estimators and a feature selector with scikit-learn's interface: `estimators.py` and `selector.py`."""
