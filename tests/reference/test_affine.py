@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gpsift._utils.validation import constant_columns
 
+from gpsift._utils.validation import constant_columns
 from gpsift.reference.affine import Affine
 
 

@@ -11,7 +11,7 @@ from gpsift._utils.rows import CHUNK_BYTES, Rows
 from gpsift._utils.validation import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
 from gpsift._utils.warnings import warn
 from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
-from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
+from gpsift.gp.data import FitData, StandardisedData, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference import Inferred
@@ -116,9 +116,9 @@ class ClusterData(TrainingData):
         check_noise(bounds.low[column], int(bounds.lowest[column]))
         return likelihood.with_noise_var(self.summary.spread.mean[[column]] / scaling.y_scale**2)
 
-    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         p, spread = self.n_features, self.summary.spread
-        return StandardRows(
+        return StandardisedData(
             X=scaling.inputs(_two_rows(spread.mean[:p], self._feature_sd)),
             y=scaling.target(_two_rows(spread.mean[p], spread.sd[p])),
             source=self._source(inference, scaling),
@@ -142,7 +142,7 @@ class ClusterData(TrainingData):
 
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
-    ) -> tuple[Inferred, Kept]:
+    ) -> tuple[Inferred, FitData]:
         """The posterior; moments, and a leave-one-out sheet, by the last pass over all rows."""
         assert isinstance(inference, Sparse)
         kernel, likelihood = problem.split(estimate.log_params)
@@ -155,7 +155,7 @@ class ClusterData(TrainingData):
         rows = source.read_as(transform=None)
         sample = rows.sample(SAMPLE_ROWS, inference.seed).X
         inputs = Inputs(self.names, self.given_names is not None, summary=moments, source=rows, sample=sample)
-        return inferred, Kept(inputs, np.empty(0), np.empty(0), sheet)
+        return inferred, FitData(inputs, np.empty(0), np.empty(0), sheet)
 
 
 def standardised(scaling: Affine, rows: Rows) -> Rows:

@@ -30,7 +30,7 @@ from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
 
 
-class StandardRows(NamedTuple):
+class StandardisedData(NamedTuple):
     """Rows in the units of the model.
 
     A problem takes the units of its hyperparameters from X and y: all rows, or some with their moments.
@@ -42,8 +42,8 @@ class StandardRows(NamedTuple):
     levels: np.ndarray  # a table with all values of the features that have few
 
 
-class Kept(NamedTuple):
-    """What a fitted model keeps of its rows, by the names of its fields."""
+class FitData(NamedTuple):
+    """The rows that a fitted model keeps, by the names of its fields."""
 
     inputs: Inputs
     y_train: np.ndarray
@@ -65,7 +65,7 @@ class TrainingData(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, made up where there are none."""
+        """Names of the columns, made up where none were given."""
         return default_names(self.n_features) if self.given_names is None else self.given_names
 
     @property
@@ -75,7 +75,7 @@ class TrainingData(ABC):
 
     @abstractmethod
     def choose(self, asked: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:
-        """The inference that these rows can have; `samples` says whether hyperparameters are drawn."""
+        """Return the inference for these rows; `samples` says whether hyperparameters are drawn."""
 
     @abstractmethod
     def checked(self, likelihood: Likelihood) -> Likelihood:
@@ -90,13 +90,13 @@ class TrainingData(ABC):
         """The likelihood with the noise of each observation, in the units of the model, where that was given."""
 
     @abstractmethod
-    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         """The rows in the units of the model."""
 
     @abstractmethod
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
-    ) -> tuple[Inferred, Kept]:
+    ) -> tuple[Inferred, FitData]:
         """The posterior at the hyperparameters that were found, and what the fitted model keeps of these rows."""
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
@@ -153,13 +153,13 @@ class LocalData(TrainingData):
         check_noise(values.min(), int(values.argmin()))
         return likelihood.with_noise_var(values / scaling.y_scale**2)
 
-    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         X, y = scaling.inputs(self.X), scaling.target(self.y)
         placed = like(self.beside, y)
         known = like(placed, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
         rows = Rows(like(self.beside, X), placed, known, None if likelihood.has_closed_form else self.size)
         source = sparse.local_rows(rows, inference) if isinstance(inference, Sparse) else LocalRows(rows)
-        return StandardRows(X, y, source, levels=X)
+        return StandardisedData(X, y, source, levels=X)
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
         # Visits of rows have threads of their own.
@@ -167,9 +167,9 @@ class LocalData(TrainingData):
 
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
-    ) -> tuple[Inferred, Kept]:
+    ) -> tuple[Inferred, FitData]:
         inferred = problem.engine.infer(*problem.split(estimate.log_params))
-        return inferred, Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
+        return inferred, FitData(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
 
 
 def check_data(

@@ -25,7 +25,7 @@ from gpsift.reference.ensemble import Ensemble, without_caches
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DrawnGP(TextRepr, Serializable, Ensemble):
-    """What `GP(hyper=NUTS()).fit` returns.
+    """A model with drawn hyperparameters, as `GP(hyper=NUTS()).fit` returns it.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the
     logarithm of the mean density. A ranking is made for each draw and then summarised.

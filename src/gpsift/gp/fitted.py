@@ -19,7 +19,7 @@ from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.choices import PER_FEATURE
 from gpsift.gp.hyperparameters.problem import parameter_names
 from gpsift.gp.inference import Inferred
-from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
+from gpsift.gp.quality import Missed, Quality, SampledQuality, overfit_check, quality_sheet
 from gpsift.gp.refit import map_draws
 from gpsift.gp.sparse import Sparse
 from gpsift.io.serializable import Serializable
@@ -168,7 +168,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     @cached_property
     def used(self) -> tuple[int, ...]:
-        """The columns that the model depends on: all but those that `Sift` left switched off."""
+        """The columns that the model depends on: all but those that `Sift` left inactive."""
         names = self.inputs.names
         is_finite = np.isfinite(self.kernel.log_params).tolist()
         on = {
@@ -180,7 +180,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     @property
     def slopes(self) -> np.ndarray:
-        """Of the log evidence as each column that `Sift` left switched off is switched on; minus infinity elsewhere."""
+        """The score statistic of each column that `Sift` left inactive, as it enters; minus infinity elsewhere."""
         sift = self.report.sift
         return np.full(self.inputs.n_features, -np.inf) if sift is None else np.array(sift.slopes)
 
@@ -247,11 +247,11 @@ class FittedGP(TextRepr, Serializable, Reference):
         return self.quality.explains
 
     @cached_property
-    def missed_without_noise(self) -> Missed | None:
-        """By how much rows are missed when they are left out, if the fit has estimated hardly any noise."""
+    def overfit_check(self) -> Missed | None:
+        """The error at left-out rows, if the fit has estimated negligible noise and yet predicts badly."""
         if "noise_var" not in self.likelihood.params:
             return None
-        return missed_without_noise(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
+        return overfit_check(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
 
     @property
     def mean_of(self) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedMulticlass(FittedGP):
-    """What `GP(likelihood="softmax").fit` returns: a `FittedGP` with a latent function for each class.
+    """A `FittedGP` with a latent function for each class, as ``GP(likelihood="softmax").fit`` returns it.
 
     Latent means are (n, C), covariances (n, C, C) and draws of the latent functions (n_draws, n, C). The `mean` of a
     prediction, and the moments of `quality`, are those of the indicators of the classes, (n, C).
@@ -117,12 +117,12 @@ class ClassFunction(Reference):
 
     @property
     def length(self) -> float:
-        """Of the vector of shares that the functions of all classes have in this one."""
+        """The length of the vector of shares that the functions of all classes have in this one."""
         return float(np.linalg.norm(self._shares))
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Of the function, divided by `length`: its prior is then that of each class."""
+        """The posterior of the function divided by `length`, so that its prior is that of each class."""
         return self.model.posterior.combination(self._shares / self.length)
 
     @property
@@ -176,7 +176,7 @@ class MulticlassResponse(Response):
 
     @property
     def posterior(self) -> CoupledPosterior:
-        """Of all latent functions."""
+        """The posterior of all latent functions."""
         return self._latent.posterior
 
     def distribution(self, *, latent: bool) -> Family:
