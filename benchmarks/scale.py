@@ -83,9 +83,12 @@ def exact_tasks(n: int, p: int) -> dict[str, Callable[[], object]]:
     gp = gs.GP(hyper=fixed(p), inference="exact").fit(X, y)
     return {
         "exact evaluation": model.evaluation(typical_log_params(p)),
-        "exact KL": lambda: gs.rank(replace(gp, posterior=replace(gp.posterior)), measure=gs.KL()),
+        "exact KL": lambda: gs.rank(
+            replace(gp, inferred=replace(gp.inferred, posterior=replace(gp.posterior))), measure=gs.KL()
+        ),
         "exact VAR": lambda: gs.rank(
-            replace(gp, posterior=replace(gp.posterior)), measure=gs.VAR(conditional="normal")
+            replace(gp, inferred=replace(gp.inferred, posterior=replace(gp.posterior))),
+            measure=gs.VAR(conditional="normal"),
         ),
     }
 

@@ -80,7 +80,8 @@ def test_features_that_are_off_have_no_share():
     gp = gs.GP(hyper=FIXED).fit(X, y)
     off = np.array([0.9, np.inf, 2.0])
     terms = tuple(replace(t, lengthscale=off) if hasattr(t, "lengthscale") else t for t in gp.kernel.terms)
-    model = replace(gp, posterior=replace(gp.posterior, kernel=replace(gp.kernel, terms=terms)))
+    posterior = replace(gp.posterior, kernel=replace(gp.kernel, terms=terms))
+    model = replace(gp, inferred=replace(gp.inferred, posterior=posterior))
     shares, alone = gs.variance_shares(model), gs.variance_shares(model.on_columns([0, 2]))
     assert shares.total[1] == shares.first[1] == shares.shapley[1] == 0.0
     assert_array_equal(shares.pairs[1], 0.0)

@@ -110,7 +110,7 @@ def test_maximum_likelihood_that_goes_through_noise_is_found_out(seed, standardi
     """In units of the target's standard deviation, whatever those of the model."""
     X, y = noise_alone(seed)
     gp = gs.GP(hyper=gs.ML2(), standardize=standardize).fit(X, y)
-    noise, missed = gp.missed_without_noise
+    noise, missed = gp.overfit_check
     assert noise == pytest.approx(np.sqrt(gp.noise_var) / y.std(), rel=1e-12)
     assert noise < 0.05
     assert missed == pytest.approx(np.sqrt(np.mean((y - gp.quality.loo_mean) ** 2)) / y.std(), rel=1e-6)
@@ -119,8 +119,8 @@ def test_maximum_likelihood_that_goes_through_noise_is_found_out(seed, standardi
 
 def test_other_fits_are_not():
     X, y = noise_alone(0)
-    assert gs.GP(hyper=gs.MAP()).fit(X, y).missed_without_noise is None
-    assert gs.GP().fit(X, np.sin(X[:, 0]) + 0.01 * y).missed_without_noise is None
+    assert gs.GP(hyper=gs.MAP()).fit(X, y).overfit_check is None
+    assert gs.GP().fit(X, np.sin(X[:, 0]) + 0.01 * y).overfit_check is None
     known = gs.Fixed(lengthscale=0.5, signal_var=1.0)
-    assert gs.GP(hyper=known).fit(X, y, noise_var=1e-6).missed_without_noise is None
-    assert gs.GP(likelihood="bernoulli", hyper=gs.MAP(starts=1)).fit(X, y > 3.0).missed_without_noise is None
+    assert gs.GP(hyper=known).fit(X, y, noise_var=1e-6).overfit_check is None
+    assert gs.GP(likelihood="bernoulli", hyper=gs.MAP(starts=1)).fit(X, y > 3.0).overfit_check is None

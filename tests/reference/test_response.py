@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.likelihoods.distributions import Gaussian
+from gpsift.reference.affine import Affine
 from gpsift.reference.posterior import exact_posterior
 from gpsift.reference.response import GPResponse
 
@@ -19,7 +20,7 @@ POSTERIOR, _ = exact_posterior(KERNEL, Z, y, np.full(20, 0.1))
 
 
 def response(latent):
-    return GPResponse(latent, lambda mean, var: Gaussian(mean, var + 0.3), CENTER, SCALE, Y_CENTER, Y_SCALE)
+    return GPResponse(latent, lambda mean, var: Gaussian(mean, var + 0.3), Affine(CENTER, SCALE, Y_CENTER, Y_SCALE))
 
 
 def at(X):
@@ -74,5 +75,5 @@ def test_covariances_at_the_support_keep_their_digits():
     # Noise of 1e-12 under a signal of 1e5: k - k M k has no digit left, D - D M D has nine.
     kernel = gs.SquaredExponential(np.ones(P), 1e5).for_features(P)
     posterior, _ = exact_posterior(kernel, Z, y, np.full(20, 1e-12))
-    found = GPResponse(posterior.at_support(), Gaussian, np.zeros(P), np.ones(P), 0.0, 1.0).latent_cov
+    found = GPResponse(posterior.at_support(), Gaussian, Affine(np.zeros(P), np.ones(P))).latent_cov
     assert_allclose(np.diag(found), 1e-12, rtol=1e-6)

@@ -8,6 +8,7 @@ from scipy.integrate import trapezoid
 
 import gpsift as gs
 from gpsift import likelihoods
+from gpsift.gp.refit import condition_on
 from gpsift.selection import power_analysis as planning
 from gpsift.selection.conditional_test import discover as discovering
 from gpsift.selection.conditional_test.folds import GPPredictor, Predictor, split_k_folds
@@ -46,7 +47,7 @@ def test_a_model_given_other_rows_is_the_model_fitted_to_them(likelihood, rng):
     X, y = rng.normal(size=(80, 2)), outcomes(likelihood, rng, 80)
     hyper = gs.Fixed(lengthscale=[1.0, 3.0], noise_var=0.3) if likelihood == "gaussian" else gs.Fixed(lengthscale=2.0)
     fit = gs.GP(hyper=hyper, likelihood=likelihood, standardize=False).fit
-    moved = fit(X[:40], y[:40]).given_rows(X[40:], y[40:], np.ones(40)).predict(X)
+    moved = condition_on(fit(X[:40], y[:40]), X[40:], y[40:], np.ones(40)).predict(X)
     assert_allclose(moved.latent_mean, fit(X[40:], y[40:]).predict(X).latent_mean, atol=1e-9)
 
 
@@ -126,7 +127,7 @@ def test_known_noise_of_rows_is_its_mean_in_new_ones():
     X, y = data(30)
     noise = np.linspace(0.1, 0.9, 30)
     known = gs.GP(hyper=gs.Fixed(lengthscale=2.0)).fit(X, y, noise_var=noise)
-    again = known.given_rows(X[:20], y[:20], np.ones(20))
+    again = condition_on(known, X[:20], y[:20], np.ones(20))
     assert again.noise_var == pytest.approx(0.5)
 
 

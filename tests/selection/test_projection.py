@@ -573,7 +573,8 @@ def test_project_rejects_kernels_without_switches():
         pass
 
     gp = regression()
-    strange = dataclasses.replace(gp, posterior=dataclasses.replace(gp.posterior, kernel=Unknown()))
+    posterior = dataclasses.replace(gp.posterior, kernel=Unknown())
+    strange = dataclasses.replace(gp, inferred=dataclasses.replace(gp.inferred, posterior=posterior))
     with pytest.raises(MissingCapability, match="the kernel Unknown cannot be projected"):
         project(strange, ["x1"])
 

@@ -41,7 +41,6 @@ from gpsift.reference.base import Reference, Response
 from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.wrappers.mapped import (
-    ColumnMap,
     ColumnMapped,
     CoordinateMap,
     Coordinatewise,
@@ -189,13 +188,13 @@ class SearchSpaceMap(CoordinateMap):
                     self._affine[name] = (lower, upper - lower)
 
     @property
-    def column_map(self) -> ColumnMap | None:
+    def column_map(self) -> Affine | None:
         """The map as shifted and scaled columns, where no choice becomes several."""
         if self.one_hot:
             return None
         columns = [self.parameters.index(name) for name in self._columns]
         center, scale = np.array([self._affine[name] for name in self._columns]).T
-        return ColumnMap(np.array(columns), center, scale, len(self.parameters))
+        return Affine(center, scale, columns=np.array(columns))
 
     def position(self, j: int) -> int | None:
         name = self.parameters[j]
@@ -257,33 +256,32 @@ def _to_user_units(reference: Reference, metric: str, adapter: TorchAdapter, spa
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scaled(Wrapped):
-    """A model of (target - center) / scale, with normal predictions, as one of the target."""
+    """A model of a shifted and scaled target, with normal predictions, in the units of the target."""
 
     inner: Reference
-    center: float
-    scale: float
+    affine: Affine
 
     @property
     def inputs(self) -> Inputs:  # type: ignore[override]
         return self.inner.inputs
 
     def at(self, points: Points) -> ScaledResponse:
-        return ScaledResponse(self, self.inner.at(points))
+        return ScaledResponse(self.affine, self.inner.at(points))
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         mean, covariance = self.inner.joint(points)
-        return self.center + self.scale * mean, self.scale**2 * covariance
+        return self.affine.y_center + self.affine.y_scale * mean, self.affine.y_scale**2 * covariance
 
 
 class ScaledResponse(Response):
     """Means and their derivatives are multiplied by the scale, variances by its square."""
 
-    def __init__(self, model: Scaled, inner: Response):
-        self._model, self._inner = model, inner
+    def __init__(self, affine: Affine, inner: Response):
+        self._affine, self._inner = affine, inner
 
     def distribution(self, *, latent: bool) -> Distribution:
         own = self._inner.distribution(latent=latent)
-        return Gaussian(self._model.center + self._model.scale * own.mean, self._model.scale**2 * own.var)
+        return Gaussian(self._affine.y_center + self._affine.y_scale * own.mean, self._affine.y_scale**2 * own.var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         return self._scaled(*self._inner.gradients())
@@ -292,7 +290,7 @@ class ScaledResponse(Response):
         return self._scaled(*self._inner.step(j, delta))
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        return self._model.scale * self._inner.section(j, base, offset)
+        return self._affine.y_scale * self._inner.section(j, base, offset)
 
     def _scaled(self, mean_part: np.ndarray, var_part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._model.scale * mean_part, self._model.scale**2 * var_part
+        return self._affine.y_scale * mean_part, self._affine.y_scale**2 * var_part

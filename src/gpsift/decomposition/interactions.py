@@ -373,4 +373,4 @@ def _mean_surface(
         return sampled_surface(model, X[:: -(-len(X) // MOST_SURFACE_ROWS)], columns, grids)
     (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
     rows = ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))
-    return placed.y_center + placed.y_scale * ICECurves(rows, first, x).surface(second, y)
+    return placed.affine.y_center + placed.affine.y_scale * ICECurves(rows, first, x).surface(second, y)

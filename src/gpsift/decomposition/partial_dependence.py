@@ -115,7 +115,9 @@ class ModelCurves:
         ice, n, g = ICECurves(rows, *placed.inputs_of(grid.columns, values)), len(self.X), len(values)
         if self.is_latent:
             covariance = ice.covariance(np.full((g, n), 1.0 / n))
-            return PartialDependence(placed.y_center + placed.y_scale * ice.means(), placed.y_scale**2 * covariance)
+            return PartialDependence(
+                placed.affine.y_center + placed.affine.y_scale * ice.means(), placed.affine.y_scale**2 * covariance
+            )
         mean, response = self._predict_curves(grid, values)
         try:
             slopes = response.mean_slope().reshape(n, g, -1)
@@ -123,7 +125,7 @@ class ModelCurves:
             return PartialDependence(mean, np.full((g, g), np.nan))
         W = np.transpose(slopes, (2, 1, 0)) / n
         if placed.coupled is None:
-            return PartialDependence(mean, placed.y_scale**2 * ice.covariance(W[0]))
+            return PartialDependence(mean, placed.affine.y_scale**2 * ice.covariance(W[0]))
         return PartialDependence(mean, ice.covariance_of_sum(W, placed.coupled))
 
     def _from_predictions(self, grid: CurveGrid, values: np.ndarray) -> PartialDependence:

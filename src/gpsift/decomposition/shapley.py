@@ -228,8 +228,8 @@ def _explain_rows(
     products = Products.of(placed, units.columns, margins)
     found = shapley_values(products, placed.inputs(X))
     values, variances = (scatter_scores(each, products.varying, len(units.columns)) for each in found)
-    average = placed.y_center + placed.y_scale * products.average
-    return average, placed.y_scale * values, placed.y_scale**2 * variances
+    average = placed.affine.y_center + placed.affine.y_scale * products.average
+    return average, placed.affine.y_scale * values, placed.affine.y_scale**2 * variances
 
 
 class PosteriorValues(NamedTuple):

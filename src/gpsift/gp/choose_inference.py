@@ -43,9 +43,9 @@ LARGEST_QUICK = 2000
 def choose_inference(
     asked: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
 ) -> Dense | Sparse:
-    """What was asked for, or the best way for the likelihood and the number of rows; refused if it cannot fit.
+    """Return the requested inference, or that which suits likelihood and rows; refuse it if memory is too small.
 
-    Matrices live beside an array. `samples` says whether hyperparameters are drawn.
+    Matrices are on the device of the array `beside`. `samples` says whether hyperparameters are drawn.
     """
     on_host = isinstance(beside, np.ndarray)
     if samples and not on_host:
@@ -79,7 +79,7 @@ def choose_inference(
 
 
 def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) -> Sparse:
-    """Sparse inference as it was asked for, refused where there is none."""
+    """Return the requested sparse inference; refuse it where the likelihood has none."""
     chosen = asked if isinstance(asked, Sparse) else Sparse()
     name = type(likelihood).__name__
     if not likelihood.has_sparse_form:
@@ -96,8 +96,8 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
     return chosen
 
 
-def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> InferenceMethod:
-    """The engine of a chosen inference with a matrix of all rows."""
+def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Engine:
+    """Return the engine of a chosen inference with a matrix of all rows."""
     name = type(likelihood).__name__
     if inference == "exact":
         if not likelihood.has_closed_form:
@@ -140,7 +140,7 @@ _timed: dict[str, float] = {}  # seconds of a factorisation, by where it was mad
 
 
 def largest_exact(n: int, beside: Array) -> int:
-    """Rows up to which "auto" is exact, where matrices live beside an array; few rows n need no look at the clock."""
+    """Return the rows up to which "auto" is exact on the device of an array; nothing is timed for few rows n."""
     given = os.environ.get(ROWS_VARIABLE)
     if given is not None:
         if not given.isdecimal():
@@ -155,13 +155,13 @@ def largest_exact(n: int, beside: Array) -> int:
 
 
 def fit_seconds(n: int, beside: Array) -> float:
-    """What an exact fit of n rows with all defaults takes, about."""
+    """Estimate the seconds of an exact fit of n rows with all defaults."""
     rows = TIMED_ROWS if _is_on_host(beside) else TIMED_ROWS_ON_DEVICE
     return FACTORISATIONS * factor_seconds(beside) * (n / rows) ** 3
 
 
 def factor_seconds(beside: Array) -> float:
-    """What a Cholesky factor of the matrix that is timed takes, measured once."""
+    """Measure the seconds of a Cholesky factor of the timed matrix, once in a process."""
     where = "host" if _is_on_host(beside) else str(array_api_compat.device(beside))
     if where not in _timed:
         _timed[where] = _host_seconds() if where == "host" else _device_seconds(beside)

@@ -11,15 +11,15 @@ from gpsift._utils.rows import CHUNK_BYTES, Rows
 from gpsift._utils.validation import constant_columns, refuse_extreme, refuse_missing, refuse_not_finite
 from gpsift._utils.warnings import warn
 from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
-from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
+from gpsift.gp.data import FitData, StandardisedData, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import StreamingLeaveOneOut, without_inputs
-from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, given_size
 from gpsift.reference import dask as cluster
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
 
 # Inputs of this many rows stay with the model: quantiles of what the other features leave of each are good to a percent
@@ -101,14 +101,14 @@ class ClusterData(TrainingData):
         if targets != cluster.NOWHERE:
             likelihood.refuse_target(int(wrong.counts[0]), targets, self.source.take(np.array([targets])).y[0])
 
-    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Affine:
         p, spread = self.n_features, self.summary.spread
         if not standardize:
-            return Scaling(np.zeros(p), np.where(self.constant, np.inf, 1.0), 0.0, 1.0)
+            return Affine(np.zeros(p), np.where(self.constant, np.inf, 1.0), 0.0, 1.0)
         target = (float(spread.mean[p]), float(spread.sd[p])) if likelihood.standardises_target else (0.0, 1.0)
-        return Scaling(spread.mean[:p], np.where(self.constant, np.inf, spread.sd[:p]), *target)
+        return Affine(spread.mean[:p], np.where(self.constant, np.inf, spread.sd[:p]), *target)
 
-    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+    def with_noise(self, likelihood: Likelihood, scaling: Affine) -> Likelihood:
         """New rows have the mean noise, and visits find each row's own."""
         if not self.has_noise:
             return likelihood
@@ -116,16 +116,16 @@ class ClusterData(TrainingData):
         check_noise(bounds.low[column], int(bounds.lowest[column]))
         return likelihood.with_noise_var(self.summary.spread.mean[[column]] / scaling.y_scale**2)
 
-    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         p, spread = self.n_features, self.summary.spread
-        return StandardRows(
+        return StandardisedData(
             X=scaling.inputs(_two_rows(spread.mean[:p], self._feature_sd)),
             y=scaling.target(_two_rows(spread.mean[p], spread.sd[p])),
             source=self._source(inference, scaling),
             levels=scaling.inputs(self.summary.values.table),
         )
 
-    def _source(self, inference: Dense | Sparse, scaling: Scaling) -> cluster.ClusterRows:
+    def _source(self, inference: Dense | Sparse, scaling: Affine) -> cluster.ClusterRows:
         """The rows in the units of the model, in chunks of the size that was asked for."""
         assert isinstance(inference, Sparse)
         p, bounds = self.n_features, self.summary.bounds
@@ -141,8 +141,8 @@ class ClusterData(TrainingData):
         return np.where(self.constant, 0.0, self.summary.spread.sd[: self.n_features])
 
     def answer(
-        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
-    ) -> tuple[InferenceResult, Kept]:
+        self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
+    ) -> tuple[Inferred, FitData]:
         """The posterior; moments, and a leave-one-out sheet, by the last pass over all rows."""
         assert isinstance(inference, Sparse)
         kernel, likelihood = problem.split(estimate.log_params)
@@ -155,10 +155,10 @@ class ClusterData(TrainingData):
         rows = source.read_as(transform=None)
         sample = rows.sample(SAMPLE_ROWS, inference.seed).X
         inputs = Inputs(self.names, self.given_names is not None, summary=moments, source=rows, sample=sample)
-        return inferred, Kept(inputs, np.empty(0), np.empty(0), sheet)
+        return inferred, FitData(inputs, np.empty(0), np.empty(0), sheet)
 
 
-def standardised(scaling: Scaling, rows: Rows) -> Rows:
+def standardised(scaling: Affine, rows: Rows) -> Rows:
     """Rows in the units of the model."""
     noise_var = None if rows.noise_var is None else rows.noise_var / scaling.y_scale**2
     return Rows(scaling.inputs(rows.X), scaling.target(rows.y), noise_var, rows.size)

@@ -1,7 +1,7 @@
 """The rows of a fit: `TrainingData` is what `GP` asks of them, `LocalData` holds rows in this process or on a device.
 
 `gpsift.gp.dask_data` holds rows in dask collections. Both refuse data that no model can be fitted to (`check_data`) and
-choose the units of the model (`Scaling`).
+choose the units of the model (`Affine`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import SampledQuality
-from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, read_size
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
 
 
-class StandardRows(NamedTuple):
+class StandardisedData(NamedTuple):
     """Rows in the units of the model.
 
     A problem takes the units of its hyperparameters from X and y: all rows, or some with their moments.
@@ -42,8 +42,8 @@ class StandardRows(NamedTuple):
     levels: np.ndarray  # a table with all values of the features that have few
 
 
-class Kept(NamedTuple):
-    """What a fitted model keeps of its rows, by the names of its fields."""
+class FitData(NamedTuple):
+    """The rows that a fitted model keeps, by the names of its fields."""
 
     inputs: Inputs
     y_train: np.ndarray
@@ -65,7 +65,7 @@ class TrainingData(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, made up where there are none."""
+        """Names of the columns, made up where none were given."""
         return default_names(self.n_features) if self.given_names is None else self.given_names
 
     @property
@@ -75,28 +75,28 @@ class TrainingData(ABC):
 
     @abstractmethod
     def choose(self, asked: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:
-        """The inference that these rows can have; `samples` says whether hyperparameters are drawn."""
+        """Return the inference for these rows; `samples` says whether hyperparameters are drawn."""
 
     @abstractmethod
     def checked(self, likelihood: Likelihood) -> Likelihood:
         """The likelihood with what it takes from the targets; rows that it cannot explain are refused."""
 
     @abstractmethod
-    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Affine:
         """The units of the model."""
 
     @abstractmethod
-    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+    def with_noise(self, likelihood: Likelihood, scaling: Affine) -> Likelihood:
         """The likelihood with the noise of each observation, in the units of the model, where that was given."""
 
     @abstractmethod
-    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         """The rows in the units of the model."""
 
     @abstractmethod
     def answer(
-        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
-    ) -> tuple[InferenceResult, Kept]:
+        self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
+    ) -> tuple[Inferred, FitData]:
         """The posterior at the hyperparameters that were found, and what the fitted model keeps of these rows."""
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
@@ -140,12 +140,12 @@ class LocalData(TrainingData):
         check_data(self.y, likelihood, self.n, self.constant, self.names)
         return likelihood.for_target(self.y)
 
-    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Scaling:
+    def scaling(self, likelihood: Likelihood, *, standardize: bool) -> Affine:
         if not standardize:
-            return Scaling.none(self.X)
-        return Scaling.standardising(self.X, self.y if likelihood.standardises_target else None)
+            return Affine.none(self.X)
+        return Affine.standardising(self.X, self.y if likelihood.standardises_target else None)
 
-    def with_noise(self, likelihood: Likelihood, scaling: Scaling) -> Likelihood:
+    def with_noise(self, likelihood: Likelihood, scaling: Affine) -> Likelihood:
         if self.noise_var is None:
             return likelihood
         noise_var = np.full(self.n, self.noise_var) if np.ndim(self.noise_var) == 0 else self.noise_var
@@ -153,23 +153,23 @@ class LocalData(TrainingData):
         check_noise(values.min(), int(values.argmin()))
         return likelihood.with_noise_var(values / scaling.y_scale**2)
 
-    def standardised(self, scaling: Scaling, likelihood: Likelihood, inference: Dense | Sparse) -> StandardRows:
+    def standardised(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         X, y = scaling.inputs(self.X), scaling.target(self.y)
         placed = like(self.beside, y)
         known = like(placed, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
         rows = Rows(like(self.beside, X), placed, known, None if likelihood.has_closed_form else self.size)
         source = sparse.local_rows(rows, inference) if isinstance(inference, Sparse) else LocalRows(rows)
-        return StandardRows(X, y, source, levels=X)
+        return StandardisedData(X, y, source, levels=X)
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
         # Visits of rows have threads of their own.
         return one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(self.n)
 
     def answer(
-        self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
-    ) -> tuple[InferenceResult, Kept]:
+        self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
+    ) -> tuple[Inferred, FitData]:
         inferred = problem.engine.infer(*problem.split(estimate.log_params))
-        return inferred, Kept(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
+        return inferred, FitData(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
 
 
 def check_data(

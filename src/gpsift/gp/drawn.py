@@ -25,7 +25,7 @@ from gpsift.reference.ensemble import Ensemble, without_caches
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DrawnGP(TextRepr, Serializable, Ensemble):
-    """What `GP(hyper=NUTS()).fit` returns.
+    """A model with drawn hyperparameters, as `GP(hyper=NUTS()).fit` returns it.
 
     Predictions average over the draws: the mean of means, the mean of variances plus the variance of means, the
     logarithm of the mean density. A ranking is made for each draw and then summarised.
@@ -48,10 +48,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
     @classmethod
     def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, InferenceResult]], draws: Draws) -> Self:
         """From the model with the best hyperparameters and what was inferred with each of the draws."""
-        members = tuple(
-            replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
-            for likelihood, inferred in drawn
-        )
+        members = tuple(replace(best, likelihood=likelihood, inferred=inferred) for likelihood, inferred in drawn)
         pooled = cls(members=members, trace=draws.trace, diagnostics=draws.diagnostics, report=best.report)
         pooled.warn()
         return pooled

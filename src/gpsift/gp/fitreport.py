@@ -1,4 +1,4 @@
-"""What a reader of any result of a fit should know: how hyperparameters and posterior were found."""
+"""The report of a fit: how hyperparameters and posterior were found."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class FitReport:
 
     @property
     def in_place_of_rows(self) -> str:
-        """What a sparse model goes by, in words."""
+        """The approximation of a sparse model, in words."""
         if self.n_blocks:
             return f"by the neighbours of {self.n_blocks} blocks of rows"
         return f"with {self.n_inducing} inducing points"
@@ -132,7 +132,7 @@ class FitReport:
         return summary_html("How the hyperparameters were found", pd.DataFrame(found, columns=["what", "value"]))
 
     def warn(self) -> None:
-        """Say aloud what a reader of any result of this fit should know."""
+        """Warn of whatever makes the results of this fit doubtful."""
         if not self.converged:
             warn(
                 f"The search for hyperparameters did not converge ({self.message}). Raise `max_iterations`, or rescale "

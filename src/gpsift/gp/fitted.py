@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift._utils.rows import Rows
 from gpsift._utils.text import TextRepr, summary_html
-from gpsift._utils.threads import blas_threads_for, one_blas_thread
+from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.validation import read_features, read_target
-from gpsift.gp import sparse
-from gpsift.gp.around import values_around
-from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.hyperparameters.problem import Problem, parameter_names
-from gpsift.gp.inference import InferenceResult
-from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
-from gpsift.gp.scaling import Scaling
+from gpsift.gp.hyperparameters.choices import PER_FEATURE
+from gpsift.gp.hyperparameters.problem import parameter_names
+from gpsift.gp.inference import Inferred
+from gpsift.gp.quality import Missed, Quality, SampledQuality, overfit_check, quality_sheet
+from gpsift.gp.refit import map_draws
 from gpsift.gp.sparse import Sparse
-from gpsift.gp.sparse import vecchia as neighbours
 from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.likelihoods.distributions import Distribution, Gaussian
-from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
+from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.reference.affine import Affine
+from gpsift.reference.base import Coupled, DrawRequest, DrawResult, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
@@ -107,8 +104,6 @@ class Prediction:
 
 # Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
 MOST_OPEN = 20
-# Draws of intervals of sparse models, at most: each has a posterior of all rows, and scores at all points.
-SPARSE_DRAWS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,11 +130,10 @@ class FittedGP(TextRepr, Serializable, Reference):
         The latent posterior in the units of the model.
     """
 
-    posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
     inferred: InferenceResult
     inference: str
-    scaling: Scaling
+    scaling: Affine
     inputs: Inputs
     y_train: np.ndarray
     size_train: np.ndarray
@@ -157,6 +151,11 @@ class FittedGP(TextRepr, Serializable, Reference):
         return self.inferred.log_evidence
 
     @property
+    def posterior(self) -> Any:
+        """The latent posterior: a `Posterior`, a `BlockPosterior` of blocks of rows, or one of several classes."""
+        return self.inferred.posterior
+
+    @property
     def kernel(self) -> Kernel:
         return self.posterior.kernel
 
@@ -169,7 +168,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     @cached_property
     def used(self) -> tuple[int, ...]:
-        """The columns that the model depends on: all but those that `Sift` left switched off."""
+        """The columns that the model depends on: all but those that `Sift` left inactive."""
         names = self.inputs.names
         is_finite = np.isfinite(self.kernel.log_params).tolist()
         labels = self.kernel.param_labels(names)
@@ -182,18 +181,22 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     @property
     def slopes(self) -> np.ndarray:
-        """Of the log evidence as each column that `Sift` left switched off is switched on; minus infinity elsewhere."""
+        """The score statistic of each column that `Sift` left inactive, as it enters; minus infinity elsewhere."""
         sift = self.report.sift
         return np.full(self.inputs.n_features, -np.inf) if sift is None else np.array(sift.slopes)
 
     def on_columns(self, columns: Sequence[int]) -> FittedGP | None:
         chosen = list(columns)
-        if not isinstance(self.posterior, Posterior | Coupled) or self.inputs.X is None:
+        has_columns = isinstance(self.posterior, Posterior | Coupled)
+        if not has_columns or self.inputs.X is None:
             return None
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
-        inferred = replace(self.inferred, posterior=posterior)
-        inputs, scaling = self.inputs.on_columns(chosen), self.scaling.on_columns(chosen)
-        return replace(self, posterior=posterior, inferred=inferred, scaling=scaling, inputs=inputs)
+        return replace(
+            self,
+            inferred=replace(self.inferred, posterior=posterior),
+            scaling=self.scaling.on_columns(chosen),
+            inputs=self.inputs.on_columns(chosen),
+        )
 
     @property
     def open_columns(self) -> tuple[int, ...]:
@@ -201,86 +204,13 @@ class FittedGP(TextRepr, Serializable, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def map_draws(self, of: Callable[[Reference], T], asked: DrawRequest[T]) -> DrawResult[T]:
-        smaller, problem = self._open
-        is_sparse = self.inferred.is_sparse
-        if is_sparse:
-            asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_unscored=0)
-
-        def value_of(likelihood: Likelihood, inferred: InferenceResult) -> T:
-            posterior = inferred.posterior
-            return of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=posterior))  # type: ignore[arg-type]
-
-        with one_blas_thread() if is_sparse else blas_threads_for(self.n_rows):
-            return values_around(problem, value_of, asked, n_starts=1 if is_sparse else None)
-
-    @property
-    def _open(self) -> tuple[FittedGP, Problem[Any]]:
-        """The model of the open columns, as far as it does not depend on hyperparameters, and what these are found by.
-
-        That of a sparse model is the evidence that its fit ended with.
-        """
-        columns = list(self.open_columns)
-        if not self.inferred.is_sparse:
-            smaller = self.on_columns(columns)
-            if smaller is not None:
-                return smaller, smaller.problem
-        if self.inputs.X is None or not self.likelihood.has_closed_form:
-            raise MissingCapability(
-                "Intervals without a sampler need rows in memory, and of sparse models those with Gaussian noise. Fit "
-                "fewer rows, or see `stability`."
-            )
-        rows, posterior = self._placed_rows, self.posterior
-        near_rows = posterior.near_rows if isinstance(posterior, neighbours.BlockPosterior) else 0
-        kernel, X = self.kernel.for_columns(columns), rows.X[:, columns]
-        engine = sparse.AroundEngine.of(
-            replace(rows, X=X),
-            kernel,
-            self.sparse_choice or Sparse(),  # older files lack it
-            Z=None if near_rows else posterior.Z[:, columns],
-            near_rows=near_rows,
-            by_neighbours=self.report.by_neighbours,
-        )
-        inputs, scaling = self.inputs.on_columns(columns), self.scaling.on_columns(columns)
-        smaller = replace(self, inputs=inputs, scaling=scaling)
-        y, names = to_numpy(rows.y), inputs.names
-        return smaller, Problem(kernel, self.likelihood, to_numpy(X), y, engine, names)
+    def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
+        return map_draws(self, function, request)
 
     @property
     def log_params(self) -> np.ndarray:
         """The logarithms of all hyperparameters, the kernel's before the likelihood's."""
         return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
-
-    @cached_property
-    def problem(self) -> Problem[Any]:
-        """What the hyperparameters were found by, for dense inference."""
-        X, y = self.posterior.Z, self.scaling.target(self.y_train)
-        rows = Rows(X, like(X, y), None, None if self.likelihood.has_closed_form else self.size_train)
-        engine = dense_engine(self.inference, self.likelihood, rows)  # type: ignore[arg-type]
-        return Problem(self.kernel, self.likelihood, to_numpy(X), y, engine, self.inputs.names)
-
-    def given_rows(self, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> FittedGP:
-        """The model with the same hyperparameters and units, given other rows in place of its own; inference is dense.
-
-        Where the noise of each row was given, the other rows have its mean.
-        """
-        likelihood = self.likelihood.of_new_rows
-        placed = self._placed(X)
-        rows = Rows(placed, like(placed, self.scaling.target(y)), None, None if likelihood.has_closed_form else size)
-        inference = likelihood.default_inference if self.inferred.is_sparse else self.inference
-        inferred = dense_engine(inference, likelihood, rows).infer(self.kernel, likelihood)  # type: ignore[arg-type]
-        return replace(
-            self,
-            posterior=inferred.posterior,  # type: ignore[arg-type]  # of the kind that goes with the likelihood
-            likelihood=likelihood,
-            inferred=inferred,
-            inference=inference,
-            inputs=Inputs(self.inputs.names, self.inputs.names_given, X),
-            y_train=y,
-            size_train=size,
-            sheet=None,
-            sparse_choice=None,
-        )
 
     @property
     def noise_var(self) -> np.ndarray | float:
@@ -318,11 +248,11 @@ class FittedGP(TextRepr, Serializable, Reference):
         return self.quality.explains
 
     @cached_property
-    def missed_without_noise(self) -> Missed | None:
-        """By how much rows are missed when they are left out, if the fit has estimated hardly any noise."""
+    def overfit_check(self) -> Missed | None:
+        """The error at left-out rows, if the fit has estimated negligible noise and yet predicts badly."""
         if "noise_var" not in self.likelihood.params:
             return None
-        return missed_without_noise(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
+        return overfit_check(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
 
     @property
     def mean_of(self) -> str:
@@ -360,7 +290,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     def sample(self, X_new: Any, n_draws: int = 1, *, seed: int | None = 0) -> np.ndarray:
         """Draws of the noise-free function at all points jointly, (n_draws, n)."""
-        scaled = self._placed(self._read(X_new).X)
+        scaled = self._standardise(self._read(X_new).X)
         size = scaled.shape[0] * self.likelihood.n_latent
         with blas_threads_for(max(self.n_rows, size)):
             # Eigenvectors, not a Cholesky factor: without noise the covariance is singular up to rounding.
@@ -371,16 +301,9 @@ class FittedGP(TextRepr, Serializable, Reference):
         return self.scaling.y_center + self.scaling.y_scale * (mean + deviations.reshape(n_draws, *mean.shape))
 
     def at(self, points: Points) -> GPResponse:
-        scaling = self.scaling
-        return GPResponse(
-            self._latent_at(points),
-            partial(self._likelihood_in_units.predictive, size=self._sizes(points)),
-            scaling.x_center,
-            scaling.x_scale,
-            scaling.y_center,
-            scaling.y_scale,
-            on_model_device=self.likelihood.has_closed_form,
-        )
+        predictive = partial(self._likelihood_in_units.predictive, size=self._sizes(points))
+        on_model_device = self.likelihood.has_closed_form
+        return GPResponse(self._latent_at(points), predictive, self.scaling, on_model_device=on_model_device)
 
     def blocks(self, n: int) -> list[slice]:
         # Where not the training points are the support, the kernel between both is made for a block at a time.
@@ -394,7 +317,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
         if points.is_training and not self.inferred.is_sparse:
             return self.posterior.at_support(points.rows)
-        return self.posterior.at(self._placed(points.X))
+        return self.posterior.at(self._standardise(points.X))
 
     def _sizes(self, points: Points) -> np.ndarray:
         """Trials or exposures: those given, those of training points, or 1."""
@@ -404,17 +327,9 @@ class FittedGP(TextRepr, Serializable, Reference):
             return np.ones(len(points))
         return self.size_train if points.rows is None else self.size_train[points.rows]
 
-    def _placed(self, X: np.ndarray) -> Array:
+    def _standardise(self, X: np.ndarray) -> Array:
         """Points in the units of the model, where its posterior lives."""
         return like(self.posterior.Z, self.scaling.inputs(X))
-
-    @property
-    def _placed_rows(self) -> Rows:
-        """The rows of the fit, with Gaussian noise, in the units of the model."""
-        assert self.inputs.X is not None
-        X = self._placed(self.inputs.X)
-        known = like(X, np.asarray(self.likelihood.noise_var)) if self.likelihood.knows_noise else None
-        return Rows(X, like(X, self.scaling.target(self.y_train)), known)
 
     @property
     def _sparsity(self) -> str:

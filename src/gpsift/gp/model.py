@@ -11,7 +11,7 @@ from gpsift._utils.validation import is_dask
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import INFERENCES, Inference, dense_engine
 from gpsift.gp.dask_data import ClusterData
-from gpsift.gp.data import LocalData, StandardRows, TrainingData
+from gpsift.gp.data import LocalData, StandardisedData, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
@@ -143,7 +143,7 @@ class GP:
     def _fit(
         self, data: TrainingData, likelihood: Likelihood, known: Mapping[str, float] | None, ceiling: float | None
     ) -> FittedGP | DrawnGP:
-        """The recipe, wherever the rows are."""
+        """Fit the rows, whether they are in memory or in dask collections."""
         inference = data.choose(self.inference, likelihood, samples=self.hyper.samples)
         likelihood = data.checked(likelihood)
         scaling = data.scaling(likelihood, standardize=self.standardize)
@@ -164,7 +164,6 @@ class GP:
         report.warn()
         form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
         fitted = form(
-            posterior=inferred.posterior,  # type: ignore[arg-type]  # of the kind that goes with the form
             likelihood=likelihood,
             inferred=inferred,
             inference=problem.engine.name,
@@ -178,9 +177,9 @@ class GP:
 
 
 def posed(
-    kernel: Kernel, likelihood: Likelihood, rows: StandardRows, inference: Inference, names: tuple[str, ...]
+    kernel: Kernel, likelihood: Likelihood, rows: StandardisedData, inference: Inference, names: tuple[str, ...]
 ) -> Problem[Any]:
-    """What is maximised."""
+    """Return the problem of maximising the evidence over the hyperparameters."""
     if isinstance(inference, Sparse):
         engine: InferenceMethod = sparse.engine_for(likelihood).picking(rows.source, kernel, inference)
     else:

@@ -12,10 +12,10 @@ from scipy.linalg import helmert
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.fitted import FittedGP, Prediction
-from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Reference, Response, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedMulticlass(FittedGP):
-    """What `GP(likelihood="softmax").fit` returns: a `FittedGP` with a latent function for each class.
+    """A `FittedGP` with a latent function for each class, as ``GP(likelihood="softmax").fit`` returns it.
 
     Latent means are (n, C), covariances (n, C, C) and draws of the latent functions (n_draws, n, C). The `mean` of a
     prediction, and the moments of `quality`, are those of the indicators of the classes, (n, C).
     """
 
-    posterior: SoftmaxPosterior  # type: ignore[assignment]  # coupled functions instead of one
     likelihood: Softmax
 
     @property
@@ -113,17 +112,17 @@ class ClassFunction(Reference):
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling
         latent = self.posterior.at(scaling.inputs(points.X))
-        own = GPResponse(latent, Gaussian, scaling.x_center, scaling.x_scale, 0.0, self.length)
+        own = GPResponse(latent, Gaussian, replace(scaling, y_center=0.0, y_scale=self.length))
         return ClassResponse(own, self.model.at(points), self.number)
 
     @property
     def length(self) -> float:
-        """Of the vector of shares that the functions of all classes have in this one."""
+        """The length of the vector of shares that the functions of all classes have in this one."""
         return float(np.linalg.norm(self._shares))
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Of the function, divided by `length`: its prior is then that of each class."""
+        """The posterior of the function divided by `length`, so that its prior is that of each class."""
         return self.model.posterior.combination(self._shares / self.length)
 
     @property
@@ -166,7 +165,7 @@ class LatentClasses(MultivariateNormal):
 class MulticlassResponse(Response):
     """The response of coupled latent functions, in closed form."""
 
-    def __init__(self, latent: SoftmaxPosteriorAt, scaling: Scaling, likelihood: Softmax):
+    def __init__(self, latent: CoupledAt, scaling: Affine, likelihood: Softmax):
         self._latent, self._scaling, self._likelihood = latent, scaling, likelihood
 
     @property
@@ -176,8 +175,8 @@ class MulticlassResponse(Response):
         return mean - mean.mean(axis=1, keepdims=True)
 
     @property
-    def posterior(self) -> SoftmaxPosterior:
-        """Of all latent functions."""
+    def posterior(self) -> CoupledPosterior:
+        """The posterior of all latent functions."""
         return self._latent.posterior
 
     def distribution(self, *, latent: bool) -> Distribution:

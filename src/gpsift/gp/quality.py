@@ -22,9 +22,9 @@ from scipy.special import gammaln
 
 from gpsift._utils.rows import Rows, Totals
 from gpsift._utils.text import TextRepr
-from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Likelihood
 from gpsift.reference import dask as cluster
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import InputMoments
 
 # The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
@@ -32,7 +32,7 @@ WithoutInputs = tuple[Likelihood, float | np.ndarray]
 # For a level that is right to eight digits wherever the search starts.
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
 # A noise of hardly any: below this share of the squared error of rows left out.
-HARDLY_ANY = 0.01
+NEGLIGIBLE_NOISE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +205,14 @@ class Missed(NamedTuple):
     missed: float
 
 
-def missed_without_noise(quality: Quality, noise_share: float) -> Missed | None:
-    """For a fit that leaves hardly any noise, a share of the target's variance, but misses rows that are left out.
+def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
+    """Check a fit for too little noise: a negligible share of the target's variance, yet large left-out errors.
 
-    That is: the noise is below `HARDLY_ANY` of the squared error, and the inputs explain nothing, or less than half of
-    the variance. Where so little of the function is known, noise cannot be told from it. None for any other fit.
+    The noise is then below `NEGLIGIBLE_NOISE` of the squared error, and the inputs explain nothing, or less than half
+    of the variance. Where so little of the function is known, noise cannot be told from it. None for any other fit.
     """
     error_share = 1.0 - quality.loo_r2
-    if noise_share >= HARDLY_ANY * error_share or (quality.explains and error_share <= 0.5):
+    if noise_share >= NEGLIGIBLE_NOISE * error_share or (quality.explains and error_share <= 0.5):
         return None
     return Missed(float(np.sqrt(noise_share)), float(np.sqrt(error_share)))
 
@@ -226,7 +226,7 @@ def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood
 
 
 def best_level(likelihood: Likelihood, start: float, sums: Callable[[Likelihood, float], LevelSums]) -> WithoutInputs:
-    """The same by what `level_sums` finds in all observations, wherever they are."""
+    """Find the best model without inputs from the sums of all observations, wherever they are."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
         found = sums(likelihood.with_log_params(theta[1:]), float(theta[0]))
@@ -248,7 +248,7 @@ class LevelSums(Totals):
 
 
 def level_sums(y: np.ndarray, size: np.ndarray, likelihood: Likelihood, level: float) -> LevelSums:
-    """What observations say about the latent value that they share."""
+    """Return the log density of observations that share a latent value, with its gradient."""
     f = np.full(y.shape, level)
     slopes = [likelihood.derivatives(y, f, size).first]
     slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
@@ -267,7 +267,7 @@ class StreamingLeaveOneOut:
     # Latent mean and variance at rows, each given all others; it and the likelihood are in the units of the model.
     latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
     likelihood: Likelihood
-    scaling: Scaling
+    scaling: Affine
     mean: np.ndarray  # of each feature, in the user's units, as all that follows
     sd: np.ndarray  # 0 for a constant feature
     without_inputs: WithoutInputs
@@ -319,7 +319,7 @@ class StreamingLeaveOneOut:
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutSums(Totals):
-    """What the last pass finds."""
+    """Sums over rows of left-out errors and densities, and moments of the inputs."""
 
     squared_error: float
     squared_error_empty: float
@@ -349,7 +349,7 @@ def leave_one_out_sums(last: StreamingLeaveOneOut, rows: Rows) -> LeaveOneOutSum
 def without_inputs(
     source: cluster.ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int
 ) -> WithoutInputs:
-    """What predicts targets with these moments without inputs, by a search over all rows where that is needed."""
+    """Return the model without inputs for targets with these moments; it is searched over all rows where needed."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
@@ -357,5 +357,5 @@ def without_inputs(
 
 
 def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
-    """What a chunk of rows says about one latent value for all."""
+    """Return `level_sums` of a chunk of rows."""
     return level_sums(*rows.observed(), likelihood, level)

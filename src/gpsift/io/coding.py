@@ -22,7 +22,15 @@ import numpy as np
 from gpsift._utils.arrays import is_foreign_array, to_numpy
 from gpsift._utils.text import join_names
 from gpsift.io.archive import CorruptFile, is_storable
-from gpsift.io.serializable import CLASSES, GONE_CLASSES, REMOVED_FIELDS, registered_class, stored_fields, stored_name
+from gpsift.io.serializable import (
+    ANY,
+    CLASSES,
+    GONE_CLASSES,
+    REMOVED_FIELDS,
+    registered_class,
+    stored_fields,
+    stored_name,
+)
 
 WHOLE = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 # Numbers and text of NumPy; files have its own names for their types: "bool", "int8", ..., "float64", "str".
@@ -180,7 +188,7 @@ class Decoder:
         """Leave out fields that the class has lost; refuse the file if one has a value that mattered."""
         removed = REMOVED_FIELDS.get(name, {})
         for field in removed.keys() & coded.keys():
-            if (value := self.decode(coded[field])) != removed[field]:
+            if removed[field] is not ANY and (value := self.decode(coded[field])) != removed[field]:
                 raise CorruptFile(
                     f"a {name} was made with {field}={_shorten(value)}, which this gpsift has no more: fit it again"
                 )

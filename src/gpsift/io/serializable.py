@@ -141,13 +141,14 @@ CLASSES: Mapping[str, str] = {
     "family.SoftmaxMixture": "gpsift.likelihoods.softmax:SoftmaxMixture",
     "family.Pool": "gpsift.likelihoods.distributions.base:Pool",
 }
-# Fields that a class has lost, each with the value that can be left out without a loss.
+# Fields that a class has lost, each with the value that can be left out without a loss: for some, any value.
+ANY = object()
 REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "inference.Sparse": {"power": 0.0, "nearest": None},
     "Inferred": {"n_nearest": 0},
     "FitReport": {"n_nearest": 0},
-    "FittedGP": {"other": None},
-    "FittedMulticlass": {"other": None},
+    "FittedGP": {"other": None, "posterior": ANY},  # `inferred` has the posterior
+    "FittedMulticlass": {"other": None, "posterior": ANY},
     "Ranking": {"other_way": None},
 }
 # Classes that are no more. Their objects in older files are read as None.

@@ -253,36 +253,27 @@ class Coupled(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PlacedPosterior:
-    """A latent posterior, and the user's units.
-
-    It sees columns of the user's table as (x - x_center) / x_scale, and the user its function f as
-    y_center + y_scale f.
+    """A latent posterior, and the affine map to its units from the user's.
 
     Parameters
     ----------
     posterior : Posterior
-    columns : array (k,) of int
-        Which of the user's columns each of the posterior's is.
-    x_center, x_scale : arrays (k,)
-    y_center, y_scale : float
+    affine : Affine
     coupled : Coupled or None
         All functions on which an observation depends, where this is one of several.
     """
 
     posterior: Posterior
-    columns: np.ndarray
-    x_center: np.ndarray
-    x_scale: np.ndarray
-    y_center: float
-    y_scale: float
+    affine: Affine
     coupled: Coupled | None = None
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """Transform rows in the user's units to the posterior's."""
-        return (X[:, self.columns] - self.x_center) / self.x_scale
+        return self.affine.inputs(X)
 
     def inputs_of(self, unit: Sequence[int], values: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
         """The posterior's columns that are among some of the user's, and what it sees of values of these, (q, k)."""
-        own = [k for k, column in enumerate(self.columns.tolist()) if column in unit]
-        places = [list(unit).index(self.columns[k]) for k in own]
-        return tuple(own), (values[:, places] - self.x_center[own]) / self.x_scale[own]
+        columns = self.affine.selected.tolist()
+        own = [k for k, column in enumerate(columns) if column in unit]
+        places = [list(unit).index(columns[k]) for k in own]
+        return tuple(own), (values[:, places] - self.affine.x_center[own]) / self.affine.x_scale[own]

@@ -1,8 +1,8 @@
 """The closed-form response of a latent posterior, a `gpsift.reference.base.Response` in the user's units.
 
 Our own fitted models answer with a `GPResponse`; so do models of other libraries whose kernel we have (`LatentGP`). The
-posterior sees x as (x - x_center) / x_scale, and the user sees its function f as y_center + y_scale f. Arrays come out
-in NumPy, on whatever device the posterior computes.
+posterior has units of its own, behind an affine map (`gpsift.reference.affine`). Arrays come out in NumPy, on whatever
+device the posterior computes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class GPResponse(Response):
         The posterior at the points, in its own units.
     predictive : callable
         From latent mean and variance, in the user's units, to the distribution of a new observation.
-    x_center, x_scale : arrays (p,)
-    y_center, y_scale : float
+    affine : Affine
+        From the user's units to the posterior's.
     to_output : callable
         Converts arrays of the posterior to those that the response returns: by default to NumPy.
     on_model_device : bool
@@ -49,10 +49,7 @@ class GPResponse(Response):
 
     latent: LatentAt
     predictive: Predictive
-    x_center: np.ndarray
-    x_scale: np.ndarray
-    y_center: float
-    y_scale: float
+    affine: Affine
     to_output: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
     on_model_device: bool = field(default=True, kw_only=True)
 
@@ -62,22 +59,22 @@ class GPResponse(Response):
 
     @property
     def latent_mean(self) -> np.ndarray:
-        return self.y_center + self.y_scale * self.to_output(self.latent.mean)
+        return self.affine.y_center + self.affine.y_scale * self.to_output(self.latent.mean)
 
     @property
     def latent_var(self) -> np.ndarray:
-        return self.y_scale**2 * self.to_output(self.latent.var)
+        return self.affine.y_scale**2 * self.to_output(self.latent.var)
 
     @property
     def latent_cov(self) -> np.ndarray:
         """Latent covariance between all points, (n, n)."""
         posterior = self.latent.posterior
         if not isinstance(self.latent, LatentAtSupport):
-            return self.y_scale**2 * to_numpy(posterior.covariance(self.latent.X))
+            return self.affine.y_scale**2 * to_numpy(posterior.covariance(self.latent.X))
         # K - K M K = D - D M D, because M (K + D) = I; the right side does not subtract large numbers.
         D, M, rows = to_numpy(posterior.site_var), to_numpy(posterior.M), self.latent.rows
         covariance = np.diag(D) - D[:, None] * M * D
-        return self.y_scale**2 * (covariance if rows is None else covariance[np.ix_(rows, rows)])
+        return self.affine.y_scale**2 * (covariance if rows is None else covariance[np.ix_(rows, rows)])
 
     def distribution(self, *, latent: bool) -> Distribution:
         mean, var = self.latent_mean, self.latent_var
@@ -88,21 +85,21 @@ class GPResponse(Response):
             self.to_output(self.latent.mean_gradient),
             self.to_output(self.latent.var_gradient),
         )
-        unit = like(mean_gradient, self.y_scale / self.x_scale)
-        return mean_gradient * unit, var_gradient * (self.y_scale * unit)
+        unit = like(mean_gradient, self.affine.y_scale / self.affine.x_scale)
+        return mean_gradient * unit, var_gradient * (self.affine.y_scale * unit)
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         """Second derivatives of mean and variance, (n, p, p) each."""
-        x_scale = np.multiply.outer(self.x_scale, self.x_scale)
-        return self.mean_hessian(), to_numpy(self.latent.var_hessian) * (self.y_scale**2 / x_scale)
+        x_scale = np.multiply.outer(self.affine.x_scale, self.affine.x_scale)
+        return self.mean_hessian(), to_numpy(self.latent.var_hessian) * (self.affine.y_scale**2 / x_scale)
 
     def mean_hessian(self) -> np.ndarray:
-        x_scale = np.multiply.outer(self.x_scale, self.x_scale)
-        return to_numpy(self.latent.mean_hessian) * (self.y_scale / x_scale)
+        x_scale = np.multiply.outer(self.affine.x_scale, self.affine.x_scale)
+        return to_numpy(self.latent.mean_hessian) * (self.affine.y_scale / x_scale)
 
     def mean_slope(self) -> np.ndarray:
         mean, var = self.latent_mean, self.latent_var
-        step = MEAN_STEP * np.sqrt(self.y_scale**2 + var)
+        step = MEAN_STEP * np.sqrt(self.affine.y_scale**2 + var)
         up, down = (self.predictive(moved, var).mean for moved in (mean + step, mean - step))
         return (up - down) / (2.0 * step)
 
@@ -110,17 +107,16 @@ class GPResponse(Response):
         posterior = self.latent.posterior
         if not isinstance(posterior, Posterior):
             return super().placed_posterior()
-        columns = np.arange(self.x_center.size)
-        return PlacedPosterior(posterior, columns, self.x_center, self.x_scale, self.y_center, self.y_scale)
+        return PlacedPosterior(posterior, self.affine)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        mean_change, var_change = self.latent.step(j, delta / self.x_scale[j])
-        return self.y_scale * to_numpy(mean_change), self.y_scale**2 * to_numpy(var_change)
+        mean_change, var_change = self.latent.step(j, delta / self.affine.x_scale[j])
+        return self.affine.y_scale * to_numpy(mean_change), self.affine.y_scale**2 * to_numpy(var_change)
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        x_center, x_scale = self.x_center[j], self.x_scale[j]
+        x_center, x_scale = self.affine.x_center[j], self.affine.x_scale[j]
         base, offset = (like(self.latent.X, values) for values in ((base - x_center) / x_scale, offset / x_scale))
-        return self.y_scale * to_numpy(self.latent.section(j, base, offset))
+        return self.affine.y_scale * to_numpy(self.latent.section(j, base, offset))
 
 
 class OneClassResponse(Response):
@@ -172,7 +168,7 @@ def _identity(array: Array) -> Array:
 
 
 # The arguments of a `GPResponse`.
-ResponseParts = tuple[LatentAt, Predictive, np.ndarray, np.ndarray, float, float]
+ResponseParts = tuple[LatentAt, Predictive, Affine]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,8 +210,7 @@ class LatentGP(Reference):
             latent = self.posterior.at_support(points.rows)
         else:
             latent = self.posterior.at(points.X)
-        n_inputs = self.posterior.Z.shape[1]
-        return latent, self.predictive, np.zeros(n_inputs), np.ones(n_inputs), self.y_center, self.y_scale
+        return latent, self.predictive, Affine.of_target(self.y_center, self.y_scale, self.posterior.Z.shape[1])
 
 
 class LatentGPResponse(GPResponse):
@@ -225,4 +220,4 @@ class LatentGPResponse(GPResponse):
     def latent_var(self) -> np.ndarray:
         # Without noise nothing is unknown at a training point; rounding error of the prior variance is what is left.
         prior_var = self.latent.posterior.kernel.diag(self.latent.X)
-        return np.maximum(super().latent_var, self.y_scale**2 * np.finfo(float).eps * prior_var)
+        return np.maximum(super().latent_var, self.affine.y_scale**2 * np.finfo(float).eps * prior_var)

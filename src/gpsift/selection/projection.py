@@ -122,7 +122,6 @@ def to_fitted_gp(reference: FittedGP, projector: Projector, submodel: Submodel, 
     names = tuple(reference.inputs.names[j] for j in columns)
     return replace(
         reference,
-        posterior=posterior,
         likelihood=likelihood,
         inferred=InferenceResult(
             posterior=posterior,

@@ -18,7 +18,7 @@ from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
 from gpsift.gp.sparse import Sparse, sites, variational
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.inducing import JITTER, Inducing, inducing_rows
-from gpsift.gp.sparse.sites import Normal
+from gpsift.gp.sparse.sites import NaturalGaussian
 from gpsift.gp.sparse.variational import VariationalEngine, VariationalModel, bound_gradient
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Binomial, Gamma, Gaussian, Logit, NegativeBinomial, Poisson, Probit
@@ -128,7 +128,7 @@ def test_bound_at_any_q_matches_sums_over_inducing_values(likelihood, y, size):
 
     precision = np.linalg.inv(root @ root.T)
     model = VariationalModel(Inducing.of(KERNEL, points), likelihood)
-    found = bound_gradient(model, source_of(y, size, points, rows), Normal(precision, precision @ mean))
+    found = bound_gradient(model, source_of(y, size, points, rows), NaturalGaussian(precision, precision @ mean))
     assert_allclose(found.value, expected, rtol=1e-8)
 
 
@@ -273,7 +273,7 @@ def test_cavities_are_the_posterior_without_the_row_s_site(likelihood, y, size):
         expected = likelihood.expected(y[i : i + 1], latent.mean, latent.var, size[i : i + 1])
         a = np.linalg.solve(model.inducing.L, KERNEL.between(Z, X[i : i + 1]).K[:, 0])
         W, b = expected.bend[0], expected.bend[0] * latent.mean[0] + expected.first[0]
-        without = Normal(q.precision - W * np.multiply.outer(a, a), q.shift - b * a)
+        without = NaturalGaussian(q.precision - W * np.multiply.outer(a, a), q.shift - b * a)
         left = model.inducing.posterior(without.mean, without.precision).at(X[i : i + 1])
         assert_allclose(mean[i], left.mean[0], rtol=1e-7, atol=1e-8)
         assert_allclose(var[i], left.var[0], rtol=1e-7)
@@ -351,22 +351,22 @@ def test_steps_begin_at_the_level_of_the_counts():
 
 
 def normals(*natural_parameters):
-    return [Normal(np.array([[precision]]), np.array([shift])) for precision, shift in natural_parameters]
+    return [NaturalGaussian(np.array([[precision]]), np.array([shift])) for precision, shift in natural_parameters]
 
 
 def test_mixture_of_linear_steps_is_their_fixed_point():
     fixed, B = np.array([2.0, -1.0]), np.array([[-0.8, 0.1], [0.3, 0.6]])
     places = np.array([[1.0, 0.0], [3.0, 1.0], [1.5, -2.0]])
     targets = fixed + (places - fixed) @ B.T
-    mixture = sites.mixed(list(zip(normals(*places), normals(*targets), strict=True)))
+    mixture = sites.anderson_mixture(list(zip(normals(*places), normals(*targets), strict=True)))
     assert_allclose([mixture.precision[0, 0], mixture.shift[0]], fixed, rtol=1e-7)
 
 
 def test_mixture_that_is_no_distribution_is_left_out():
     """Steps from 9 to 10 and from 1.5 to 2 foretell a precision of -6."""
     path = list(zip(normals((9.0, 0.0), (1.5, 0.0)), normals((10.0, 0.0), (2.0, 0.0)), strict=True))
-    assert_allclose(sites.mixed(path).precision, -6.0, rtol=1e-6)
-    first, second, *_ = sites.goals(path)
+    assert_allclose(sites.anderson_mixture(path).precision, -6.0, rtol=1e-6)
+    first, second, *_ = sites.step_candidates(path)
     assert_allclose([first.precision[0, 0], second.precision[0, 0]], [2.0, 1.75])
 
 

@@ -31,8 +31,9 @@ from gpsift.adapters.gpytorch.prior import exact_computations
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.adapters.reading import NormalNoise
 from gpsift.adapters.torch_autograd import as_array, differentiating
+from gpsift.reference.affine import Affine
 from gpsift.reference.response import Predictive
-from gpsift.reference.wrappers.mapped import ColumnMap, CoordinateMap
+from gpsift.reference.wrappers.mapped import CoordinateMap
 
 
 class Part(ABC):
@@ -376,7 +377,7 @@ class InputMap(CoordinateMap):
         """Return the transform as shifted, scaled and selected columns; None where it is more."""
         total = ColumnMap.scaling(0.0, 1.0, n_inputs)
         for step in self.steps:
-            one = self._column_map_of(step, total.columns.size)
+            one = self._column_map_of(step, total.x_center.size)
             if one is None:
                 return None
             total = total.then(one)
@@ -405,9 +406,9 @@ class InputMap(CoordinateMap):
     def _read(self, X: np.ndarray) -> torch.Tensor:
         return torch.tensor(X, dtype=self.like.dtype, device=self.like.device)
 
-    def _column_map_of(self, step: Any, n_inputs: int) -> ColumnMap | None:
+    def _column_map_of(self, step: Any, n_inputs: int) -> Affine | None:
         if type(step) is inputs.FilterFeatures:
-            return ColumnMap.selecting(as_array(step.feature_indices), n_inputs)
+            return Affine.selecting(as_array(step.feature_indices))
         if type(step) not in AFFINE:
             return None
         columns = as_array(step.indices).astype(int) if hasattr(step, "indices") else np.arange(n_inputs)
@@ -415,7 +416,7 @@ class InputMap(CoordinateMap):
         center[columns], scale[columns] = (self._one(v, columns.size) for v in (step.offset, step.coefficient))
         if step.reverse:  # x -> scale x + center
             center, scale = -center / scale, 1.0 / scale
-        return ColumnMap.scaling(center, scale, n_inputs)
+        return Affine.scaling(center, scale, n_inputs)
 
     def _one(self, value: torch.Tensor, size: int) -> np.ndarray:
         """Select the coefficients of this part from those of a batch."""

@@ -54,13 +54,14 @@ from gpsift.adapters.reading import (
 from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
-from gpsift.reference.wrappers.mapped import ColumnMap, ColumnMapped, OtherTarget, Transformed
+from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget, Transformed
 from gpsift.reference.wrappers.outputs import OneVsRest
 
 Derivatives = Literal["auto", "closed", "numeric"]
@@ -399,26 +400,26 @@ def column_map_of(steps: Sequence[Any], n_inputs: int) -> ColumnMap | None:
     """Compose the steps, where all of them shift, scale and select columns; None otherwise."""
     total = ColumnMap.scaling(0.0, 1.0, n_inputs)
     for step in steps:
-        one = _map_of_step(step, total.columns.size)
+        one = _map_of_step(step, total.x_center.size)
         if one is None:
             return None
         total = total.then(one)
     return total
 
 
-def _map_of_step(step: Any, n_inputs: int) -> ColumnMap | None:
+def _map_of_step(step: Any, n_inputs: int) -> Affine | None:
     if _passes_through(step):
-        return ColumnMap.scaling(0.0, 1.0, n_inputs)
+        return Affine.scaling(0.0, 1.0, n_inputs)
     if isinstance(step, Pipeline):
         return column_map_of(active_steps(step), n_inputs)
     if isinstance(step, ColumnTransformer):
         return _map_of_column_transformer(step, n_inputs)
     if isinstance(step, SelectorMixin):
-        return ColumnMap.selecting(step.get_support(indices=True), n_inputs)
+        return Affine.selecting(step.get_support(indices=True))
     if type(step) not in SCALERS or getattr(step, "clip", False):
         return None
     center, scale = SCALERS[type(step)](step)
-    return ColumnMap.scaling(center, scale, n_inputs)
+    return Affine.scaling(center, scale, n_inputs)
 
 
 def _passes_through(step: Any) -> bool:
@@ -440,7 +441,7 @@ SCALERS: dict[type, Any] = {
 }
 
 
-def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> ColumnMap | None:
+def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Affine | None:
     if step.transformer_weights:
         return None
     parts = []
@@ -451,14 +452,14 @@ def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Column
         part = _map_of_step(transformer, columns.size)
         if part is None:
             return None
-        parts.append(ColumnMap.selecting(columns, n_inputs).then(part))
+        parts.append(Affine.selecting(columns).then(part))
     if not parts:
         return None
     columns, center, scale = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "center", "scale")
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("selected", "x_center", "x_scale")
     )
     is_unique = np.unique(columns).size == columns.size
-    return ColumnMap(columns, center, scale, n_inputs) if is_unique else None
+    return Affine(center, scale, columns=columns) if is_unique else None
 
 
 def _column_indices(step: ColumnTransformer, chosen: Any, n_inputs: int) -> np.ndarray:

@@ -36,7 +36,7 @@ def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[
 
 
 def _overfit(model: FittedGP | DrawnGP) -> list[Finding]:
-    missed = isinstance(model, FittedGP) and model.missed_without_noise
+    missed = isinstance(model, FittedGP) and model.overfit_check
     return [Finding(FindingKind.NO_NOISE_LEFT, missed._asdict())] if missed else []
 
 

@@ -34,7 +34,7 @@ from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.gp.sparse.inducing import Inducing
-from gpsift.gp.sparse.sites import Normal, SiteSums, Whitened, by_inducing, prepare, shrunk
+from gpsift.gp.sparse.sites import NaturalGaussian, SiteSums, Whitened, by_inducing, prepare, shrunk
 from gpsift.gp.sparse.vecchia.block_inference import ByNeighbours, NearBlocks, usual_near_rows
 from gpsift.gp.sparse.vecchia.evidence import VecchiaEngine
 from gpsift.kernels import Kernel
@@ -56,7 +56,7 @@ class BoundModel:
 
 @dataclass(frozen=True, eq=False)
 class GaussianSums(SiteSums):
-    """What the first visit finds: all that the posterior and the value of the bound need of the rows."""
+    """Sums of the first pass over the rows: all that the posterior and the value of the bound need."""
 
     log_density: float  # sum_i log N(y_i; 0, s_i)
     residual: float  # sum_i r_i / s_i
@@ -64,14 +64,14 @@ class GaussianSums(SiteSums):
 
 @dataclass(frozen=True, eq=False)
 class Slopes(Totals):
-    """What the second visit finds: the gradient as far as it goes through the rows."""
+    """Sums of the second pass over the rows: the part of the gradient that depends on them."""
 
     by_kernel: np.ndarray
     by_noise: float
 
 
 def site_sums(model: BoundModel, rows: Rows) -> GaussianSums:
-    """The first visit of a chunk."""
+    """Return the sums of the first pass over a chunk."""
     chunk, s = Whitened.of(model.inducing, rows.X), model.noise(rows)
     xp = namespace(s)
     scaled, y = chunk.A / xp.sqrt(s)[:, None], rows.y / xp.sqrt(s)
@@ -79,15 +79,15 @@ def site_sums(model: BoundModel, rows: Rows) -> GaussianSums:
     return GaussianSums(scaled.T @ scaled, y @ scaled, log_density, float(xp.sum(chunk.r / s)))
 
 
-def slopes(model: BoundModel, q: Normal, inner: Array, rows: Rows) -> Slopes:
-    """The second visit of a chunk, with `inner` = (I - S) L^-1."""
+def slopes(model: BoundModel, q: NaturalGaussian, inner: Array, rows: Rows) -> Slopes:
+    """Return the sums of the second pass over a chunk, with `inner` = (I - S) L^-1."""
     chunk, s = Whitened.of(model.inducing, rows.X), model.noise(rows)
     xp, W, g = namespace(s), 1.0 / s, (rows.y - chunk.A @ q.mean) / s
     by_noise = 0.5 * float(xp.sum(s * g**2 - 1.0 + chunk.r / s))
     return Slopes(chunk.log_gradient(W, g, q, inner), by_noise)
 
 
-def left_out(model: BoundModel, q: Normal, rows: Rows) -> tuple[Array, Array]:
+def left_out(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
     """Latent mean and variance at the rows of a chunk, each given all others, which is exact with inducing points kept.
 
     What remains is that these, like the hyperparameters, were chosen with the row.
@@ -97,7 +97,7 @@ def left_out(model: BoundModel, q: Normal, rows: Rows) -> tuple[Array, Array]:
     return chunk.left_out(mean, chunk.explained_var(q), 1.0 / s, (rows.y - mean) / s)
 
 
-def left_out_density(model: BoundModel, q: Normal, rows: Rows) -> float:
+def left_out_density(model: BoundModel, q: NaturalGaussian, rows: Rows) -> float:
     """How well the rows of a chunk are predicted, each by all others."""
     mean, var = left_out(model, q, rows)
     xp, var = namespace(mean), var + model.noise(rows)
@@ -117,7 +117,7 @@ class Passes:
         prepare(model.inducing, q)
 
     def gradient(self) -> np.ndarray:
-        """Of the bound, by the log parameters of the kernel, then by a noise variance that all rows share."""
+        """The gradient by the log parameters of the kernel, then by a noise variance that all rows share."""
         model, q = self.model, self.q
         total = self.source.map_reduce(partial(slopes, model, q, shrunk(model.inducing, q)))
         explained = q.mean.shape[0] - total_product(q.L_P_inverse, q.L_P_inverse)  # tr(I - S)
@@ -219,7 +219,7 @@ class BoundEngine(SparseEngine):
         return usual_near_rows(self.n_kept) if residual > LEAST_RESIDUAL else 0
 
     def _gain(self, passes: Passes, elpd: float, near_blocks: NearBlocks) -> float:
-        """What neighbours gain over points in the log density of a row, as a mean of some; `elpd` is that of all."""
+        """Mean gain of blocks over inducing points in the log density of some left-out rows; `elpd` is that of all."""
         rows, by_neighbours = near_blocks.judged(JUDGED_ROWS, self.choice.seed)
         by_points = elpd if rows.n == self.source.n else passes.elpd(local_rows(rows, self.choice))
         gain = (by_neighbours - by_points) / rows.n

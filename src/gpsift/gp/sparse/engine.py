@@ -1,4 +1,4 @@
-"""What every sparse engine does: rows that are visited, and inducing points that stand for them."""
+"""The base of the sparse engines: rows in chunks, and inducing points that stand for them."""
 
 from __future__ import annotations
 

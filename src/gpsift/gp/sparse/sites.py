@@ -1,4 +1,4 @@
-r"""Normal sites of the rows under a bound with inducing points, whatever the likelihood is.
+r"""NaturalGaussian sites of the rows under a bound with inducing points, whatever the likelihood is.
 
 In whitened coordinates, K_zz = L L^T and a_i = L^-1 k(Z, x_i), the function values at the inducing points are L v with
 v ~ N(0, I), and the posterior of v is approximated by a normal distribution q(v) = N(m, S). Then f(x_i) is normal with
@@ -57,7 +57,7 @@ PARALLEL = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Normal:
+class NaturalGaussian:
     """q(v) = N(m, S) by its natural parameters."""
 
     precision: Array  # P = S^-1, (m, m)
@@ -115,7 +115,7 @@ class Normal:
         return xp.concat([xp.reshape(of_precision, (-1,)), math.sqrt(2.0) * of_mean])
 
 
-def mixed(path: Sequence[tuple[Normal, Normal]]) -> Normal:
+def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> NaturalGaussian:
     """Anderson's mixture of where the last steps lead: were all linear, a step from there would be the shortest.
 
     Plain steps creep, or go back and forth, where the signal is large: at a signal variance of 100 with a logit link
@@ -128,17 +128,17 @@ def mixed(path: Sequence[tuple[Normal, Normal]]) -> Normal:
     weights = np.linalg.solve(cosines + PARALLEL * np.eye(len(ways)), 1.0 / lengths) / lengths
     weights /= weights.sum()
     shares = [(float(weight), target) for weight, (_, target) in zip(weights, path, strict=True)]
-    return Normal(
+    return NaturalGaussian(
         sum(weight * target.precision for weight, target in shares),
         sum(weight * target.shift for weight, target in shares),
     )
 
 
-def goals(path: Sequence[tuple[Normal, Normal]]) -> Iterator[Normal]:
+def step_candidates(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> Iterator[NaturalGaussian]:
     """Where to go from the last place of the path, the boldest first."""
     q, target = path[-1]
     if len(path) > 1:
-        mixture = mixed(path)
+        mixture = anderson_mixture(path)
         if mixture.is_proper():
             yield mixture
     for halving in range(MAX_HALVINGS):
@@ -153,9 +153,9 @@ class SiteSums(Totals):
     Ab: Array  # sum_i (W_i mu_i + g_i) a_i
 
     @cached_property
-    def q(self) -> Normal:
+    def q(self) -> NaturalGaussian:
         """The best one for these sites."""
-        return Normal(add_diagonal(self.AA, 1.0), self.Ab)
+        return NaturalGaussian(add_diagonal(self.AA, 1.0), self.Ab)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,12 +175,12 @@ class Whitened:
         r = inducing.kernel.diag(X) - row_products(A, A)
         return cls(inducing, X, pairs, A, namespace(A).clip(r, 0.0, None))
 
-    def explained_var(self, q: Normal) -> Array:
+    def explained_var(self, q: NaturalGaussian) -> Array:
         """a_i^T S a_i, the variance of a_i^T v."""
         V = times_transposed(self.A, q.L_P_inverse)
         return row_products(V, V)
 
-    def log_gradient(self, W: Array, g: Array, q: Normal, shrunk: Array) -> np.ndarray:
+    def log_gradient(self, W: Array, g: Array, q: NaturalGaussian, shrunk: Array) -> np.ndarray:
         """By the log parameters of the kernel, as far as it goes through these rows; `shrunk` = (I - S) L^-1."""
         G = (W[:, None] * self.A) @ shrunk
         G += g[:, None] * (q.mean @ self.inducing.L_inverse)
@@ -197,20 +197,20 @@ class Whitened:
         return mean - g * s / kept, self.r + s / kept
 
 
-def shrunk(inducing: Inducing, q: Normal) -> Array:
+def shrunk(inducing: Inducing, q: NaturalGaussian) -> Array:
     """(I - S) L^-1."""
     return inducing.L_inverse - q.covariance @ inducing.L_inverse
 
 
-def by_inducing(inducing: Inducing, q: Normal) -> np.ndarray:
+def by_inducing(inducing: Inducing, q: NaturalGaussian) -> np.ndarray:
     """The gradient by the log parameters of the kernel, as far as it goes through K_zz."""
     m, S = q.mean, q.covariance
     H = m[:, None] * m + S + q.precision - 2.0 * eye_like(S, S.shape[0])
     return inducing.log_gradient(inducing.unwhitened(-0.5 * H))
 
 
-def prepare(inducing: Inducing, q: Normal | None = None) -> None:
-    """What every visit uses is made once, not by every thread."""
+def prepare(inducing: Inducing, q: NaturalGaussian | None = None) -> None:
+    """Compute the factors that every pass uses once, before threads need them."""
     _ = inducing.L_inverse
     if q is not None:
         _ = q.L_P_inverse, q.mean

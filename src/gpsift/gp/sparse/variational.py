@@ -28,7 +28,16 @@ from gpsift.gp.inference import Evidence, InferenceResult
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine
 from gpsift.gp.sparse.inducing import Inducing, most_candidates
-from gpsift.gp.sparse.sites import MEMORY, Normal, SiteSums, Whitened, by_inducing, goals, prepare, shrunk
+from gpsift.gp.sparse.sites import (
+    MEMORY,
+    NaturalGaussian,
+    SiteSums,
+    Whitened,
+    by_inducing,
+    prepare,
+    shrunk,
+    step_candidates,
+)
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
@@ -64,7 +73,7 @@ class Averages:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSums(SiteSums):
-    """What a step needs of the rows: the sites that they would like to have, and how well q explains them."""
+    """Sums of a natural-gradient step: the sites of the rows under q, and how well q explains them."""
 
     log_density: float  # sum_i E log p
 
@@ -82,14 +91,16 @@ class ExpectedSlopes(Totals):
 class Optimum:
     """The best q, or the last one, and the bound there."""
 
-    q: Normal
+    q: NaturalGaussian
     value: float
     converged: bool
     n_steps: int
 
 
-def averages(model: VariationalModel, q: Normal, rows: Rows, chunk: Whitened, *, by_params: bool = False) -> Averages:
-    """What q and the likelihood make of a chunk.
+def averages(
+    model: VariationalModel, q: NaturalGaussian, rows: Rows, chunk: Whitened, *, by_params: bool = False
+) -> Averages:
+    """Average the log density of a chunk of rows and its derivatives over q.
 
     Likelihoods are NumPy's: where matrices live on a device, moments come from there, and threads that have no rows to
     visit average over them.
@@ -120,7 +131,7 @@ def flat_site_sums(model: VariationalModel, level: float, rows: Rows) -> Expecte
     return ExpectedSums(weighted_gram(chunk.A, W), (level * W) @ chunk.A, 0.0)
 
 
-def site_sums(model: VariationalModel, q: Normal, rows: Rows) -> ExpectedSums:
+def site_sums(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> ExpectedSums:
     """The visit of a step."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
@@ -129,21 +140,21 @@ def site_sums(model: VariationalModel, q: Normal, rows: Rows) -> ExpectedSums:
     return ExpectedSums(AA, Ab, found.log_density)
 
 
-def expected_slopes(model: VariationalModel, q: Normal, inner: Array, rows: Rows) -> ExpectedSlopes:
+def expected_slopes(model: VariationalModel, q: NaturalGaussian, inner: Array, rows: Rows) -> ExpectedSlopes:
     """The visit of the gradient, with `inner` = (I - S) L^-1."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk, by_params=True)
     return ExpectedSlopes(chunk.log_gradient(found.W, found.g, q, inner), found.by_params, found.log_density)
 
 
-def left_out(model: VariationalModel, q: Normal, rows: Rows) -> tuple[Array, Array]:
+def left_out(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
     """Latent mean and variance at the rows of a chunk, each without its own site."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
     return chunk.left_out(found.mean, found.s, found.W, found.g)
 
 
-def best_q(model: VariationalModel, source: RowSource, starts: Iterable[Normal]) -> Optimum:
+def best_q(model: VariationalModel, source: RowSource, starts: Iterable[NaturalGaussian]) -> Optimum:
     """Natural-gradient steps from the first start at which the bound is finite, shortened where they do not lead up."""
     for start in starts:
         q, here, value = _visited(model, source, start)
@@ -154,13 +165,13 @@ def best_q(model: VariationalModel, source: RowSource, starts: Iterable[Normal])
             f"the variational bound of a {type(model.likelihood).__name__} likelihood is not finite: the inducing "
             "points leave too large a prior variance unexplained"
         )
-    path: list[tuple[Normal, Normal]] = []  # the last ones, and where a step from each would lead
+    path: list[tuple[NaturalGaussian, NaturalGaussian]] = []  # the last ones, and where a step from each would lead
     for n_steps in range(1, MAX_STEPS + 1):
         target = here.q
         if 0.5 * q.distance(target) < TOLERANCE * max(1.0, abs(value)):
             return Optimum(target, value, converged=True, n_steps=n_steps)
         path = [*path, (q, target)][-MEMORY:]
-        for goal in goals(path):
+        for goal in step_candidates(path):
             nearer, found, reached = _visited(model, source, goal)
             if reached >= value - ROUNDING * abs(value):
                 break
@@ -171,13 +182,13 @@ def best_q(model: VariationalModel, source: RowSource, starts: Iterable[Normal])
     return Optimum(q, value, converged=False, n_steps=MAX_STEPS)
 
 
-def flat_start(model: VariationalModel, source: RowSource, level: float) -> Normal:
+def flat_start(model: VariationalModel, source: RowSource, level: float) -> NaturalGaussian:
     """A q to start from, around the function that has this latent value everywhere."""
     prepare(model.inducing)
     return source.map_reduce(partial(flat_site_sums, model, level)).q
 
 
-def bound_gradient(model: VariationalModel, source: RowSource, q: Normal) -> Evidence:
+def bound_gradient(model: VariationalModel, source: RowSource, q: NaturalGaussian) -> Evidence:
     """The bound at the optimal q, and its gradient by the log parameters of the kernel, then of the likelihood."""
     inducing = model.inducing
     prepare(inducing, q)
@@ -186,7 +197,9 @@ def bound_gradient(model: VariationalModel, source: RowSource, q: Normal) -> Evi
     return Evidence(total.log_density - q.kl_from_prior, gradient, inducing.added)
 
 
-def _visited(model: VariationalModel, source: RowSource, q: Normal) -> tuple[Normal, ExpectedSums, float]:
+def _visited(
+    model: VariationalModel, source: RowSource, q: NaturalGaussian
+) -> tuple[NaturalGaussian, ExpectedSums, float]:
     """q, what a step from it needs, and the bound: minus infinity where rates of e^40 leave a step no digits."""
     prepare(model.inducing, q)
     found = source.map_reduce(partial(site_sums, model, q))
@@ -199,7 +212,7 @@ class VariationalEngine(SparseEngine):
     def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, *, warm: bool = True):
         super().__init__(source, candidates, Z, choice)
         self.warm = warm
-        self._last: Normal | None = None
+        self._last: NaturalGaussian | None = None
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         model, found = self._optimum(kernel, likelihood)
@@ -229,7 +242,7 @@ class VariationalEngine(SparseEngine):
         self._last = found.q if self.warm and found.converged else None
         return model, found
 
-    def _starts(self, model: VariationalModel) -> Iterator[Normal]:
+    def _starts(self, model: VariationalModel) -> Iterator[NaturalGaussian]:
         if self._last is not None:
             yield self._last
         # Around a latent value that suits the rows as a whole, by some of them.

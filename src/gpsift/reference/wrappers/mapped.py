@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -27,47 +27,6 @@ from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs, Points
 
 Transform = Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnMap:
-    """The map z_k = (x_columns_k - center_k) / scale_k, from n_inputs columns to some of them, each at most once."""
-
-    columns: np.ndarray
-    center: np.ndarray
-    scale: np.ndarray
-    n_inputs: int
-
-    @classmethod
-    def scaling(cls, center: Any, scale: Any, n_inputs: int) -> Self:
-        """Return the map that shifts and scales all columns."""
-        center, scale = (np.broadcast_to(np.asarray(v, dtype=float), n_inputs) for v in (center, scale))
-        return cls(np.arange(n_inputs), center, scale, n_inputs)
-
-    @classmethod
-    def selecting(cls, columns: Any, n_inputs: int) -> Self:
-        """Return the map that selects some of the columns."""
-        columns = np.asarray(columns, dtype=int)
-        return cls(columns, np.zeros(columns.size), np.ones(columns.size), n_inputs)
-
-    def then(self, after: ColumnMap) -> ColumnMap:
-        """Return this map followed by another."""
-        columns = after.columns
-        center = self.center[columns] + self.scale[columns] * after.center
-        return ColumnMap(self.columns[columns], center, self.scale[columns] * after.scale, self.n_inputs)
-
-    def inverse(self, Z: np.ndarray) -> np.ndarray | None:
-        """The inputs that are mapped to Z; None where some of their columns are not among Z's."""
-        if self.columns.size < self.n_inputs:
-            return None
-        X = np.empty(Z.shape)
-        X[:, self.columns] = self.center + self.scale * Z
-        return X
-
-    def position(self, j: int) -> int | None:
-        """The column of Z that input j becomes; None if it becomes none."""
-        found = np.flatnonzero(self.columns == j)
-        return int(found[0]) if found.size else None
 
 
 class Wrapped(Reference):
@@ -130,19 +89,19 @@ class ColumnMapped(Wrapped):
     transform : callable
         From the user's inputs to these columns, as the model's own library does it: to the last digit, so that
         training points are recognised.
-    column_map : ColumnMap
-        The same as numbers, for derivatives.
+    column_map : Affine
+        The same map as numbers, for derivatives.
     """
 
     inner: Reference
     transform: Transform
-    column_map: ColumnMap
+    column_map: Affine
     inputs: Inputs
 
     @classmethod
     def wrap(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
         """Wrap a model; categories are the columns that the model itself takes as such."""
-        categorical = tuple(int(column_map.columns[k]) for k in inner.inputs.categorical)
+        categorical = tuple(int(column_map.selected[k]) for k in inner.inputs.categorical)
         return cls(inner, transform, column_map, replace(inputs, categorical=categorical))
 
     @property
@@ -155,11 +114,11 @@ class ColumnMapped(Wrapped):
         if self.inner.lengthscale is None:
             return None
         lengthscale = np.full(self.inputs.n_features, np.inf)
-        lengthscale[self.column_map.columns] = self.inner.lengthscale * self.column_map.scale
+        lengthscale[self.column_map.selected] = self.inner.lengthscale * self.column_map.x_scale
         return lengthscale
 
     def at(self, points: Points) -> ColumnMappedResponse:
-        return ColumnMappedResponse(self.inner.at(self._transformed(points)), self.column_map)
+        return ColumnMappedResponse(self.inner.at(self._transformed(points)), self.column_map, self.inputs.n_features)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         return self.inner.joint(self._transformed(points))
@@ -169,10 +128,10 @@ class ColumnMapped(Wrapped):
 
 
 class ColumnMappedResponse(Response):
-    """The response behind a `ColumnMap`: derivatives along x_j are those along z_k, divided by its scale."""
+    """The response behind an affine map: derivatives along x_j are those along z_k, divided by its scale."""
 
-    def __init__(self, inner: Response, column_map: ColumnMap):
-        self._inner, self._map = inner, column_map
+    def __init__(self, inner: Response, column_map: Affine, n_inputs: int):
+        self._inner, self._map, self._n_inputs = inner, column_map, n_inputs
 
     def distribution(self, *, latent: bool) -> Distribution:
         return self._inner.distribution(latent=latent)
@@ -194,30 +153,30 @@ class ColumnMappedResponse(Response):
         return self._inner.mean_slope()
 
     def placed_posterior(self) -> PlacedPosterior:
-        inner, seen = self._inner.placed_posterior(), self._map
-        inner_map = ColumnMap(inner.columns, inner.x_center, inner.x_scale, seen.columns.size)
-        mapped = seen.then(inner_map)
-        return replace(inner, columns=mapped.columns, x_center=mapped.center, x_scale=mapped.scale)
+        inner = self._inner.placed_posterior()
+        return replace(inner, affine=self._map.then(inner.affine))
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
         k = self._map.position(j)
         if k is None:
             return self._inner.step(0, 0.0)
-        return self._inner.step(k, delta / self._map.scale[k])
+        return self._inner.step(k, delta / self._map.x_scale[k])
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         k = self._map.position(j)
         if k is None:
             return np.zeros((base.size, offset.size))
-        return self._inner.section(k, (base - self._map.center[k]) / self._map.scale[k], offset / self._map.scale[k])
+        return self._inner.section(
+            k, (base - self._map.x_center[k]) / self._map.x_scale[k], offset / self._map.x_scale[k]
+        )
 
     def _pulled_back_twice(self, hessian: np.ndarray) -> np.ndarray:
         rows = self._pulled_back(hessian)
         return np.swapaxes(self._pulled_back(np.swapaxes(rows, -1, -2)), -1, -2)
 
     def _pulled_back(self, gradient: np.ndarray) -> np.ndarray:
-        pulled = np.zeros((*gradient.shape[:-1], self._map.n_inputs))
-        pulled[..., self._map.columns] = gradient / self._map.scale
+        pulled = np.zeros((*gradient.shape[:-1], self._n_inputs))
+        pulled[..., self._map.selected] = gradient / self._map.x_scale
         return pulled
 
 

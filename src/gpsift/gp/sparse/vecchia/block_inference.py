@@ -19,7 +19,7 @@ from gpsift._utils.rows import Rows, map_chunks
 from gpsift.gp.inference import InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.block_posterior import BlockPosterior
-from gpsift.gp.sparse.vecchia.blocks import Blocks, cut_into_blocks, in_blocks, nearest_rows
+from gpsift.gp.sparse.vecchia.blocks import Blocks, cut_into_blocks, map_blocks, nearest_rows
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import exact_posterior
 
@@ -122,5 +122,5 @@ class LeftOut:
                 mean, var = xp.where(is_new, latent.mean, mean), xp.where(is_new, latent.var, var)
             return [mean, var]
 
-        mean, var = in_blocks(of_block, posterior.visited(rows.X), rows.X)
+        mean, var = map_blocks(of_block, posterior.visited(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)

@@ -21,7 +21,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, indices_like, like, namespace, take_rows, to_numpy
 from gpsift._utils.arrays import take_rows as rows_of
 from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, map_chunks, row_chunks
-from gpsift.gp.sparse.vecchia.blocks import Blocks, Visit, grouped, in_blocks, nearness
+from gpsift.gp.sparse.vecchia.blocks import Blocks, PointsOfBlock, group_by_block, map_blocks, nearness
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
 
@@ -29,7 +29,7 @@ from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exa
 SAME_DISTANCE = 1e-12
 
 
-class Moved(NamedTuple):
+class SectionPoints(NamedTuple):
     """Points of which a feature is set to base_i + offset_q, and the blocks that they come from."""
 
     X: Array
@@ -71,7 +71,7 @@ class MeansByBlock(Protocol):
     def distance(self, number: int, x: Array) -> Array: ...
 
 
-def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
+def section_mean(posterior: MeansByBlock, moved: SectionPoints) -> Array:
     """The mean at the nodes of some points, (n, q).
 
     Where a row that is near both blocks is the nearest, the block of the node has the say. Away from all rows that is
@@ -82,7 +82,7 @@ def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
         latent = posterior.mean_triple(number).at(rows_of(moved.X, rows))
         return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
 
-    (found,) = in_blocks(by_own, grouped(moved.own), moved.X)
+    (found,) = map_blocks(by_own, group_by_block(moved.own), moved.X)
     own, now = np.repeat(moved.own, moved.offset.shape[0]), moved.numbers_in(posterior.blocks).ravel()
     left = np.flatnonzero(now != own)
     if left.size:
@@ -95,9 +95,9 @@ def mean_of_moved(posterior: MeansByBlock, moved: Moved) -> Array:
 
 
 def _where_others_are_nearer(
-    posterior: MeansByBlock, moved: Moved, left: np.ndarray, own: np.ndarray, now: np.ndarray
+    posterior: MeansByBlock, moved: SectionPoints, left: np.ndarray, own: np.ndarray, now: np.ndarray
 ) -> tuple[np.ndarray, Array]:
-    """Of nodes in other blocks than their points, which go by that block, and the means there of all."""
+    """Return which nodes take the mean of the block that they lie in, and the means there of all nodes."""
     nodes = moved.nodes(left)
     placed = posterior.placed(nodes)
 
@@ -108,13 +108,15 @@ def _where_others_are_nearer(
     def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
         return (posterior.distance(number, rows_of(placed, which)),)
 
-    mean, distance = in_blocks(by_new, grouped(now), nodes)
-    (own_distance,) = in_blocks(from_own, grouped(own), nodes)
+    mean, distance = map_blocks(by_new, group_by_block(now), nodes)
+    (own_distance,) = map_blocks(from_own, group_by_block(own), nodes)
     rounding = SAME_DISTANCE * namespace(placed).sum(placed * placed, axis=1)
     return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
 
 
-def _mean_at_nodes(posterior: MeansByBlock, moved: Moved, number: int, numbers: np.ndarray, nodes: Array) -> Array:
+def _mean_at_nodes(
+    posterior: MeansByBlock, moved: SectionPoints, number: int, numbers: np.ndarray, nodes: Array
+) -> Array:
     """The mean by one block at nodes with these numbers: those of a point are parts of one section."""
     triple = posterior.mean_triple(number)
     if not posterior.kernel.shares_sections:
@@ -161,7 +163,7 @@ class BlockPosterior(PickledByFields):
         return self.near.shape[1]
 
     def parts(self, n: int) -> list[slice]:
-        """Of n points, all at once: they are taken block by block."""
+        """Return one part for n points, which are divided by blocks anyway."""
         return [slice(0, n)]
 
     def covariance(self, X: Array) -> np.ndarray:
@@ -170,9 +172,9 @@ class BlockPosterior(PickledByFields):
         rows = np.unique(near[:, -max(1, MOST_JOINT_ROWS // len(near)) :])
         return to_numpy(self.given(rows).covariance(X))
 
-    def visited(self, X: Array) -> list[Visit]:
+    def visited(self, X: Array) -> list[PointsOfBlock]:
         """The blocks in which rows of X lie, each with the numbers of these rows."""
-        return grouped(self.blocks.numbers(to_numpy(X)))
+        return group_by_block(self.blocks.numbers(to_numpy(X)))
 
     def given(self, rows: np.ndarray) -> Posterior:
         """That of exact inference on the rows with these numbers."""
@@ -216,7 +218,7 @@ class BlockPosterior(PickledByFields):
 
 
 class LatentByBlock(LatentAt):
-    """The same at points in several blocks; a step and slopes are those of the posterior in a point's own block."""
+    """A posterior by blocks at points; a step and slopes are those of the posterior in a point's own block."""
 
     posterior: BlockPosterior  # type: ignore[assignment]
 
@@ -229,7 +231,7 @@ class LatentByBlock(LatentAt):
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
             return (self.posterior.mean_triple(number).at(take_rows(self.X, rows)).mean,)
 
-        (mean,) = in_blocks(of_block, self.visited, self.X)
+        (mean,) = map_blocks(of_block, self.visited, self.X)
         return mean
 
     def section(self, j: int, base: Array, offset: Array) -> Array:
@@ -240,8 +242,8 @@ class LatentByBlock(LatentAt):
 
         def of_chunk(chunk: slice) -> Array:
             rows = order[chunk]
-            moved = Moved(take_rows(self.X, rows), own[chunk], j, take_rows(base, rows), offset)
-            return mean_of_moved(self.posterior, moved)
+            moved = SectionPoints(take_rows(self.X, rows), own[chunk], j, take_rows(base, rows), offset)
+            return section_mean(self.posterior, moved)
 
         # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
         most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
@@ -252,7 +254,7 @@ class LatentByBlock(LatentAt):
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
             return function(self.posterior.triple(number).at(rows_of(self.X, rows)))
 
-        return in_blocks(of_block, self.visited, self.X)
+        return map_blocks(of_block, self.visited, self.X)
 
 
 def _keys(X: Array, y: Array) -> Iterator[bytes]:

@@ -43,7 +43,7 @@ class Blocks:
         return [self.rows(number) for number in range(self.n)]
 
     def rows(self, number: int) -> slice:
-        """Those of one block, when rows are in the order of blocks."""
+        """The rows of one block, when rows are in the order of blocks."""
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
     def numbers(self, X: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def _cut(values: np.ndarray) -> tuple[int, float]:
 
 
 def nearness(kernel: Kernel, p: int) -> np.ndarray:
-    """What a unit of each feature is worth: the inverse length-scales of all terms, added in squares."""
+    """Return the weight of a unit of each feature: inverse length-scales of all terms, added in squares."""
     squares = sum(np.broadcast_to(lengthscale, (p,)) ** -2.0 for lengthscale in kernel.lengthscales)
     return np.broadcast_to(np.sqrt(squares) if np.any(squares) else 1.0, (p,))
 
@@ -153,18 +153,18 @@ def given_blocks(
 
 
 # A block's number, and those of the points in it.
-Visit = tuple[int, np.ndarray]
+PointsOfBlock = tuple[int, np.ndarray]
 
 
-def grouped(numbers: np.ndarray) -> list[Visit]:
+def group_by_block(numbers: np.ndarray) -> list[PointsOfBlock]:
     """Each number that occurs, with where it does."""
     order = np.argsort(numbers, kind="stable")
     occurring, starts = np.unique(numbers[order], return_index=True)
     return list(zip(occurring.tolist(), np.split(order, starts[1:]), strict=True))
 
 
-def in_blocks(of: Callable[[int, np.ndarray], Iterable[Array]], visits: list[Visit], X: Array) -> list[Array]:
-    """What `of` finds for the points of each visit, given the block's number and theirs, in the order of the points."""
+def map_blocks(of: Callable[[int, np.ndarray], Iterable[Array]], visits: list[PointsOfBlock], X: Array) -> list[Array]:
+    """Call `of` with each block and the numbers of its points; return the results in the order of the points."""
     found = map_chunks(lambda visit: of(*visit), visits, X)
     back = np.argsort(np.concatenate([rows for _, rows in visits]))
     return [take_rows(namespace(X).concat(pieces), back) for pieces in zip(*found, strict=True)]

@@ -72,7 +72,7 @@ class VecchiaEngine(InferenceMethod):
         return sum(self._of_blocks(Conditional.log_density, kernel, likelihood))
 
     def _of_blocks(self, of: Callable[[Conditional], T], kernel: Kernel, likelihood: Likelihood) -> list[T]:
-        """What is asked of the density of each block, given the rows that it is given."""
+        """Evaluate the conditional density of each block given its earlier rows."""
 
         def of_block(block: GivenBlock) -> T:
             rows = self.rows.take(np.concatenate([block.given, block.rows]))
@@ -102,7 +102,7 @@ class Conditional:
         return -0.5 * float(last @ last) - float(self.xp.sum(self.xp.log(scales))) - 0.5 * last.shape[0] * LOG_2PI
 
     def evidence(self) -> Evidence:
-        """The same with its gradient."""
+        """The log density with its gradient."""
         L, z, n = self.L, self.z, self.L.shape[0]
         R = solve_lower(L, like(L, np.eye(n)[:, self.n_before :]), transpose=True)  # R^T of the formulas
         alpha = solve_lower(L, z, transpose=True)

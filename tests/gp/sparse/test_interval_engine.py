@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import gpsift as gs
 from gpsift.app.analysis.parts import add_intervals
 from gpsift.app.findings import FindingKind
-from gpsift.gp.fitted import SPARSE_DRAWS
+from gpsift.gp.refit import SPARSE_DRAWS, open_problem
 from gpsift.reference.base import DrawRequest, MissingCapability
 
 N = 120
@@ -48,13 +48,13 @@ def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice
 
 @pytest.mark.parametrize("choice", [ALL_POINTS, ALL_NEAR], ids=["points", "neighbours"])
 def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, monkeypatch):
-    for place in ("search", "around"):
+    for place in ("search", "interval_engine"):
         monkeypatch.setattr(f"gpsift.gp.sparse.{place}.SAMPLE_ROWS", 60)
     monkeypatch.setattr("gpsift.gp.sparse.search.SparseSearch.candidates", lambda self: [self.maximise_bound()])
     sparse = gs.GP(hyper=gs.ML2(), inference=choice).fit(*table())
     assert 60 <= sparse.report.n_rows_searched <= 62
     assert not sparse.report.by_neighbours
-    _, problem = sparse._open
+    _, problem = open_problem(sparse)
     found = problem.engine.evidence(sparse.kernel, sparse.likelihood)
     assert found.value == pytest.approx(sparse.report.objectives[0], abs=0.1)  # points are picked for all rows
     assert_allclose(found.gradient, 0.0, atol=0.5)

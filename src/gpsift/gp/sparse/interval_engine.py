@@ -1,6 +1,6 @@
-"""Inference around a fitted sparse model: by the evidence that its fit ended with, and with its own posterior.
+"""Inference for intervals of a sparse model: evidence of some rows, as its fit had it, and posteriors of all rows.
 
-What stands for the rows stays: inducing points, or which rows are near a block of them for the evidence.
+Inducing points stay, and so do the nearest rows of each block for Vecchia's evidence.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 
-class AroundEngine(InferenceMethod):
-    """Evidence of one engine, posteriors of another, of which no rows are left out."""
+class IntervalEngine(Engine):
+    """Evidence of one engine, by which hyperparameters were found, and posteriors of a sparse one with all rows."""
 
     name = "sparse"
 
@@ -30,24 +30,24 @@ class AroundEngine(InferenceMethod):
 
     @classmethod
     def of(
-        cls, rows: Rows, kernel: Kernel, choice: Sparse, *, Z: Array | None, near_rows: int, by_neighbours: bool
+        cls, rows: Rows, kernel: Kernel, choice: Sparse, *, Z: Array | None, near_rows: int, by_vecchia: bool
     ) -> Self:
-        """Around a model with this kernel; its hyperparameters were found by neighbours, or by the bound.
+        """Return the engine for a model with this kernel, found by Vecchia's evidence or by the bound.
 
-        Of many rows both had a sample. Its inducing points are Z, or picked for the kernel where they are not known.
+        Of many rows both had a sample. Inducing points are Z, or picked for the kernel where they are not known.
         """
         source, seed = local_rows(rows, choice), choice.seed
         if Z is None:
             Z = BoundEngine.picking(source, kernel, choice).Z
         fitted = BoundEngine(source, to_numpy(Z), Z, choice, near_rows)
-        if by_neighbours:
-            rows = source.sample(VECCHIA_ROWS, seed).on_host()
-            return cls(VecchiaEngine.near(rows, kernel, seed), fitted)
+        if by_vecchia:
+            sample = source.sample(VECCHIA_ROWS, seed).on_host()
+            return cls(VecchiaEngine.near(sample, kernel, seed), fitted)
         return cls(fitted if source.n <= SAMPLE_ROWS else fitted.on(source.sample(SAMPLE_ROWS, seed)), fitted)
 
     @property
     def has_exact_slopes(self) -> bool:
-        return True  # of normal noise
+        return True  # of Gaussian noise
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)

@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpsift.gp.scaling import Scaling, constant_columns
+from gpsift._utils.validation import constant_columns
+from gpsift.reference.affine import Affine
 
 
 def test_standardising_gives_mean_zero_and_deviation_one():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)) * [1e-8, 1.0, 1e8] + [3.0, -2.0, 1e9], 1e9 + rng.normal(size=20)
-    scaling = Scaling.standardising(X, y)
+    scaling = Affine.standardising(X, y)
     inputs, target = scaling.inputs(X), scaling.target(y)
     np.testing.assert_allclose(inputs.mean(axis=0), 0.0, atol=1e-7)
     np.testing.assert_allclose(inputs.std(axis=0), 1.0, rtol=1e-7)
@@ -20,13 +21,13 @@ def test_standardising_gives_mean_zero_and_deviation_one():
 @pytest.mark.parametrize("standardize", [True, False])
 def test_a_constant_column_is_zero_everywhere(standardize):
     X, y = np.column_stack([np.arange(4.0), np.full(4, 7.0)]), np.arange(4.0)
-    scaling = Scaling.standardising(X, y) if standardize else Scaling.none(X)
+    scaling = Affine.standardising(X, y) if standardize else Affine.none(X)
     np.testing.assert_array_equal(scaling.inputs(X + 100.0)[:, 1], 0.0)
 
 
 def test_no_scaling_is_the_identity():
     X, y = np.arange(6.0).reshape(3, 2), np.array([5.0, 6.0, 8.0])
-    scaling = Scaling.none(X)
+    scaling = Affine.none(X)
     np.testing.assert_array_equal(scaling.inputs(X), X)
     np.testing.assert_array_equal(scaling.target(y), y)
 
