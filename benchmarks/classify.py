@@ -11,7 +11,7 @@ from table import AtLeast, Row, duration
 from timing import interleaved, median_ratio
 
 import gpsift as gs
-from gpsift.gp.inference.ep import EPEngine
+from gpsift.gp.inference.ep import EPInference
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Probit
 
@@ -62,7 +62,7 @@ def inference_rows(X: np.ndarray, y: np.ndarray, repeats: int) -> list[Row]:
     size = np.ones(y.size)
 
     def ours() -> float:
-        return EPEngine(X, y, size).evidence(our_kernel(), Probit()).value
+        return EPInference(X, y, size).evidence(our_kernel(), Probit()).value
 
     def theirs() -> float:
         GPy, kernel, method = gpy_parts(X)
@@ -103,4 +103,4 @@ def settled(model, X: np.ndarray, y: np.ndarray) -> float:
     """GPy's model with expectation propagation run to the end at its hyperparameters."""
     rbf, bias = model.kern.parts
     kernel = SquaredExponential(np.array(rbf.lengthscale), float(rbf.variance[0])) + Constant(float(bias.variance[0]))
-    return EPEngine(X, y, np.ones(y.size)).evidence(kernel.for_features(X.shape[1]), Probit()).value
+    return EPInference(X, y, np.ones(y.size)).evidence(kernel.for_features(X.shape[1]), Probit()).value

@@ -133,7 +133,12 @@ def counted_calls() -> Counter[str]:
     from gpsift.gp import inference
 
     calls: Counter[str] = Counter()
-    for engine in (inference.ExactEngine, inference.EPEngine, inference.LaplaceEngine, inference.MulticlassEngine):
+    for engine in (
+        inference.ExactInference,
+        inference.EPInference,
+        inference.LaplaceInference,
+        inference.SoftmaxInference,
+    ):
         for name in COUNTED:
             if name in dir(engine):
                 setattr(engine, name, counted(getattr(engine, name), calls))

@@ -15,7 +15,7 @@ PACKAGE = SRC / "gpsift"
 MOST_MEMBERS_OF_A_REFERENCE = 15  # `at`, and what a model may offer beyond it: all optional parts are members here
 MOST_PARAMETERS = 10
 # A record saves, draws and shows itself by these, imported inside its methods; they read the record in turn.
-OUTPUT = ("gpsift.io.files.save", "gpsift.app.html.page", "gpsift.relevance.display", "plots")
+OUTPUT = ("gpsift.io.files", "gpsift.app.html.page", "gpsift.relevance.display", "plots")
 
 
 def module_name(path):

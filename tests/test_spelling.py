@@ -27,6 +27,7 @@ QUOTED = (
     "without normalizer",
     "A randomized Halton",
     "Bayesian optimization with sparse",
+    "Numerical Optimization",
     "Inference for the generalization error",
     "for the generalized Pareto",
 )

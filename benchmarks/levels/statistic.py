@@ -12,14 +12,16 @@ from torch import Tensor
 
 from benchmarks.levels.search import Models, Prior, searched
 from benchmarks.levels.sift import sifted
+from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters import MAP
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.relevance.nodes import gauss_hermite
-from gpsift.selection.conditional_test.axes import N_NODES, Axis, Continuous, Levels, axis_of, quantiles
-from gpsift.selection.conditional_test.conditionals import TOLL, ScoreRegression, left_out_by_few, quick_hyper
+from gpsift.selection.conditional_test.axes import N_NODES, Axis, ContinuousAxis, DiscreteAxis, column_axis, quantiles
+from gpsift.selection.conditional_test.conditionals import PENALTY, loo_by_regression, quick_hyper
 from gpsift.selection.conditional_test.discover import q_values
-from gpsift.selection.conditional_test.folds import growing
-from gpsift.selection.conditional_test.folds import left_out as not_within
+from gpsift.selection.conditional_test.folds import split_in_order
+from gpsift.selection.conditional_test.folds import split_k_folds as not_within
+from gpsift.selection.conditional_test.gaussian_copula import ScoreRegression
 
 N_FOLDS = 5
 LARGEST_RATE = 0.2  # of interest
@@ -37,7 +39,7 @@ def fitted(X: Tensor, y: Tensor, allowed: Tensor, all_at_once: bool) -> Models:
             start = start.with_params(torch.where(allowed[rows], start.log_l, torch.inf), start.log_var)
             parts.append(searched(start, Prior(shape=1.0, log_noise=True), MAP_ITERATIONS, MAP_GAIN)[0])
         else:
-            parts.append(sifted(X[rows], y[rows], TOLL, allowed[rows]))
+            parts.append(sifted(X[rows], y[rows], PENALTY, allowed[rows]))
     log_l, log_var = torch.cat([part.log_l for part in parts]), torch.cat([part.log_var for part in parts])
     return Models(X, y, log_l, log_var)
 
@@ -78,12 +80,12 @@ class Standard:
 
 def redraws(axis: Axis, mean: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values that a column could have had, and their probabilities, (n, N_NODES) each."""
-    if isinstance(axis, Levels):
-        found = axis.redraws(mean, sd)
+    if isinstance(axis, DiscreteAxis):
+        found = axis.draws(mean, sd)
         rest = N_NODES - found.weights.shape[1]
         values = np.broadcast_to(axis.values[:, 0], found.weights.shape)
         return np.pad(values, ((0, 0), (0, rest)), mode="edge"), np.pad(found.weights, ((0, 0), (0, rest)))
-    assert isinstance(axis, Continuous)
+    assert isinstance(axis, ContinuousAxis)
     t, weights = gauss_hermite(N_NODES)
     scores = np.clip(mean[:, None] + sd[:, None] * t, axis.points[0], axis.points[-1])
     return quantiles(axis.x, scores), np.broadcast_to(weights, scores.shape)
@@ -171,8 +173,8 @@ class Test:
 
     def parts(self, X: Tensor, y: Tensor) -> list[Part]:
         """The folds as `gpsift.discover` makes them."""
-        divide = growing if self.in_order else not_within
-        return [Part.fitted(X, y, part.rows, part.fitted, self) for part in divide(X.shape[1], N_FOLDS, [0, 0])]
+        divide = split_in_order if self.in_order else not_within
+        return [Part.fitted(X, y, split.test, split.train, self) for split in divide(X.shape[1], N_FOLDS, [0, 0])]
 
 
 def z_of(sums: np.ndarray) -> np.ndarray:
@@ -215,7 +217,7 @@ class Columns:
     columns: np.ndarray
 
     def axes(self) -> list[Axis]:
-        return [axis_of(self.X[b, :, [j]].T) for b, j in zip(self.sets, self.columns, strict=True)]
+        return [column_axis(self.X[b, :, [j]].T) for b, j in zip(self.sets, self.columns, strict=True)]
 
     def by_scores(self) -> tuple[np.ndarray, np.ndarray]:
         """Redraws (q, n, nodes) by regression of normal scores."""
@@ -228,14 +230,14 @@ class Columns:
 
     def continuous(self) -> Columns:
         """Those of many values."""
-        kept = np.array([isinstance(axis, Continuous) for axis in self.axes()], dtype=bool)
+        kept = np.array([isinstance(axis, ContinuousAxis) for axis in self.axes()], dtype=bool)
         return Columns(self.X, self.sets[kept], self.columns[kept])
 
     def redrawn(self, device: str) -> tuple[np.ndarray, np.ndarray]:
         """Redraws (q, n, nodes) by straight lines of few columns; by a Gaussian process where these miss bends."""
         axes, scores = self.axes(), [normal_scores(X) for X in self.X]
         straight = [
-            left_out_by_few(scores[b][:, j], np.delete(scores[b], j, axis=1))
+            loo_by_regression(scores[b][:, j], np.delete(scores[b], j, axis=1))
             for b, j in zip(self.sets, self.columns, strict=True)
         ]
         bent = np.array([given is None for given in straight], dtype=bool)

@@ -26,7 +26,7 @@ import gpsift as gs
 from gpsift._utils.parallel import Task, Work
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.likelihoods import Gaussian
 
 N_ROWS = 20
@@ -65,7 +65,7 @@ def draw_from_the_model(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 def posed(X: np.ndarray, y: np.ndarray) -> GivenUnits:
     """The problem whose posterior is sampled."""
     kernel = (gs.SquaredExponential() + gs.Constant()).for_features(2)
-    return GivenUnits(kernel, Gaussian(), X, y, ExactEngine(X, y), ("x1", "x2"))
+    return GivenUnits(kernel, Gaussian(), X, y, ExactInference(X, y), ("x1", "x2"))
 
 
 def simulate(index: int, seed: int, draws: int, tune: int, prior: gs.MAP) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def modes(X: pd.DataFrame, y: np.ndarray, trace: arviz.InferenceData) -> list[di
     inputs = ((X - X.mean()) / X.std(ddof=0)).to_numpy()
     kernel = (gs.SquaredExponential() + gs.Constant()).for_features(inputs.shape[1])
     problem = Problem.exact(kernel, inputs, (y - y.mean()) / y.std(), tuple(X.columns))
-    density = log_posterior(problem.fresh(), gs.MAP())
+    density = log_posterior(problem.stateless(), gs.MAP())
     draws = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
 
     def negative(log_params: np.ndarray) -> tuple[float, np.ndarray]:

@@ -18,7 +18,7 @@ from gpsift._utils.threads import (
     usable_threads,
 )
 from gpsift.gp.hyperparameters.choices import Hyper
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.gp.sparse.bound import BoundEngine
 
 
@@ -106,7 +106,7 @@ def test_fit_and_rank_use_one_thread_and_give_it_back():
 
 def test_dense_searches_of_a_sparse_fit_have_all_threads_and_sparse_ones_one(monkeypatch):
     seen = {"exact": set(), "sparse": set()}
-    for engine in (ExactEngine, BoundEngine):
+    for engine in (ExactInference, BoundEngine):
         monkeypatch.setattr(
             engine,
             "evidence",

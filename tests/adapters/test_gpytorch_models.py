@@ -341,7 +341,7 @@ def never_called():
         (with_missing_targets, {}, "targets of this Exact have missing values"),
         (never_called, {"likelihood": GaussianLikelihood()}, "This Variational is not fitted yet"),
         (sparse, {}, r"Variational does not know what is observed of it: pass the likelihood"),
-        (sparse, {"likelihood": PoissonLikelihood()}, "PoissonLikelihood is not known here; known are Gaussian"),
+        (sparse, {"likelihood": PoissonLikelihood()}, "PoissonLikelihood is not known here. Known are Gaussian"),
         (sparse, {"likelihood": BernoulliLikelihood(), "noise": 1.0}, "a BernoulliLikelihood has none"),
         (fitted, {"likelihood": GaussianLikelihood()}, "Exact has a likelihood of its own"),
         (fitted, {"noise": -1.0}, "`noise` must be a variance, got -1.0"),

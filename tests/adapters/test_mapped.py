@@ -79,7 +79,7 @@ def test_draws_go_through_each_on_its_own():
     transform = StandardScaler().fit(X).transform
     expected = [rank(member, Z).scores for member in members]
     for model in (
-        inner.map(lambda each: ColumnMapped.around(each, transform, column_map, inputs)),
+        inner.map(lambda each: ColumnMapped.wrap(each, transform, column_map, inputs)),
         inner.map(lambda each: Transformed(each, transform, "anything", inputs)),
     ):
         assert model.explains is False

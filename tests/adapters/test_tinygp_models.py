@@ -98,7 +98,7 @@ def test_a_process_conditioned_for_a_part_of_its_kernel():
     part = tt.Subspace(0, tk.ExpSquared())
     gp = process(part + tt.Subspace(1, tk.ExpSquared()), mean=0.5)
     conditioned = gp.condition(jnp.asarray(y), kernel=part, include_mean=False).gp
-    with pytest.raises(ValueError, match="cannot be told from this conditioned process: give its variance"):
+    with pytest.raises(ValueError, match="is not known to this conditioned process: give its variance"):
         as_reference(conditioned)
     reference = as_reference(conditioned, noise=0.1)
     for points in (X, X + 0.1):

@@ -78,7 +78,7 @@ def test_a_saved_model_comes_back_in_numpy(inference, tmp_path):
 
 def test_tensors_on_a_device_are_read_and_decide_where_the_model_lives(monkeypatch):
     """A CPU tensor stands for a CUDA one."""
-    monkeypatch.setattr("gpsift.gp.data.lives_on_device", lambda a: isinstance(a, torch.Tensor))
+    monkeypatch.setattr("gpsift.gp.data.is_on_device", lambda a: isinstance(a, torch.Tensor))
     gp = gs.GP(hyper=FIXED).fit(torch.as_tensor(X), torch.as_tensor(Y))
     assert isinstance(gp.posterior.weights, torch.Tensor)
     assert isinstance(gs.GP(hyper=FIXED).fit(X, Y).posterior.weights, np.ndarray)
@@ -168,7 +168,7 @@ def test_a_device_that_is_not_there_is_said():
 def test_without_torch_it_is_said(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(ImportError, match="needs torch: pip install torch"):
-        arrays.on_device("cuda")
+        arrays.array_on("cuda")
 
 
 def test_what_cannot_fit_on_a_device_is_refused(monkeypatch):

@@ -284,9 +284,9 @@ def test_search_ends_where_the_objective_is_flat(hyper):
     X, y = three_classes(50)
     gp = gs.GP(likelihood="softmax", hyper=hyper).fit(X, y)
     inputs = gp.scaling.inputs(X)
-    from gpsift.gp.inference.softmax import MulticlassEngine
+    from gpsift.gp.inference.softmax import SoftmaxInference
 
-    engine = MulticlassEngine(inputs, y, Softmax(3))
+    engine = SoftmaxInference(inputs, y, Softmax(3))
     gradient = engine.evidence(gp.kernel, Softmax(3)).gradient
     if isinstance(hyper, gs.MAP):
         gradient = gradient + hyper.log_prior(gp.kernel.parameters, gp.kernel.log_params)[1]

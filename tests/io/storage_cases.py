@@ -11,7 +11,7 @@ import numpy as np
 
 import gpsift as gs
 from gpsift import kernels, likelihoods
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift.gp import DrawnGP
 from gpsift.gp.quality import SampledQuality
 from gpsift.io.serializable import stored_fields, stored_name
@@ -111,7 +111,7 @@ def cases():
         gs.discover(X, y, gs.GP(hyper=gs.Fixed(lengthscale=1.0, noise_var=0.1)), folds=2, work=gs.Work(progress=False)),
         gs.power(gp, n=10, studies=2, search=False, work=gs.Work(progress=False)),
         gs.compare(gp, gs.GP(hyper=gs.ML2(starts=1)).fit(X, -y), intervals=False),
-        Recipe(
+        CleaningRecipe(
             {"a": 1.5, "day": "2020-01-01"},
             {"a missing": "a"},
             {"b": ("x", "y")},

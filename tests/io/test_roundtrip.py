@@ -1,9 +1,11 @@
 """What was saved comes back: the same class, fields, predictions and rankings, bit for bit."""
 
+import ast
 import inspect
 import sys
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -199,3 +201,17 @@ def test_every_part_of_a_model_is_registered(base):
     """A new kernel, likelihood, ... is to be named in the registry."""
     foreign = "gpsift.adapters."  # parts of models of other libraries, which are not saved
     assert not [cls for cls in concrete(base) if stored_name(cls) is None and not cls.__module__.startswith(foreign)]
+
+
+def test_every_class_with_a_method_save_is_registered_once():
+    """The table of `gpsift.io.serializable` is kept by hand, and is all that files may name."""
+    source = Path(gs.__file__).parent
+    serializable = {
+        f"gpsift.{'.'.join(file.relative_to(source).with_suffix('').parts)}:{node.name}"
+        for file in source.rglob("*.py")
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and "Serializable" in map(ast.unparse, node.bases)
+    }
+    assert len(serializable) > 10
+    assert serializable <= set(CLASSES.values())
+    assert len(set(CLASSES.values())) == len(CLASSES)

@@ -259,7 +259,7 @@ def test_expected_log_density_and_its_slopes_match_sums(name, sd):
     assert_allclose(found.log_density, expected, rtol=1e-8, atol=1e-8)
     derivatives = [normal_average(lambda f, k=k: likelihood.derivatives(column, f, sizes)[k], F, sd) for k in range(2)]
     assert_allclose(found.first, derivatives[0], rtol=1e-8, atol=1e-8)
-    assert_allclose(found.bend, -derivatives[1], rtol=1e-8, atol=1e-8)
+    assert_allclose(found.curvature, -derivatives[1], rtol=1e-8, atol=1e-8)
     slopes = likelihood.expected_param_slopes(y, F, np.full(5, sd**2), size)
     assert len(slopes) == len(likelihood.params)
     for k, slope in enumerate(slopes):
@@ -281,7 +281,7 @@ def test_slopes_of_expected_log_density_are_those_of_its_values(name, sd):
     by_mean = difference(lambda mean: likelihood.expected(y, mean, var, size).log_density, F)
     assert_allclose(found.first, by_mean, rtol=1e-5, atol=1e-7)
     by_var = difference(lambda v: likelihood.expected(y, F, v, size).log_density, var, step)
-    assert_allclose(-0.5 * found.bend, by_var, rtol=1e-5, atol=1e-9)
+    assert_allclose(-0.5 * found.curvature, by_var, rtol=1e-5, atol=1e-9)
 
 
 @each_log_concave

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
+from gpsift._utils.quadrature import gauss_hermite
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.inputs import InputMoments
 from gpsift.relevance.conditionals import estimate_correlation, fit_conditionals
-from gpsift.relevance.nodes import gauss_hermite
 from gpsift.relevance.var import weighted_variance
 
 # Given hyperparameters need not make a good model.

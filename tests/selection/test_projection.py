@@ -71,7 +71,7 @@ OTHERS = ["bernoulli", "logit", "binomial", "poisson", "negative-binomial", "gam
 def moved(projector, features, seed=2):
     """Hyperparameters of a submodel that is not the reference."""
     away = 0.3 * np.random.default_rng(seed).normal(size=projector.space.reference.size)
-    return projector.space.restricted(projector.space.reference + away, features)
+    return projector.space.restrict(projector.space.reference + away, features)
 
 
 # -- the divergence ----------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def difference(function, h):
 def assert_gradient_matches_differences(gp, left_out, rtol=1e-6):
     projector = Projector(gp, left_out=left_out)
     features = (0, 2)
-    log_params, places = moved(projector, features), projector.space.places(features)
+    log_params, places = moved(projector, features), projector.space.indices(features)
     value, gradient = projector.kl(log_params, features)
     assert value > 0.1
     units = np.eye(log_params.size)[places]
@@ -217,35 +217,35 @@ def test_an_absent_feature_has_a_slope(kernel):
     """The derivative along a switch that is off, against one-sided differences."""
     projector = Projector(regression(kernel))
     space, features = projector.space, (0, 1)
-    x = space.inward(space.restricted(moved(projector, features), [0]))
+    x = space.to_coordinates(space.restrict(moved(projector, features), [0]))
 
     def kl(place, h):
         here = x.copy()
         here[place] += h
-        return projector.kl(space.outward(here)[0], features)[0]
+        return projector.kl(space.from_coordinates(here)[0], features)[0]
 
-    x[space.switches([1])] = 0.0
-    log_params, slope = space.outward(x)
-    gradient = projector.kl(log_params, features)[1] * slope[space.places(features)]
-    for place in space.switches([1]):
+    x[space.switch_indices([1])] = 0.0
+    log_params, slope = space.from_coordinates(x)
+    gradient = projector.kl(log_params, features)[1] * slope[space.indices(features)]
+    for place in space.switch_indices([1]):
         numeric = (-3.0 * kl(place, 0.0) + 4.0 * kl(place, 1e-5) - kl(place, 2e-5)) / 2e-5
         assert abs(numeric) > 1e-2
-        assert_allclose(gradient[list(space.places(features)).index(place)], numeric, rtol=1e-4)
+        assert_allclose(gradient[list(space.indices(features)).index(place)], numeric, rtol=1e-4)
 
 
 def test_coordinates_come_back():
     space = Projector(regression(KERNELS["two radial terms"])).space
     log_params = space.reference + np.random.default_rng(0).normal(size=space.reference.size)
-    assert_allclose(space.outward(space.inward(log_params))[0], log_params, rtol=1e-12)
-    off = space.restricted(log_params, [1])
-    assert_allclose(space.outward(space.inward(off))[0], off, rtol=1e-12)
+    assert_allclose(space.from_coordinates(space.to_coordinates(log_params))[0], log_params, rtol=1e-12)
+    off = space.restrict(log_params, [1])
+    assert_allclose(space.from_coordinates(space.to_coordinates(off))[0], off, rtol=1e-12)
 
 
 def test_derivative_of_coordinates_matches_differences():
     space = Projector(regression(KERNELS["matern 5/2 and slopes"])).space
-    x = space.inward(space.reference)
-    numeric = (space.outward(x + 1e-6)[0] - space.outward(x - 1e-6)[0]) / 2e-6
-    assert_allclose(space.outward(x)[1], numeric, rtol=1e-6)
+    x = space.to_coordinates(space.reference)
+    numeric = (space.from_coordinates(x + 1e-6)[0] - space.from_coordinates(x - 1e-6)[0]) / 2e-6
+    assert_allclose(space.from_coordinates(x)[1], numeric, rtol=1e-6)
 
 
 # -- its minimum -------------------------------------------------------------------------------------------------------
@@ -285,13 +285,13 @@ def test_no_neighbour_is_nearer(left_out):
     projector = Projector(regression(), left_out=left_out)
     found = projector.project((0, 2))
     assert found.converged
-    x, places = projector.space.inward(found.log_params), projector.space.places((0, 2))
+    x, places = projector.space.to_coordinates(found.log_params), projector.space.indices((0, 2))
     rng = np.random.default_rng(0)
     for _ in range(50):
         here = x.copy()
         here[places] += 0.02 * rng.normal(size=places.size)
         here = np.where(projector.space.is_switch, np.maximum(here, 0.0), here)
-        assert projector.kl(projector.space.outward(here)[0], (0, 2))[0] > found.kl - 1e-6
+        assert projector.kl(projector.space.from_coordinates(here)[0], (0, 2))[0] > found.kl - 1e-6
 
 
 def test_the_best_point_seen_is_kept(monkeypatch):
@@ -301,7 +301,7 @@ def test_the_best_point_seen_is_kept(monkeypatch):
         return OptimizeResult(x=x + 5.0, fun=value, jac=slope, success=False, nfev=2)
 
     projector = Projector(regression())
-    start = projector.space.restricted(projector.space.reference, [0])
+    start = projector.space.restrict(projector.space.reference, [0])
     monkeypatch.setattr("gpsift.selection.projector.minimize", stray)
     found = projector.project([0], Submodel((0,), start, np.inf))
     assert found.kl == pytest.approx(projector.kl(start, [0])[0])
@@ -387,7 +387,7 @@ def test_the_model_predicts_what_was_compared():
         found = project(gp, ["x3", "x1"], left_out=left_out)
         projector = Projector(gp, left_out=left_out)
         X = projector.X[:, [0, 2]]
-        K = projector.kernel_of(found.log_params, [0, 2]).between(X, X).K
+        K = projector.submodel_kernel(found.log_params, [0, 2]).between(X, X).K
         compared = Predictive(K, projector.sites, found.gp.likelihood.noise_var, left_out=left_out)
         if left_out:
             mean, var = found.gp.quality.loo_mean, found.gp.quality.loo_var

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpsift as gs
-from gpsift.selection.search import told_units
+from gpsift.selection.search import n_candidate_units
 from gpsift.selection.submodels import submodel
 
 QUIET = gs.Work(progress=False)
@@ -44,7 +44,7 @@ def test_forced_units_count(wide):
     path = gs.search(*wide, model=SIFT, features=features, work=QUIET)
     assert path.units(3) == ["x30", *path.units(3)[1:]]
     assert set(path.units(3)) == {"x30", "pair", "x2"}
-    assert path.sizes[-1] == told_units(gp, units)
+    assert path.sizes[-1] == n_candidate_units(gp, units)
 
 
 def test_submodels_have_the_prior_of_what_is_active():

@@ -1,6 +1,6 @@
 """The array library of an array, and copies of small arrays beside large ones.
 
-Numerical code of this package is written once, against the array API; an array may be NumPy's, torch's, CuPy's or of
+Numerical code of this package is written once, against the array API; an array may be NumPy's, torch's or of
 another library that `array_api_compat` knows.
 """
 
@@ -13,7 +13,7 @@ import array_api_compat
 import array_api_compat.numpy as standard_numpy
 import numpy as np
 
-Array = Any  # a NumPy, torch, CuPy or array-api-strict array: whatever `array_namespace` accepts
+Array = Any  # a NumPy, torch or array-api-strict array: whatever `array_namespace` accepts
 
 # Arrays up to this size come from a GPU into page-locked memory, which torch keeps for the next ones. Fresh pages take
 # longer than the scores: KL at 10,000 rows and 100 features is 3.6 ms instead of 24 on an H200.
@@ -48,8 +48,6 @@ def to_numpy(a: Array) -> np.ndarray:
         return a
     if array_api_compat.is_torch_array(a):
         return _from_torch(a.detach())
-    if array_api_compat.is_cupy_array(a):
-        return a.get()
     try:
         return np.from_dlpack(a)
     except BufferError:  # before NumPy 2 it refuses arrays that repeat their entries
@@ -65,8 +63,8 @@ def _from_torch(a: Array) -> np.ndarray:
 
 
 def is_foreign_array(a: Any) -> bool:
-    """Whether this is an array of torch or CuPy."""
-    return bool(array_api_compat.is_torch_array(a) or array_api_compat.is_cupy_array(a))
+    """Whether this is an array of torch."""
+    return bool(array_api_compat.is_torch_array(a))
 
 
 def indices_like(reference: Array, which: np.ndarray) -> Array:
@@ -94,9 +92,7 @@ def take_columns(a: Array, which: Sequence[int]) -> Array:
 
 def is_on_device(a: Any) -> bool:
     """Whether this is an array in the memory of a device, such as a CUDA tensor."""
-    if array_api_compat.is_torch_array(a):
-        return str(a.device) != "cpu"
-    return array_api_compat.is_cupy_array(a)
+    return bool(array_api_compat.is_torch_array(a)) and str(a.device) != "cpu"
 
 
 def array_on(device: str) -> Array:

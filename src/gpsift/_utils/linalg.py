@@ -1,7 +1,7 @@
 """Dense linear algebra that the array API standard does not name.
 
 Everything else in the package is written once, against the array API; Cholesky factors, their inverse and
-triangular solves differ between NumPy, torch, CuPy and the rest, and all of those differences live here.
+triangular solves differ between NumPy, torch and the rest, and all of those differences live here.
 NumPy arrays go to LAPACK directly, in place where the caller allows that the input is overwritten.
 
 SciPy's wrappers of LAPACK hold Python's lock while a routine works: two threads that factorise matrices of 1000 rows
@@ -64,7 +64,7 @@ def cholesky(A: Array, *, overwrite: bool = False) -> Array:
         L = xp.linalg.cholesky(A)
     except np.linalg.LinAlgError as error:
         raise NotPositiveDefinite(str(error)) from error
-    if not bool(xp.isfinite(L[-1, -1])):  # CuPy returns NaN instead of raising
+    if not bool(xp.isfinite(L[-1, -1])):
         raise NotPositiveDefinite("the factor is not finite")
     return L
 
@@ -160,10 +160,6 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
         import torch
 
         return torch.linalg.solve_triangular(L.T if transpose else L, B, upper=transpose)
-    if array_api_compat.is_cupy_array(L):
-        from cupyx.scipy.linalg import solve_triangular
-
-        return solve_triangular(L, B, lower=True, trans=1 if transpose else 0)
     return namespace(L, B).linalg.solve(L.T if transpose else L, B)
 
 

@@ -147,12 +147,12 @@ def symv(K: np.ndarray, b: np.ndarray) -> np.ndarray:
     return blas.dsymv(1.0, K.T, b)
 
 
-def anderson_weights(residuals: np.ndarray, least_singular: float) -> np.ndarray:
-    """Weights w, (k,), that add up to 1 and make w^T residuals short, for residuals (k, d) of the last k steps.
+def anderson_shares(residuals: np.ndarray, least_singular: float) -> np.ndarray:
+    """Shares g, (k - 1,), of the differences between the last k steps, whose residuals are given, (k, d).
 
-    A residual is where a step leads less where it starts. If all were linear in where they start, the same mixture of
-    these places would be the nearest to the fixed point. Directions whose singular values are less than this share of
-    the largest one do not count.
+    A residual is the move from the place where a step starts to where it leads. Without the mixture g^T of the
+    differences between residuals, the last one is shortest: if all were linear in the places, the last place less the
+    same mixture of differences would be the nearest to the fixed point. Directions whose singular values are less than
+    this share of the largest one do not count.
     """
-    shares = np.linalg.lstsq(np.diff(residuals, axis=0).T, residuals[-1], rcond=least_singular)[0]
-    return np.diff(np.concatenate([[0.0], shares, [1.0]]))
+    return np.linalg.lstsq(np.diff(residuals, axis=0).T, residuals[-1], rcond=least_singular)[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CleaningRecipe:
     """Numbers, levels and dates that were learned from the table of the fit.
 
     Attributes

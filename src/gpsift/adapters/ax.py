@@ -1,7 +1,8 @@
 """Experiments of Ax: the surrogate model of a client, in the units of the search space.
 
-Between the parameters of an experiment and the BoTorch model are the transforms of Ax's adapter: logarithms, codes of
-choices, standardised metrics. They are read here, and undone. The model is the one that Ax fitted last, as it is.
+Between the parameters of an experiment and its BoTorch model are the transforms of Ax's adapter: logarithms, codes of
+choices, standardised metrics. This file reads and undoes them; `gpsift.adapters.botorch` reads the model itself. It is
+the model that Ax fitted last.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 
 from gpsift.adapters import botorch
-from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.likelihoods.distributions import Distribution, Gaussian
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.inputs import Inputs, Points
@@ -52,13 +53,13 @@ from gpsift.reference.wrappers.outputs import Outputs, OutputsEnsemble, choose_o
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
 SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)
 ENCODERS = (ChoiceToNumericChoice, OrderedChoiceToIntegerRange)
-# They bend a metric; the model is one of what comes out.
-BENDING = {BilogY: "metric_to_bound", LogY: "metric_signatures", PowerTransformY: "metric_signatures"}
-KNOWN = (*SILENT, *ENCODERS, *BENDING, OneHot, Log, Logit, UnitX, StandardizeY)
+# Nonlinear transforms of a metric; the model is one of the transformed metric.
+NONLINEAR = {BilogY: "metric_to_bound", LogY: "metric_signatures", PowerTransformY: "metric_signatures"}
+KNOWN = (*SILENT, *ENCODERS, *NONLINEAR, OneHot, Log, Logit, UnitX, StandardizeY)
 
 
 def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Reference | Ensemble:
-    """The surrogate model of an Ax experiment as one that can be ranked.
+    """Read the surrogate model of an Ax experiment as one that can be ranked.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     read = botorch.reference_of(adapter.botorch_model, output_names=adapter.outcomes, **options)
     parts = dict(read.outputs) if isinstance(read, Outputs | OutputsEnsemble) else {adapter.outcomes[0]: read}
     outputs = {
-        name: map_members(part, partial(_in_users_units, metric=name, adapter=adapter, space=space))
+        name: map_members(part, partial(_to_user_units, metric=name, adapter=adapter, space=space))
         for name, part in parts.items()
     }
     if metric is not None:
@@ -99,7 +100,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
 
 
 def _adapter(model: Any) -> TorchAdapter:
-    """The adapter with a fitted BoTorch model that belongs to what the user has."""
+    """Find the adapter of Ax with a fitted BoTorch model that belongs to what the user passed."""
     if isinstance(model, Experiment):
         raise TypeError(
             "An Experiment holds data but no model. Pass the Client or the GenerationStrategy that runs it, or fit a "
@@ -131,14 +132,14 @@ def _adapter(model: Any) -> TorchAdapter:
 
 
 class SearchSpaceMap(CoordinateMap):
-    """From the parameters of a search space to the columns of the model.
+    """The map from the parameters of a search space to the columns of the model.
 
     Attributes
     ----------
     parameters : tuple of str
-        Those that are not fixed.
+        Parameters that are not fixed.
     labels : tuple of str
-        The same, with the scale that they are on: log10(rate).
+        Their names, with the scale that they are on: log10(rate).
     levels : dict of str to list
         The values of choices that are not numbers; such a parameter is given by positions in that list.
     one_hot : dict of str to list of str
@@ -217,7 +218,7 @@ class SearchSpaceMap(CoordinateMap):
         return np.broadcast_to(slopes, X.shape)
 
     def inverse(self, Z: np.ndarray) -> np.ndarray:
-        """The parameters that the model sees as Z."""
+        """Return the parameters that are transformed to Z."""
         return np.column_stack([self._values(name, Z) for name in self.parameters])
 
     def _values(self, name: str, Z: np.ndarray) -> np.ndarray:
@@ -229,29 +230,29 @@ class SearchSpaceMap(CoordinateMap):
 
 
 def metric_units(adapter: TorchAdapter, metric: str) -> tuple[float, float, bool]:
-    """Centre and scale of a metric, and whether it was bent before that."""
+    """Return centre and scale of a metric, and whether a nonlinear transform came before."""
     center, scale = 0.0, 1.0
     for step in reversed(list(adapter.transforms.values())):
         if isinstance(step, StandardizeY):
             mean, sd = float(step.Ymean[metric]), float(step.Ystd[metric])
             center, scale = mean + sd * center, sd * scale
-        elif type(step) in BENDING and metric in (getattr(step, BENDING[type(step)]) or ()):
+        elif type(step) in NONLINEAR and metric in (getattr(step, NONLINEAR[type(step)]) or ()):
             return center, scale, True
     return center, scale, False
 
 
-def _in_users_units(reference: Reference, metric: str, adapter: TorchAdapter, space: SearchSpaceMap) -> Reference:
-    """The model of one metric, in the units of that metric and of the search space."""
-    center, scale, is_bent = metric_units(adapter, metric)
+def _to_user_units(reference: Reference, metric: str, adapter: TorchAdapter, space: SearchSpaceMap) -> Reference:
+    """Change the units of the model of one metric to those of the metric and of the search space."""
+    center, scale, is_nonlinear = metric_units(adapter, metric)
     model: Reference = Scaled(reference, center, scale)
     seen = reference.inputs.X
     inputs = Inputs(space.labels, True, None if seen is None else space.inverse(seen))
     column_map = space.column_map
     if column_map is None or space.categorical:
-        model = Coordinatewise.around(model, space, inputs)
+        model = Coordinatewise.wrap(model, space, inputs)
     else:
         model = ColumnMapped.around(model, space, column_map, inputs)
-    return OtherTarget(model, "the transformed metric") if is_bent else model
+    return OtherTarget(model, "the transformed metric") if is_nonlinear else model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -280,7 +281,7 @@ class ScaledResponse(Response):
     def __init__(self, model: Scaled, inner: Response):
         self._model, self._inner = model, inner
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         own = self._inner.distribution(latent=latent)
         return Gaussian(self._model.center + self._model.scale * own.mean, self._model.scale**2 * own.var)
 

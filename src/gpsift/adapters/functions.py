@@ -1,19 +1,19 @@
-"""Functions that predict: any model, by what it says of new observations."""
+"""Functions that predict: any model, ranked by finite differences of its predictions for new observations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpsift._utils.validation import read_features
-from gpsift.adapters.reading import known_inputs
+from gpsift.adapters.predictions import LibraryModel
+from gpsift.adapters.reading import read_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Family
-from gpsift.reference.finite_differences import Numeric
-from gpsift.reference.inputs import Inputs
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
 ROUNDING = 1e-6
@@ -23,7 +23,7 @@ ROUNDING = 1e-6
 class Kind:
     """A family that a function can predict."""
 
-    family: Callable[..., Family]  # from the arrays that vary, and the fixed parameters by name
+    family: Callable[..., Distribution]  # from the arrays that vary, and the fixed parameters by name
     returns: str  # what the function returns, in words
     positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be
     fixed: tuple[str, ...] = ()  # parameters that do not vary with X and are given as options
@@ -54,8 +54,8 @@ def reference_of(
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
     **fixed: float,
-) -> FunctionReference:
-    """A function of X as a model that can be ranked, by finite differences.
+) -> FunctionModel:
+    """Read a function of X as a model that can be ranked, by finite differences.
 
     Parameters
     ----------
@@ -101,9 +101,18 @@ def reference_of(
         raise ValueError("A function does not know its inputs: pass `X_train`, or at least `feature_names`.")
     values, own_names = (None, None) if X_train is None else read_features(X_train, name="X_train")
     n_features = len(feature_names or ()) if values is None else values.shape[1]
-    inputs = known_inputs(n_features, values, names=feature_names, known_names=own_names)
+    inputs = read_inputs(n_features, values, names=feature_names, known_names=own_names)
     frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
-    reference = FunctionReference(function, family, fixed, inputs, frame=frame)
+    predict = Predict(function, family, frame)
+    to_family = partial(kind.family, **fixed)
+    reference = FunctionModel(
+        predict=predict,
+        inputs=inputs,
+        predictive=to_family,
+        latent=to_family,
+        what="the function",
+        mean_of=kind.mean_of,
+    )
     if values is not None:
         # What is wrong with the function is said here, not in the middle of a ranking.
         once, again = reference.parameters(values[:2]), reference.parameters(values[:2])
@@ -115,98 +124,78 @@ def reference_of(
     return reference
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FunctionReference(Numeric):
-    """A function and the family of distributions that it predicts."""
+@dataclass(frozen=True)
+class Predict:
+    """A user's function, with what it returns checked."""
 
     function: Callable[[Any], Any]
-    family_name: str
-    fixed: Mapping[str, float]
-    inputs: Inputs
-    frame: Any = field(default=None)
+    family: str
+    frame: Any  # its columns and its type are those of what the function takes; None for arrays
 
-    how = "finite differences of the function"
-
-    @property
-    def mean_of(self) -> str:
-        return KINDS[self.family_name].mean_of
-
-    @property
-    def functions(self) -> Mapping[str, ProbabilityOfClass]:
-        if self.family_name != "categorical" or self.inputs.X is None:
-            return {}
-        n_classes = self.parameters(self.inputs.X[:1])[0].shape[1]
-        return {f"class {number}": ProbabilityOfClass(self, number) for number in range(n_classes)}
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        returned = self.function(self._as_given(X))
+    def __call__(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        given = X.copy() if self.frame is None else type(self.frame)(X, columns=self.frame.columns)
+        returned = self.function(given)
         arrays = returned if isinstance(returned, tuple | list) else (returned,)
         found = tuple(np.asarray(array, dtype=float) for array in arrays)
-        if self.family_name == "bernoulli" and found[0].shape == (len(X), 2):
+        if self.family == "bernoulli" and found[0].shape == (len(X), 2):
             found = (found[0][:, 1],)
         self._check(found, len(X))
         return found
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return KINDS[self.family_name].family(*parameters, **self.fixed)
-
-    def _as_given(self, X: np.ndarray) -> Any:
-        return X.copy() if self.frame is None else type(self.frame)(X, columns=self.frame.columns)
-
     def _check(self, found: tuple[np.ndarray, ...], n_points: int) -> None:
-        kind = KINDS[self.family_name]
-        is_categorical = self.family_name == "categorical"
-        shapes_fit = all(
-            array.ndim == (2 if is_categorical else 1) and array.shape[0] == n_points for array in found
-        ) and len(found) == len(kind.positive)
-        if not shapes_fit:
+        kind = KINDS[self.family]
+        n_axes = 2 if self.family == "categorical" else 1
+        shapes_fit = all(array.ndim == n_axes and array.shape[0] == n_points for array in found)
+        if not shapes_fit or len(found) != len(kind.positive):
             shapes = ", ".join(str(array.shape) for array in found)
             raise ValueError(
-                f'A "{self.family_name}" function must return {kind.returns}; at {n_points} points it returned '
-                f"{shapes}."
+                f'A "{self.family}" function must return {kind.returns}; at {n_points} points it returned {shapes}. '
+                "Change the function, or choose another `family`."
             )
-        if not all(np.all(np.isfinite(array)) for array in found):
-            raise ValueError("The function returned values that are missing or infinite.")
+        n_lost = max(int(np.sum(~np.isfinite(array))) for array in found)
+        if n_lost:
+            raise ValueError(
+                f"The function returned values that are missing or infinite, {n_lost} of {found[0].size} at {n_points} "
+                "points. It must return finite numbers wherever a feature is moved."
+            )
         if kind.mean_of == "the probability":
-            refuse_no_probabilities(found[0], is_categorical)
+            _refuse_no_probabilities(found[0], sum_to_one=n_axes == 2)
         elif any(np.any(array <= 0) for array, positive in zip(found, kind.positive, strict=True) if positive):
             raise ValueError(
-                f'A "{self.family_name}" function must return {kind.returns}, with positive '
-                f"{'variances or scales' if len(found) > 1 else 'means'}; some are not."
+                f'A "{self.family}" function must return {kind.returns}, with positive '
+                f"{'variances or scales' if len(found) > 1 else 'means'}; some are not at {n_points} points."
             )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProbabilityOfClass(Numeric):
-    """What a function of several classes says of one of them."""
-
-    whole: FunctionReference
-    number: int
+class FunctionModel(LibraryModel):
+    """A function that predicts; one of several classes has a model of the probability of each."""
 
     @property
-    def inputs(self) -> Inputs:  # type: ignore[override]
-        return self.whole.inputs
+    def functions(self) -> Mapping[str, LibraryModel]:
+        if self.latent.func is not families.Categorical or self.inputs.X is None:  # type: ignore[attr-defined]
+            return {}
+        n_classes = self.predict(self.inputs.X[:1])[0].shape[1]
+        return {f"class {number}": self._of_class(number) for number in range(n_classes)}
 
-    @property
-    def how(self) -> str:
-        return self.whole.how
-
-    @property
-    def mean_of(self) -> str:
-        return f"the probability of class {self.number}"
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (self.whole.parameters(X)[0][:, self.number],)
-
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
-        return families.Bernoulli(*parameters)
+    def _of_class(self, number: int) -> LibraryModel:
+        return LibraryModel(
+            predict=lambda X: (self.predict(X)[0][:, number],),
+            inputs=self.inputs,
+            predictive=families.Bernoulli,
+            latent=families.Bernoulli,
+            what=self.what,
+            mean_of=f"the probability of class {number}",
+        )
 
 
-def refuse_no_probabilities(p: np.ndarray, sum_to_one: bool) -> None:
-    """Refuse values outside [0, 1], and rows that do not add up to 1."""
+def _refuse_no_probabilities(p: np.ndarray, *, sum_to_one: bool) -> None:
     if np.any(p < -ROUNDING) or np.any(p > 1.0 + ROUNDING):
         raise ValueError(
             f"Probabilities must lie between 0 and 1; the function returned {p.min():.3g} to {p.max():.3g}."
         )
     if sum_to_one and np.any(np.abs(p.sum(axis=1) - 1.0) > ROUNDING):
-        raise ValueError("The probabilities of the classes must add up to 1 in each row.")
+        raise ValueError(
+            f"The probabilities of the classes must add up to 1 in each row; sums are from "
+            f"{p.sum(axis=1).min():.3g} to {p.sum(axis=1).max():.3g}. Normalise them in the function."
+        )

@@ -21,9 +21,10 @@ from gpjax.parameters import val
 
 from gpsift import likelihoods
 from gpsift._utils.linalg import solve_lower
-from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -33,18 +34,12 @@ from gpsift.adapters.kernels import (
     radial,
     white,
 )
-from gpsift.adapters.reading import (
-    NormalNoise,
-    Observed,
-    check_derivatives,
-    closed_form_or_none,
-    known_inputs,
-    read_only,
-)
+from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
+from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_form_or_none, read_inputs, read_only
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
-from gpsift.reference.posterior import DenseFactor, Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.response import LatentGP, Predictive
+from gpsift.reference.posterior import Posterior, TriangularFactor, exact_posterior
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
 
@@ -56,7 +51,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A fitted model of GPJax as one that can be ranked.
+    """Read a fitted model of GPJax as one that can be ranked.
 
     Parameters
     ----------
@@ -77,7 +72,7 @@ def reference_of(
     Reference
     """
     check_derivatives(derivatives, Derivatives)
-    posterior = _conditioned(model, data)
+    posterior = _condition(model, data)
     reader = READERS.get(type(posterior))
     if reader is None:
         raise TypeError(_unknown(model))
@@ -86,24 +81,23 @@ def reference_of(
     X_train = _training_inputs(posterior, data)
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
-    shared: dict[str, Any] = {
-        "inputs": known_inputs(n_features, X_train, names=feature_names),
-        "mean_of": "the target" if isinstance(process.likelihood, gl.Gaussian) else "the latent function",
-    }
+    inputs, observation = read_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
     closed = closed_form_or_none(
         lambda: (_constant_mean(process), *reader(posterior, process, n_features)), model, derivatives
     )
     if closed is None:
-        predictive = _predictive(process.likelihood, jitter)
-        return Differentiated(_latent, (posterior, jitter), "the posterior", predictive, **shared)
+        return jax_model(_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
     center, triple, white = closed
-    return LatentGP(triple, _predictive(process.likelihood, jitter + white), y_center=center, **shared)
+    return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white))
 
 
-def _conditioned(model: Any, data: Any) -> Any:
-    """The posterior that a model is, or becomes with its data."""
+def _condition(model: Any, data: Any) -> Any:
+    """Return the posterior that a model is, or that it has given its data."""
     if data is not None and not (isinstance(data, gpx.Dataset) and data.is_supervised()):
-        raise TypeError(f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}.")
+        raise TypeError(
+            f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}. Pass the one that the "
+            "model was fitted on."
+        )
     if isinstance(model, gpx.Posterior):
         return model
     if type(model) in NEED_DATA and data is None:
@@ -168,7 +162,7 @@ def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, fl
 
 
 def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """f = m + L v with v fixed: nothing but `jitter` is left unknown at the training points."""
+    """Make the posterior of f = m + L v with v fixed; only `jitter` is left unknown at the training points."""
     kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     if white > 0.0:
         raise NoClosedForm("White, as part of a latent function")
@@ -179,25 +173,17 @@ def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Poste
 
 
 def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """var = k - k M k with M = Kzz^-1 - R^T R, R = root^T Lz^-1 where q is whitened and root^T Kzz^-1 where not."""
     kernel, white = KERNELS.convert(process.prior.kernel, n_features)
     Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
-    mean, root = _array(posterior.variational_mean)[:, 0], _array(posterior.variational_root)
-    R = solve_lower(L, np.array(root), transpose=True)  # Lz^-T root
-    if not posterior.whitened:
-        mean = solve_lower(L, mean - _constant_mean(process))
-        R = solve_lower(L, solve_lower(L, np.array(root)), transpose=True)
-    weights = solve_lower(L, mean, transpose=True)
-    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R.T, sign=-1.0))), white
+    m, root = _array(posterior.variational_mean)[:, 0], np.array(_array(posterior.variational_root))
+    m = m if posterior.whitened else m - _constant_mean(process)
+    return variational_posterior(kernel, Z, L, m, root, is_whitened=posterior.whitened), white
 
 
 def _collapsed(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """M = Kzz^-1 - Lz^-T B^-1 Lz^-1 (Titsias 2009)."""
     kernel, white = KERNELS.convert(process.prior.kernel, n_features)
-    Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
-    R = solve_lower(_array(posterior.cholesky_b), solve_lower(L, np.eye(len(L))))
-    weights = _array(posterior.representer_weights)[:, 0]
-    return Posterior(kernel, Z, weights, (TriangularFactor(L), DenseFactor(R, sign=-1.0))), white
+    Z, L, L_B = (_array(part) for part in (posterior.inducing_inputs, posterior.cholesky_kzz, posterior.cholesky_b))
+    return collapsed_posterior(kernel, Z, L, L_B, _array(posterior.representer_weights)[:, 0]), white
 
 
 Reader = Callable[[Any, Any, int], tuple[Posterior, float]]
@@ -210,7 +196,7 @@ READERS: dict[type, Reader] = {
 
 
 def _latent(model: Any, X: Any) -> tuple[Any, Any]:
-    """Mean and variance of the latent function, for JAX to differentiate."""
+    """Predict mean and variance of the latent function, for JAX to differentiate."""
     posterior, jitter = model
     found = posterior(X, covariance="diagonal")
     return found.mean, found.variance - jitter
@@ -220,27 +206,22 @@ def _noise_var(likelihood: Any) -> np.ndarray:
     return np.square(_array(likelihood.obs_stddev))
 
 
-def _predictive(likelihood: Any, extra_var: float) -> Predictive:
-    """From a latent mean and variance, to which `extra_var` is added, to a new observation."""
-    if isinstance(likelihood, gl.Gaussian):
-        return NormalNoise(float(np.mean(_noise_var(likelihood))) + extra_var)
-    if type(likelihood) is gl.Bernoulli:
-        return Observed(likelihoods.Probit(), extra_var)
-    if type(likelihood) is gl.Poisson:
-        return Observed(likelihoods.Poisson(), extra_var)
-    if type(likelihood) is gl.StudentT:
-        return Observed(
-            likelihoods.StudentT(_number(likelihood.degrees_of_freedom), _number(likelihood.scale)), extra_var
-        )
-    raise TypeError(
-        f"The likelihood {type(likelihood).__name__} is not known here; known are Gaussian, Bernoulli, Poisson and "
-        "StudentT. Pass a function of X that predicts observations: `as_reference(function, family=...)`."
-    )
-
-
 def _number(parameter: Any) -> float:
     return number(val(parameter))
 
+
+LIKELIHOODS = LikelihoodReader(
+    normal={gl.Gaussian: lambda likelihood: float(np.mean(_noise_var(likelihood)))},
+    others={
+        gl.Bernoulli: lambda _: likelihoods.Probit(),
+        gl.Poisson: lambda _: likelihoods.Poisson(),
+        gl.StudentT: lambda likelihood: likelihoods.StudentT(
+            _number(likelihood.degrees_of_freedom), _number(likelihood.scale)
+        ),
+    },
+    listed="Gaussian, Bernoulli, Poisson and StudentT",
+    advice="Pass a function of X that predicts observations: `as_reference(function, family=...)`.",
+)
 
 KERNELS = KernelReader(
     {
@@ -252,9 +233,9 @@ KERNELS = KernelReader(
         gk.RationalQuadratic: radial(
             RationalQuadratic, lengthscale="lengthscale", signal_var="variance", shape="alpha"
         ),
-        gk.Linear: linear(variance="variance"),
-        GPJaxConstant: constant(variance="constant"),
-        gk.White: white(variance="variance"),
+        gk.Linear: Leaf(linear, variance="variance"),
+        GPJaxConstant: Leaf(constant, variance="constant"),
+        gk.White: Leaf(white, variance="variance"),
     },
     value=lambda parameter: np.asarray(val(parameter), dtype=float),
     columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),

@@ -1,14 +1,15 @@
 """Models of GPy: exact, sparse and approximate Gaussian processes of one output.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
-GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points, which
-is the triple of `gpsift.reference.posterior`. Where we do not have the kernel, GPy has its derivatives.
+GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points. With a
+kernel that we have, these are a `gpsift.reference.posterior.Posterior` and derivatives have closed forms. With another
+kernel they are GPy's own gradients, or finite differences where GPy has none or wrong ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import GPy
@@ -34,22 +35,29 @@ from gpsift.adapters.kernels import (
     radial_term,
     white,
 )
-from gpsift.adapters.reading import Noise, Observed, Options, closed_form_or_none, known_inputs, output_index, read_only
+from gpsift.adapters.posteriors import signed_factors
+from gpsift.adapters.predictions import LibraryModel, gradient_error
+from gpsift.adapters.reading import (
+    LikelihoodReader,
+    Observation,
+    Options,
+    closed_form_or_none,
+    output_index,
+    read_inputs,
+    read_only,
+)
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import Graded, Numeric, latent_var_of
+from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor
-from gpsift.reference.response import LatentGP, Predictive
+from gpsift.reference.posterior import Factor, Posterior, TriangularFactor
+from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "library", "numeric"]
 
 # GPy adds this to the noise of exact inference.
 EXACT_JITTER = 1e-8
-# The library's gradients are used if they agree with differences of its predictions at a few points: to this share.
-AGREEMENT = 1e-4
-N_CHECKED = 5
 
 
 def reference_of(
@@ -60,7 +68,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A model of GPy as one that can be ranked.
+    """Read a model of GPy as one that can be ranked.
 
     Parameters
     ----------
@@ -90,16 +98,22 @@ def reference_of(
     if closed is not None:
         return closed
     white = KERNELS.white_var(model.kern)
-    differenced = Differenced(model, parts, white, **parts.fields(white))
-    if options.derivatives == "numeric":
-        return differenced
-    own = OwnGradients(model, parts, white, **parts.fields(white))
-    reason = own.disagreement(differenced)
-    if reason is None:
-        return own
+    reference = LibraryModel(
+        predict=partial(_latent_moments, model, parts, white),
+        differentiate=None if options.derivatives == "numeric" else partial(_latent_gradients, model, parts),
+        what="the latent mean and variance",
+        source="the library's own gradients",
+        **parts.fields(white),
+    )
+    error = None if reference.differentiate is None else gradient_error(reference, parts.X_train)
+    if error is None:
+        return reference
     if options.derivatives == "library":
-        raise ValueError(f"The gradients that GPy offers for this model cannot be used: {reason}.")
-    return differenced
+        raise ValueError(
+            f"The gradients that GPy offers for this model cannot be used: {error}. Leave `derivatives` out for finite "
+            "differences."
+        )
+    return reference.by_differences()
 
 
 def _refuse_other_models(model: Any) -> None:
@@ -111,9 +125,15 @@ def _refuse_other_models(model: Any) -> None:
         )
     for method in ("predict", "_raw_predict"):
         if getattr(type(model), method) is not getattr(GPy.core.GP, method):
-            raise TypeError(f"{kind} of GPy predicts in a way of its own, which is not known here: {ADVICE}")
+            raise TypeError(
+                f"{kind} of GPy predicts in a way of its own: its `{method}` is not that of GPy.core.GP. Instead "
+                f"{ADVICE}"
+            )
     if isinstance(model.X, VariationalPosterior):
-        raise TypeError(f"The inputs of this {kind} are uncertain, so no column has a value that could be moved.")
+        raise TypeError(
+            f"The inputs of this {kind} are uncertain, so no column has a value that could be moved. Fit a model of "
+            "known inputs."
+        )
     if model.posterior is None:
         raise ValueError(f"This {kind} has no posterior yet: call its `initialize_parameter()` or `optimize()` first.")
 
@@ -126,17 +146,17 @@ ADVICE = (
 
 
 class Parts(NamedTuple):
-    """What a model consists of, besides kernel and posterior."""
+    """The parts of a model besides kernel and posterior."""
 
     k: int
     y_center: float
     y_scale: float
-    noise: Noise
+    observation: Observation
     inputs: Inputs
 
     def fields(self, white: float) -> dict[str, Any]:
-        """The fields of a reference, by the variance of the kernel's white noise."""
-        return self.noise.fields(self.inputs, white * self.y_scale**2)
+        """Make the fields of a reference, given the variance of the kernel's white noise."""
+        return self.observation.fields(self.inputs, white * self.y_scale**2)
 
     @property
     def X_train(self) -> np.ndarray:
@@ -146,72 +166,67 @@ class Parts(NamedTuple):
 
 def _parts(model: Any, options: Options) -> Parts:
     X = read_only(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
-    inputs = known_inputs(X.shape[1], X, names=options.feature_names)
+    inputs = read_inputs(X.shape[1], X, names=options.feature_names)
     k = output_index(model, options.output, model.Y.shape[1])
     y_center, y_scale = _scaling(model, k)
-    return Parts(k, y_center, y_scale, _noise(model, y_scale, options), inputs)
+    return Parts(k, y_center, y_scale, _observation(model, y_scale, options.noise), inputs)
 
 
 def _scaling(model: Any, k: int) -> tuple[float, float]:
-    """Centre and scale of a target that GPy has normalised."""
+    """Return centre and scale of a target that GPy has normalised."""
     normalizer = model.normalizer
     if normalizer is None:
         return 0.0, 1.0
     if type(normalizer) is not Standardize:
-        raise TypeError(f"{type(normalizer).__name__} is no normaliser of targets that is known here: {ADVICE}")
+        raise TypeError(
+            f"The normaliser {type(normalizer).__name__} of targets is not known here; known is Standardize. Instead "
+            f"{ADVICE}"
+        )
     return float(np.ravel(normalizer.mean)[k]), float(np.ravel(normalizer.std)[k])
 
 
-def _noise(model: Any, y_scale: float, options: Options) -> Noise:
+def _observation(model: Any, y_scale: float, noise: float | None) -> Observation:
     likelihood = model.likelihood
-    reader = LIKELIHOODS.get((type(likelihood), type(likelihood.gp_link)))
-    if reader is None:
+    observation = LIKELIHOODS.read(likelihood, noise)
+    if observation.likelihood is not None and y_scale != 1.0:
         raise TypeError(
-            f"The likelihood {type(likelihood).__name__} with link {type(likelihood.gp_link).__name__} is not known "
-            "here. Known are Gaussian, HeteroscedasticGaussian, Bernoulli (Probit), Poisson (Log) and StudentT; for "
-            f"others {ADVICE}"
+            f"A {type(likelihood).__name__} likelihood of a normalised target is not known here. Fit the model without "
+            "`normalizer`."
         )
-    return reader(likelihood, y_scale, options.noise)
+    if observation.likelihood is not None or observation.is_given:
+        return observation
+    noise_var = observation.noise_var * y_scale**2
+    notices: tuple[str, ...] = ()
+    if type(likelihood) is GPy.likelihoods.HeteroscedasticGaussian:
+        notices = (
+            "The noise of this model is known at its training points only. New observations are given the mean of its "
+            f"variances, {noise_var:.3g}; pass noise=<variance> for another value.",
+        )
+    return Observation(noise_var=noise_var, notices=notices)
 
 
-def _gaussian(likelihood: Any, y_scale: float, noise: float | None) -> Noise:
-    return Noise.normal(float(likelihood.variance[0]) * y_scale**2, noise)
+def _with_link(link: type, ours: Callable[[Any], likelihoods.Likelihood]) -> Callable[[Any], Any]:
+    """Make the reader of a likelihood that is known with one link."""
+    return lambda likelihood: ours(likelihood) if type(likelihood.gp_link) is link else None
 
 
-def _heteroscedastic(likelihood: Any, y_scale: float, noise: float | None) -> Noise:
-    mean = float(np.mean(likelihood.variance.values)) * y_scale**2
-    notice = (
-        "The noise of this model is known at its training points only. New observations are given the mean of its "
-        f"variances, {mean:.3g}; pass noise=<variance> for another value."
-    )
-    return Noise.normal(mean, noise, (notice,) if noise is None else ())
-
-
-def _other(ours: Callable[[Any], likelihoods.Likelihood], mean_of: str) -> Callable[..., Noise]:
-    def read(likelihood: Any, y_scale: float, noise: float | None) -> Noise:
-        name = type(likelihood).__name__
-        if noise is not None:
-            raise ValueError(f"`noise` is for normal noise; the likelihood of this model is {name}.")
-        if y_scale != 1.0:
-            raise TypeError(f"A {name} likelihood of a normalised target is not known here: fit without normalizer.")
-        read_likelihood = ours(likelihood)
-        return Noise(lambda white: Observed(read_likelihood, white), mean_of)
-
-    return read
-
-
-def _student_t(likelihood: Any) -> likelihoods.Likelihood:
-    return likelihoods.StudentT(float(likelihood.v[0]), float(np.sqrt(likelihood.sigma2[0])))
-
-
-LATENT = "the latent function"
-LIKELIHOODS: dict[tuple[type, type], Callable[..., Noise]] = {
-    (GPy.likelihoods.Gaussian, link_functions.Identity): _gaussian,
-    (GPy.likelihoods.HeteroscedasticGaussian, link_functions.Identity): _heteroscedastic,
-    (GPy.likelihoods.Bernoulli, link_functions.Probit): _other(lambda _: likelihoods.Probit(), LATENT),
-    (GPy.likelihoods.Poisson, link_functions.Log): _other(lambda _: likelihoods.Poisson(), LATENT),
-    (GPy.likelihoods.StudentT, link_functions.Identity): _other(_student_t, "the target"),
-}
+LIKELIHOODS = LikelihoodReader(
+    normal={
+        GPy.likelihoods.Gaussian: lambda likelihood: float(likelihood.variance[0]),
+        GPy.likelihoods.HeteroscedasticGaussian: lambda likelihood: float(np.mean(likelihood.variance.values)),
+    },
+    others={
+        GPy.likelihoods.Bernoulli: _with_link(link_functions.Probit, lambda _: likelihoods.Probit()),
+        GPy.likelihoods.Poisson: _with_link(link_functions.Log, lambda _: likelihoods.Poisson()),
+        GPy.likelihoods.StudentT: _with_link(
+            link_functions.Identity,
+            lambda likelihood: likelihoods.StudentT(float(likelihood.v[0]), float(np.sqrt(likelihood.sigma2[0]))),
+        ),
+    },
+    listed="Gaussian, HeteroscedasticGaussian, Bernoulli (Probit), Poisson (Log) and StudentT",
+    advice=f"For others {ADVICE}",
+    describe=lambda likelihood: f"{type(likelihood).__name__} with link {type(likelihood.gp_link).__name__}",
+)
 
 
 def _closed_form(model: Any, parts: Parts) -> LatentGP:
@@ -237,27 +252,15 @@ def _closed_form(model: Any, parts: Parts) -> LatentGP:
 
 
 def _factors(posterior: Any, k: int) -> tuple[Factor, ...]:
-    """The matrix W of a posterior of GPy."""
+    """Factorise the matrix W of a posterior of GPy."""
     if posterior._woodbury_chol is not None and posterior._woodbury_chol.ndim == 2:
         return (TriangularFactor(np.ascontiguousarray(posterior._woodbury_chol)),)
-    W = posterior.woodbury_inv
-    W = W if W.ndim == 2 else W[:, :, min(k, W.shape[2] - 1)]
+    W = _woodbury_inv(posterior, k)
     return signed_factors(0.5 * (W + W.T))
 
 
-def signed_factors(M: np.ndarray) -> tuple[Factor, ...]:
-    """A symmetric matrix, which need not be positive definite, as factors."""
-    try:
-        return (DenseFactor(np.ascontiguousarray(np.linalg.cholesky(M).T)),)
-    except np.linalg.LinAlgError:
-        # A variational posterior may be wider than the prior.
-        eigenvalues, vectors = np.linalg.eigh(M)
-        roots, signs = np.sqrt(np.abs(eigenvalues))[:, None] * vectors.T, np.sign(eigenvalues)
-        return tuple(DenseFactor(roots[signs == sign], sign) for sign in (1.0, -1.0) if np.any(signs == sign))
-
-
 def _site_var(model: Any, kernel: Kernel, white: float, Z: np.ndarray, factors: tuple[Factor, ...]) -> Any:
-    """D of exact inference, where W^-1 = K + diag(D); None elsewhere, and where GPy added jitter of its own."""
+    """Return D of exact inference, W^-1 = K + diag(D); None for other inference, and where GPy added jitter."""
     if not isinstance(model.inference_method, ExactGaussianInference) or not isinstance(factors[0], TriangularFactor):
         return None
     noise_var = np.ravel(model.likelihood.gaussian_variance(model.Y_metadata))
@@ -266,67 +269,32 @@ def _site_var(model: Any, kernel: Kernel, white: float, Z: np.ndarray, factors: 
     return site_var if np.allclose(diagonal, kernel.diag(Z) + site_var, rtol=1e-9, atol=0.0) else None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Differenced(Numeric):
-    """A model whose kernel or mean function we do not have: differences of its latent mean and variance."""
-
-    model: Any
-    parts: Parts
-    white: float
-    predictive: Predictive
-    inputs: Inputs
-    mean_of: str = "the target"
-    notices: tuple[str, ...] = ()
-
-    how = "finite differences of the latent mean and variance"
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean and variance, without white noise."""
-        k, y_center, y_scale, *_ = self.parts
-        with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
-            mean, var = self.model._raw_predict(X)
-        latent_var = latent_var_of(var[:, min(k, var.shape[1] - 1)], self.white)
-        return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
+def _latent_moments(model: Any, parts: Parts, white: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Predict latent mean and variance, without white noise."""
+    k, y_center, y_scale, *_ = parts
+    with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
+        mean, var = model._raw_predict(X)
+    latent_var = latent_var_of(var[:, min(k, var.shape[1] - 1)], white)
+    return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OwnGradients(Graded, Differenced):
-    """The same with the derivatives that GPy has for its kernels and mean functions."""
+def _latent_gradients(model: Any, parts: Parts, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Differentiate latent mean and variance by GPy's own gradients of kernels and mean functions, (n, p) each."""
+    k, y_scale = parts.k, parts.y_scale
+    kernel, Z, W = model.kern, model._predictive_variable, _woodbury_inv(model.posterior, k)
+    with np.errstate():
+        mean_gradient = kernel.gradients_X(model.posterior.woodbury_vector[:, k : k + 1].T, X, Z)
+        var_gradient = kernel.gradients_X_diag(np.ones(len(X)), X) + kernel.gradients_X(-2.0 * kernel.K(X, Z) @ W, X, Z)
+        if model.mean_function is not None:
+            along_k = np.zeros((len(X), model.Y.shape[1]))
+            along_k[:, k] = 1.0
+            mean_gradient = mean_gradient + model.mean_function.gradients_X(along_k, X)
+    return y_scale * np.asarray(mean_gradient), y_scale**2 * np.asarray(var_gradient)
 
-    how = "the library's own gradients"
 
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of latent mean and variance, (n, p) each."""
-        model, k, y_scale = self.model, self.parts.k, self.parts.y_scale
-        kernel, Z, W = model.kern, model._predictive_variable, model.posterior.woodbury_inv
-        W = W if W.ndim == 2 else W[:, :, min(k, W.shape[2] - 1)]
-        with np.errstate():
-            mean_gradient = kernel.gradients_X(model.posterior.woodbury_vector[:, k : k + 1].T, X, Z)
-            var_gradient = kernel.gradients_X_diag(np.ones(len(X)), X) + kernel.gradients_X(
-                -2.0 * kernel.K(X, Z) @ W, X, Z
-            )
-            if model.mean_function is not None:
-                along_k = np.zeros((len(X), model.Y.shape[1]))
-                along_k[:, k] = 1.0
-                mean_gradient = mean_gradient + model.mean_function.gradients_X(along_k, X)
-        return y_scale * np.asarray(mean_gradient), y_scale**2 * np.asarray(var_gradient)
-
-    def disagreement(self, differenced: Differenced) -> str | None:
-        """Why these gradients cannot be used: GPy has kernels without them, and some whose gradients are wrong."""
-        # Away from the training points, where kernels such as the exponential have kinks.
-        X = 0.5 * (self.parts.X_train[:N_CHECKED] + self.parts.X_train[-N_CHECKED:])
-        try:
-            found = self.gradients(X)
-        except (NotImplementedError, AttributeError, TypeError, ValueError) as missing:
-            return f"{type(missing).__name__}: {missing}"
-        varies = self.inputs.sd > 0  # there are no differences along the others
-        for own, numeric in zip(found, differenced.at(self.inputs.points(X)).gradients(), strict=True):
-            error, largest = np.max(np.abs(own - numeric)[:, varies], initial=0.0), np.max(np.abs(numeric))
-            if not error <= AGREEMENT * largest:
-                return (
-                    f"they differ from differences of predictions by {error:.2g}, where these are up to {largest:.2g}"
-                )
-        return None
+def _woodbury_inv(posterior: Any, k: int) -> np.ndarray:
+    W = posterior.woodbury_inv
+    return W if W.ndim == 2 else W[:, :, min(k, W.shape[2] - 1)]
 
 
 def _rational_quadratic(columns: Columns, lengthscale: np.ndarray, signal_var: np.ndarray, power: np.ndarray) -> Radial:
@@ -336,7 +304,6 @@ def _rational_quadratic(columns: Columns, lengthscale: np.ndarray, signal_var: n
 
 
 RBF = radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance")
-RATIONAL_QUADRATIC = {"lengthscale": "lengthscale", "signal_var": "variance", "power": "power"}
 KERNELS = KernelReader(
     {
         kern.Add: SumOf("parts"),
@@ -345,10 +312,10 @@ KERNELS = KernelReader(
         kern.ExpQuad: RBF,
         kern.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
         kern.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
-        kern.RatQuad: Leaf(_rational_quadratic, RATIONAL_QUADRATIC),
-        kern.Linear: linear(variance="variances"),
-        kern.Bias: constant(variance="variance"),
-        kern.White: white(variance="variance"),
+        kern.RatQuad: Leaf(_rational_quadratic, lengthscale="lengthscale", signal_var="variance", power="power"),
+        kern.Linear: Leaf(linear, variance="variances"),
+        kern.Bias: Leaf(constant, variance="variance"),
+        kern.White: Leaf(white, variance="variance"),
     },
     columns=lambda kernel, columns: columns.of_inputs(kernel._all_dims_active),
 )

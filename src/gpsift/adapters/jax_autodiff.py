@@ -1,14 +1,10 @@
-"""Models written in JAX whose kernel we do not have: derivatives by automatic differentiation.
-
-A prediction at a point depends on no other point, so the derivative of the sum of all means with respect to X holds the
-gradient at every point: one backward pass for the mean and one for the variance, whatever the number of features.
-"""
+"""Models whose predictions JAX computes and differentiates."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -16,48 +12,48 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gpsift.reference.finite_differences import Graded, latent_var_of
-from gpsift.reference.inputs import Inputs
-from gpsift.reference.response import Predictive
+from gpsift.adapters.predictions import LibraryModel
+from gpsift.reference.finite_differences import latent_var_of
 
 Latent = Callable[[Any, Any], tuple[Any, Any]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Differentiated(Graded):
-    """A latent function whose mean and variance JAX computes, and what is observed of it."""
+def jax_model(latent: Latent, model: Any, **fields: Any) -> LibraryModel:
+    """Make a reference of a latent function whose mean and variance JAX computes.
 
-    # From the model, a pytree, and points (n, p), JAX arrays, to latent means and variances, (n,) each. A function of a
-    # module, not a closure: what JAX compiles for it serves all models of the same structure.
-    latent: Latent
-    model: Any
-    of: str  # what is differentiated, in words
-    predictive: Predictive
-    inputs: Inputs
-    mean_of: str = "the target"
-    notices: tuple[str, ...] = ()
+    Parameters
+    ----------
+    latent : callable
+        From the model and points (n, p), JAX arrays, to latent means and variances, (n,) each. A function of a module,
+        not a closure: what JAX compiles for it serves all models of the same structure.
+    model : pytree
+    **fields
+        The other fields of a `LibraryModel`.
+    """
+    return LibraryModel(
+        predict=partial(_moments, latent, model),
+        differentiate=partial(_call, _gradients, latent, model),
+        predict_mean=partial(_first, latent, model),
+        **fields,
+    )
 
-    @property
-    def how(self) -> str:
-        return f"automatic differentiation of {self.of}"
 
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, var = self._call(_predicted, X)
-        return mean, latent_var_of(var)
+def _moments(latent: Latent, model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    mean, var = _call(_predicted, latent, model, X)
+    return mean, latent_var_of(var)
 
-    def mean_only(self, X: np.ndarray) -> np.ndarray:
-        return self._call(_mean, X)[0]
 
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self._call(_gradients, X)
+def _first(latent: Latent, model: Any, X: np.ndarray) -> np.ndarray:
+    return _call(_mean, latent, model, X)[0]
 
-    def _call(self, compiled: Callable[..., Any], X: np.ndarray) -> tuple[np.ndarray, ...]:
-        # In the precision that the user has set up JAX for; what comes back is double precision in any case.
-        with warnings.catch_warnings():
-            # GPJax says so each time that JAX takes its data apart; the user was told when they were made.
-            warnings.filterwarnings("ignore", ".*not of type float64", UserWarning)
-            values = compiled(self.latent, self.model, jnp.asarray(X))
-        return tuple(np.asarray(value, dtype=float) for value in values)
+
+def _call(compiled: Callable[..., Any], latent: Latent, model: Any, X: np.ndarray) -> tuple[np.ndarray, ...]:
+    # In the precision that the user has set up JAX for; what comes back is double precision in any case.
+    with warnings.catch_warnings():
+        # GPJax warns each time that JAX takes its data apart, and has warned when they were made.
+        warnings.filterwarnings("ignore", ".*not of type float64", UserWarning)
+        values = compiled(latent, model, jnp.asarray(X))
+    return tuple(np.asarray(value, dtype=float) for value in values)
 
 
 def _predict(latent: Latent, model: Any, X: Any) -> tuple[Any, Any]:

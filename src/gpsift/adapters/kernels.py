@@ -8,7 +8,7 @@ parameters:
             gk.Sum: SumOf("kernels"),
             gk.Product: ProductOf("kernels"),
             gk.Matern52: radial(Matern52, lengthscale="lengthscales", signal_var="variance"),
-            gk.White: white(variance="variance"),
+            gk.White: Leaf(white, variance="variance"),
         }
     )
     kernel, white_var = KERNELS.convert(model.kernel, n_features)
@@ -88,7 +88,6 @@ class Columns:
 Row = Callable[["KernelReader", Any, Columns], list[Term]]
 
 
-@dataclass(frozen=True)
 class Leaf:
     """A row of the table for a kernel with parameters of its own.
 
@@ -96,12 +95,12 @@ class Leaf:
     ----------
     build : callable
         From columns and the values of parameters, by name, to a term.
-    names : mapping of str to str
+    **names : str
         For each of these parameters, the attribute of the library's kernel.
     """
 
-    build: Callable[..., Term]
-    names: Mapping[str, str]
+    def __init__(self, build: Callable[..., Term], **names: str):
+        self.build, self.names = build, names
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
         values = {ours: reader.value(getattr(kernel, theirs)) for ours, theirs in self.names.items()}
@@ -134,27 +133,9 @@ class ProductOf(Parts):
         return reduce(multiply_sums, (reader.terms(part, columns) for part in self.of(kernel)))
 
 
-def radial(
-    kind: Callable[..., Radial], *, lengthscale: str, signal_var: str | None = None, shape: str | None = None
-) -> Leaf:
-    """Make the row of a radial kernel from the names of its attributes."""
-    names = {"lengthscale": lengthscale, "signal_var": signal_var, "shape": shape}
-    return Leaf(partial(radial_term, kind), {ours: theirs for ours, theirs in names.items() if theirs is not None})
-
-
-def linear(*, variance: str) -> Leaf:
-    """Make the row of a linear kernel from the name of its attribute, the variance of the slopes."""
-    return Leaf(linear_term, {"variance": variance})
-
-
-def constant(*, variance: str) -> Leaf:
-    """Make the row of a constant kernel from the name of its attribute."""
-    return Leaf(constant_term, {"variance": variance})
-
-
-def white(*, variance: str) -> Leaf:
-    """Make the row of white noise from the name of its attribute."""
-    return Leaf(white_term, {"variance": variance})
+def radial(kind: Callable[..., Radial], **names: str) -> Leaf:
+    """Make the row of a radial kernel from the attributes of its `lengthscale`, `signal_var` and `shape`."""
+    return Leaf(partial(radial_term, kind), **names)
 
 
 def matern(*, lengthscale: str) -> Row:
@@ -171,7 +152,7 @@ def matern(*, lengthscale: str) -> Row:
 def radial_term(
     kind: Callable[..., Radial], columns: Columns, lengthscale: np.ndarray, **parameters: np.ndarray
 ) -> Radial:
-    """A radial kernel with one length-scale for all of the columns, or one for each."""
+    """Make a radial kernel with one length-scale for all of the columns, or one for each."""
     value, others = np.squeeze(lengthscale), {name: number(value) for name, value in parameters.items()}
     if columns.scale is not None:
         with np.errstate(divide="ignore"):  # a coordinate that is multiplied by 0 has no part in the kernel
@@ -182,19 +163,19 @@ def radial_term(
     return kind(columns.spread(value, elsewhere=np.inf), **others)
 
 
-def linear_term(columns: Columns, variance: np.ndarray) -> Linear:
-    """A linear kernel with one variance of the slopes for all of the columns, or one for each."""
+def linear(columns: Columns, variance: np.ndarray) -> Linear:
+    """Make a linear kernel with one variance of the slopes for all of the columns, or one for each."""
     scale = 1.0 if columns.scale is None else columns.scale**2
     return Linear(columns.spread(np.squeeze(variance) * scale, elsewhere=0.0))
 
 
-def constant_term(_: Columns, variance: np.ndarray) -> Constant:
-    """A constant kernel."""
+def constant(_: Columns, variance: np.ndarray) -> Constant:
+    """Make a constant kernel."""
     return Constant(number(variance))
 
 
-def white_term(_: Columns, variance: np.ndarray) -> White:
-    """White noise."""
+def white(_: Columns, variance: np.ndarray) -> White:
+    """Make white noise."""
     return White(number(variance))
 
 
@@ -206,7 +187,7 @@ def number(value: Any) -> float:
 
 
 def as_array(parameter: Any) -> np.ndarray:
-    """A parameter as an array of doubles."""
+    """Return a parameter as an array of doubles."""
     return np.asarray(parameter, dtype=float)
 
 
@@ -267,15 +248,15 @@ class KernelReader:
         if isinstance(row, SumOf):
             return sum(self.white_var(part) for part in row.of(kernel))
         if isinstance(row, ProductOf):
-            factors = [self._leaf_value(part, constant_term) for part in row.of(kernel)]
+            factors = [self._leaf_value(part, constant) for part in row.of(kernel)]
             rest = [part for part, factor in zip(row.of(kernel), factors, strict=True) if factor is None]
             known = [factor for factor in factors if factor is not None]
             return math.prod(known) * self.white_var(rest[0]) if len(rest) == 1 else 0.0
-        found = self._leaf_value(kernel, white_term)
+        found = self._leaf_value(kernel, white)
         return 0.0 if found is None else found
 
     def _leaf_value(self, kernel: Any, build: Callable[..., Term]) -> float | None:
-        """The parameter of a constant kernel or of white noise; None for other kernels."""
+        """Return the parameter of a constant kernel or of white noise; None for other kernels."""
         row = self.table.get(type(kernel))
         if not isinstance(row, Leaf) or row.build is not build:
             return None

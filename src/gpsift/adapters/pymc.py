@@ -10,8 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
@@ -36,16 +35,17 @@ from gpsift.adapters.kernels import (
     Term,
     White,
     constant,
-    linear_term,
+    linear,
     number,
     radial,
 )
-from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
+from gpsift.adapters.predictions import LibraryModel
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, read_inputs, read_only
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
-from gpsift.reference.finite_differences import Graded, latent_var_of
+from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
 from gpsift.reference.response import LatentGP
@@ -66,7 +66,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
 ) -> Reference | Ensemble:
-    """A Gaussian process of PyMC as one that can be ranked, for each draw of its hyperparameters.
+    """Read a Gaussian process of PyMC as one that can be ranked, for each draw of its hyperparameters.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def reference_of(
     _refuse_unreadable(model)
     points = _points(idata, point, draws)
     X = read_only(read_features(_value(model.X), name="X")[0])
-    inputs = known_inputs(X.shape[1], X, names=feature_names)
+    inputs = read_inputs(X.shape[1], X, names=feature_names)
     members: Sequence[Reference] | None = closed_form_or_none(
         lambda: list(_closed_form(model, inputs, points)), model, derivatives
     )
     if members is None:
         conditional = Conditional.of(model, points[0])
-        members = [DifferentiatedMarginal(conditional, each, inputs) for each in points]
+        members = [conditional.at(each, inputs) for each in points]
     return members[0] if point is not None else Ensemble(tuple(members))
 
 
@@ -112,7 +112,7 @@ def _refuse_unreadable(model: Any) -> None:
         )
     if not hasattr(model, "_y"):
         raise TypeError(
-            "This Marginal holds no data: call its `marginal_likelihood` first. Of a sum of processes, pass the sum."
+            "This Marginal holds no data: call its `marginal_likelihood` first. If it is a term of a sum, pass the sum."
         )
 
 
@@ -125,7 +125,7 @@ ADVICE = {
 
 
 def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[Point]:
-    """The values of the random variables by name, for each draw."""
+    """List the values of the random variables by name, for each draw."""
     if (idata is None) == (point is None):
         raise TypeError(
             "A Gaussian process of PyMC does not hold its draws. Pass what `pm.sample()` returned, "
@@ -152,12 +152,12 @@ def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[P
 
 
 def _value(expression: Any) -> np.ndarray:
-    """Data, given as an array or as a variable of PyTensor."""
+    """Return data that were given as an array or as a variable of PyTensor."""
     return np.asarray(expression.eval() if hasattr(expression, "eval") else expression)
 
 
-def _compiled(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (), **options: Any) -> Callable[..., Any]:
-    """A function of a point, and of `further` variables, to the values of expressions of random variables."""
+def _compile(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (), **options: Any) -> Callable[..., Any]:
+    """Compile a function from a point, and `further` variables, to the values of expressions of random variables."""
     outputs = [pt.as_tensor_variable(output) for output in outputs]
     inputs = {
         variable.name: variable
@@ -173,7 +173,10 @@ def _compiled(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (),
         and variable.name is not None
     )
     if missing:
-        raise ValueError(f"The draws hold no values of {', '.join(missing)}, which the Gaussian process depends on.")
+        raise ValueError(
+            f"The draws hold no values of {', '.join(missing)}, which the Gaussian process depends on. Pass `idata` or "
+            "`point` of the model that it was defined in."
+        )
     function = pytensor.function(
         [*inputs.values(), *further], outputs, on_unused_input="ignore", allow_input_downcast=True, **options
     )
@@ -188,7 +191,7 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
     center = _constant_mean(model.mean_func)
     symbols = list(KERNELS.leaves(model.cov_func))
     # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
-    numbers = _compiled([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
+    numbers = _compile([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
     y = read_target(_value(model.y), len(X))
     for each in points:
         y_center, sigma, *found = numbers(each)
@@ -229,38 +232,28 @@ class Conditional:
         slopes = [pytensor.grad(part.sum(), X, disconnected_inputs="ignore") for part in (mean, var)]
         noise = pt.mean(model.sigma(pt.as_tensor_variable(_value(model.X)), diag=True))
         return cls(
-            _compiled([mean, var], point, [X]),
-            _compiled(slopes, point, [X]),
-            _compiled([mean], point, [X]),
-            _compiled([noise], point),
+            _compile([mean, var], point, [X]),
+            _compile(slopes, point, [X]),
+            _compile([mean], point, [X]),
+            _compile([noise], point),
         )
 
+    def at(self, point: Point, inputs: Inputs) -> LibraryModel:
+        """Return the process at one point of its hyperparameters."""
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferentiatedMarginal(Graded):
-    """A process whose covariance function we do not have, at one point of its hyperparameters."""
+        def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            mean, var = self.moments(point, X)
+            return mean, latent_var_of(var)
 
-    batch_size = 2**13  # each call factorises the covariance of the training points again
-
-    conditional: Conditional
-    point: Point
-    inputs: Inputs
-
-    how = "automatic differentiation of the conditional distribution"
-
-    @cached_property
-    def predictive(self) -> NormalNoise:  # type: ignore[override]
-        return NormalNoise(float(self.conditional.noise(self.point)[0]))
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, var = self.conditional.moments(self.point, X)
-        return mean, latent_var_of(var)
-
-    def mean_only(self, X: np.ndarray) -> np.ndarray:
-        return self.conditional.mean(self.point, X)[0]
-
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(self.conditional.gradients(self.point, X))
+        return LibraryModel(
+            predict=predict,
+            differentiate=lambda X: tuple(self.gradients(point, X)),
+            predict_mean=lambda X: self.mean(point, X)[0],
+            inputs=inputs,
+            predictive=NormalNoise(float(self.noise(point)[0])),
+            what="the conditional distribution",
+            batch_size=2**13,  # each call factorises the covariance of the training points again
+        )
 
 
 class CovarianceReader(KernelReader):
@@ -312,7 +305,7 @@ class CenteredLinear(Linear):
 
 
 class CenteredLinearPairs(LinearPairs):
-    """Between points that are centred already."""
+    """A `CenteredLinear` kernel between points that are centred already."""
 
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         center = np.broadcast_to(self.kernel.center, self.X.shape[1])[j]  # type: ignore[attr-defined]
@@ -320,7 +313,7 @@ class CenteredLinearPairs(LinearPairs):
 
 
 def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
-    linear_var = linear_term(columns, np.array(1.0)).linear_var
+    linear_var = linear(columns, np.array(1.0)).linear_var
     return CenteredLinear(linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
 
 
@@ -332,9 +325,9 @@ KERNELS = CovarianceReader(
         pc.Matern32: radial(Matern32, lengthscale="ls"),
         pc.Matern52: radial(Matern52, lengthscale="ls"),
         pc.RatQuad: radial(RationalQuadratic, lengthscale="ls", shape="alpha"),
-        pc.Linear: Leaf(_centered, {"center": "c"}),
-        pc.Constant: constant(variance="c"),
-        pc.WhiteNoise: Leaf(_white, {"sd": "sigma"}),
+        pc.Linear: Leaf(_centered, center="c"),
+        pc.Constant: Leaf(constant, variance="c"),
+        pc.WhiteNoise: Leaf(_white, sd="sigma"),
     },
     columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
 )

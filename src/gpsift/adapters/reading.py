@@ -1,11 +1,11 @@
-"""Options of readers, inputs of references and noise of observations: what the readers of all libraries share."""
+"""Options, training inputs and noise of models, as the adapters of all libraries read them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, NamedTuple, Self, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from gpsift._utils.validation import default_names, read_features
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.inputs import Inputs, same_rows
 from gpsift.reference.response import Predictive
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is to be read; each library's `reference_of` takes some of these."""
+    """The options of `as_reference`; the `reference_of` of each library takes some of them."""
 
     output: Any = None
     noise: Any = None
@@ -33,7 +33,7 @@ class Options:
     output_names: Sequence[str] | None = None
 
     def checked(self, ways: Any, *noise_words: str) -> Self:
-        """Refuse derivatives that are not among `ways`, a `Literal`, and noise that is none; returns itself."""
+        """Refuse derivatives that are not among `ways`, a `Literal`, and noise that is no variance; return self."""
         check_derivatives(self.derivatives, ways)
         if self.noise is not None:
             check_noise(self.noise, *noise_words)
@@ -41,12 +41,12 @@ class Options:
 
     @property
     def are_defaults(self) -> bool:
-        """Whether nothing was asked for."""
+        """Whether no option was given."""
         return all(getattr(self, field.name) is field.default for field in fields(self))
 
 
 def output_index(model: Any, output: Any, n_outputs: int) -> int:
-    """Which of the targets of a model is to be ranked; it must be said where there are several."""
+    """Check the number of the target that is to be ranked; it must be given where there are several."""
     if output is None and n_outputs > 1:
         raise ValueError(
             f"This {type(model).__name__} predicts {n_outputs} targets, and each has a ranking of its own. Choose one: "
@@ -77,7 +77,7 @@ def check_derivatives(derivatives: Any, known: Any) -> None:
 def closed_form_or_none(
     read: Callable[[], T], model: Any, derivatives: str, otherwise: str = "automatic differentiation"
 ) -> T | None:
-    """What `read` makes of a model in closed form; None where derivatives are to be made in another way.
+    """Read a model in closed form; return None where derivatives are to be made in another way.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def closed_form_or_none(
         ) from missing
 
 
-def known_inputs(
+def read_inputs(
     n_features: int,
     X_train: np.ndarray | None,
     *,
@@ -110,7 +110,7 @@ def known_inputs(
     given: Any = None,
     categorical: tuple[int, ...] = (),
 ) -> Inputs:
-    """The inputs of a reference.
+    """Read the names and training inputs of a reference.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ def known_inputs(
     X_train : array (n, p) or None
         The training inputs that the model keeps.
     names : sequence of str, optional
-        Those that the user gave.
+        Names that the user gave.
     known_names : sequence of str, optional
-        Those that the model knows.
+        Names that the model knows.
     given : array or data frame (n, p), optional
         Training inputs that the user gave, which go before the model's own.
     categorical : tuple of int
@@ -129,31 +129,36 @@ def known_inputs(
     labels, are_given = _read_names(names, known_names, n_features)
     if given is None:
         return Inputs(labels, are_given, X_train, categorical)
-    values = _read_training_inputs(given, n_features)
+    values = _given_inputs(given, n_features)
     is_own = same_rows(values, X_train)
     return Inputs(labels, are_given, X_train if is_own else values, categorical, is_own=is_own)
 
 
-def _read_training_inputs(given: Any, n_features: int) -> np.ndarray:
+def _given_inputs(given: Any, n_features: int) -> np.ndarray:
     values, _ = read_features(given, name="X_train")
     if values.shape[1] != n_features:
-        raise ValueError(f"`X_train` has {values.shape[1]} columns but the model has {n_features} features.")
+        raise ValueError(
+            f"`X_train` has {values.shape[1]} columns but the model has {n_features} features. Pass the columns "
+            "that it was fitted on."
+        )
     return values
 
 
 def _read_names(given: Sequence[str] | None, known: Any, n_features: int) -> tuple[tuple[str, ...], bool]:
-    """Names of the features, those given, those that the model knows, or x1, ...; and whether the user chose them."""
+    """Return names, by the user, by the model or x1, x2, ..., and whether the user chose them."""
     names = given if given is not None else known
     if names is None:
         return default_names(n_features), False
     names = tuple(str(name) for name in names)
     if len(names) != n_features:
-        raise ValueError(f"`feature_names` has {len(names)} names but the model has {n_features} features.")
+        raise ValueError(
+            f"`feature_names` has {len(names)} names but the model has {n_features} features. Give one name for each."
+        )
     return names, True
 
 
 def read_only(values: Any) -> np.ndarray:
-    """Points of a model as doubles; rankings hand them out, and nobody shall write into the user's model."""
+    """Return points of a model as doubles that cannot be written: rankings hand them out."""
     array = np.asarray(values, dtype=float).view()
     array.flags.writeable = False
     return array
@@ -161,38 +166,108 @@ def read_only(values: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class NormalNoise:
-    """A new observation of a normal latent value: the same with the variance of the noise added."""
+    """From the mean and variance of a latent value to a new observation with normal noise of variance `var`."""
 
     var: float
 
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
+    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Distribution:
         return families.Gaussian(latent_mean, latent_var + self.var)
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The same by a likelihood, which sees the latent value with the white noise of its kernel added."""
+    """From the mean and variance of a latent value to a new observation by a likelihood, after white noise is added."""
 
     likelihood: Likelihood
     white_var: float = 0.0
 
-    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Family:
+    def __call__(self, latent_mean: np.ndarray, latent_var: np.ndarray) -> Distribution:
         return self.likelihood.predictive(latent_mean, latent_var + self.white_var, np.ones_like(latent_mean))
 
 
-class Noise(NamedTuple):
-    """What is observed of a latent function, as soon as the variance of the kernel's white noise is known."""
+@dataclass(frozen=True)
+class Observation:
+    """How a new observation depends on the latent function: normal noise, or one of our likelihoods.
 
-    predictive: Callable[[float], Predictive]
-    mean_of: str = "the target"
+    Parameters
+    ----------
+    likelihood : Likelihood or None
+        None for normal noise.
+    noise_var : float
+        The variance of normal noise.
+    is_given : bool
+        Whether the user gave that variance; white noise of the kernel is then not added to it.
+    notices : tuple of str
+    """
+
+    likelihood: Likelihood | None = None
+    noise_var: float = 0.0
+    is_given: bool = False
     notices: tuple[str, ...] = ()
 
-    @classmethod
-    def normal(cls, var: float, given: float | None, notices: tuple[str, ...] = ()) -> Noise:
-        """Normal noise: that of the model, to which white noise is added, or the variance that the user gave."""
-        return cls(lambda white: NormalNoise(var + white if given is None else float(given)), notices=notices)
+    @property
+    def mean_of(self) -> str:
+        """The quantity that the latent mean is the mean of."""
+        is_target = self.likelihood is None or self.likelihood.standardises_target
+        return "the target" if is_target else "the latent function"
 
-    def fields(self, inputs: Inputs, white_var: float) -> dict[str, Any]:
-        """The fields of a reference with these inputs."""
+    def predictive(self, white_var: float = 0.0) -> Predictive:
+        """Make the function from latent mean and variance to an observation, with the white noise of the kernel."""
+        if self.likelihood is not None:
+            return Observed(self.likelihood, white_var)
+        return NormalNoise(self.noise_var if self.is_given else self.noise_var + white_var)
+
+    def fields(self, inputs: Inputs, white_var: float = 0.0) -> dict[str, Any]:
+        """Make the fields of a reference with these inputs."""
         predictive = self.predictive(white_var)
         return {"predictive": predictive, "inputs": inputs, "mean_of": self.mean_of, "notices": self.notices}
+
+
+@dataclass(frozen=True)
+class LikelihoodReader:
+    """The likelihoods of one library that are known here.
+
+    Both tables are by the class itself, not by what it inherits: a subclass may predict something else.
+
+    Parameters
+    ----------
+    normal : mapping of class to callable
+        From a likelihood with normal noise to the variance of that noise.
+    others : mapping of class to callable
+        From a likelihood to one of ours, or to None where its link is not known.
+    listed : str
+        The known likelihoods, for messages.
+    advice : str
+        A sentence with the remedy where a likelihood is not known.
+    describe : callable
+        From a likelihood to its name in messages.
+    """
+
+    normal: Mapping[type, Callable[[Any], float]]
+    others: Mapping[type, Callable[[Any], Likelihood | None]]
+    listed: str
+    advice: str
+    describe: Callable[[Any], str] = lambda likelihood: type(likelihood).__name__
+
+    def knows(self, likelihood: Any) -> bool:
+        """Whether the class of a likelihood is in one of the tables."""
+        return type(likelihood) in self.normal or type(likelihood) in self.others
+
+    def read(self, likelihood: Any, noise: float | None = None) -> Observation:
+        """Return how a likelihood observes the latent function, with the noise variance that the user gave, if any."""
+        kind = type(likelihood)
+        if kind in self.normal:
+            if noise is not None:
+                return Observation(noise_var=float(noise), is_given=True)
+            return Observation(noise_var=self.normal[kind](likelihood))
+        ours = self.others[kind](likelihood) if kind in self.others else None
+        if ours is None:
+            raise TypeError(
+                f"The likelihood {self.describe(likelihood)} is not known here. Known are {self.listed}. {self.advice}"
+            )
+        if noise is not None:
+            raise ValueError(
+                f"`noise` is for normal noise; the likelihood of this model is {kind.__name__}, and a {kind.__name__} "
+                "has none. Leave `noise` out."
+            )
+        return Observation(ours)

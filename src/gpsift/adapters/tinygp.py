@@ -18,7 +18,7 @@ from tinygp.noise import Diagonal
 from tinygp.solvers import DirectSolver
 
 from gpsift._utils.validation import read_target
-from gpsift.adapters.jax_autodiff import Differentiated
+from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
@@ -29,7 +29,7 @@ from gpsift.adapters.kernels import (
     SumOf,
     Term,
     constant,
-    linear_term,
+    linear,
     radial,
 )
 from gpsift.adapters.reading import (
@@ -37,7 +37,7 @@ from gpsift.adapters.reading import (
     check_derivatives,
     check_noise,
     closed_form_or_none,
-    known_inputs,
+    read_inputs,
     read_only,
 )
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
@@ -59,7 +59,7 @@ def reference_of(
     derivatives: Derivatives = "auto",
     feature_names: Sequence[str] | None = None,
 ) -> Reference:
-    """A process of tinygp as a model that can be ranked.
+    """Read a process of tinygp as a model that can be ranked.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ def reference_of(
     """
     check_derivatives(derivatives, Derivatives)
     check_noise(noise, "train", "predict")
-    process = _conditioned(model, y)
+    process = _condition(model, y)
     shared: dict[str, Any] = {
         "predictive": NormalNoise(_noise_var(process, noise)),
-        "inputs": known_inputs(process.Z.shape[1], process.Z, names=feature_names),
+        "inputs": read_inputs(process.Z.shape[1], process.Z, names=feature_names),
     }
     closed = closed_form_or_none(lambda: (_triple(process), _center(process.mean)), model, derivatives)
     if closed is None:
-        return Differentiated(_latent, (process.mean, process.kernel), "the conditioned process", **shared)
+        return jax_model(_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
     posterior, center = closed
     return LatentGP(posterior, y_center=center, **shared)
 
@@ -102,12 +102,12 @@ class Process:
     mean: tm.Conditioned
     kernel: tk.Conditioned
     Z: np.ndarray
-    train_var: np.ndarray | None  # of each training point; None where it cannot be told
+    train_var: np.ndarray | None  # of each training point; None where it cannot be found
     is_diagonal: bool  # whether the noise of the training points is nothing else
     predict_var: float
 
 
-def _conditioned(model: Any, y: Any) -> Process:
+def _condition(model: Any, y: Any) -> Process:
     if not isinstance(model, GaussianProcess):
         raise TypeError(
             f"{type(model).__name__} of tinygp is no process. Pass a GaussianProcess and its observations, "
@@ -116,12 +116,15 @@ def _conditioned(model: Any, y: Any) -> Process:
     is_conditioned = isinstance(model.kernel, tk.Conditioned) and isinstance(model.mean_function, tm.Conditioned)
     X = model.kernel.X if is_conditioned else model.X
     if not hasattr(X, "ndim") or X.ndim not in (1, 2):
-        raise TypeError("This GaussianProcess has inputs without columns (a pytree), so there is nothing to rank.")
+        raise TypeError(
+            "This GaussianProcess has inputs without columns (a pytree), so there is nothing to rank. Condition it "
+            "on an array (n, p)."
+        )
     Z = read_only(np.array(X).reshape(len(X), -1))
     if is_conditioned:
         if y is not None:
             raise ValueError("This GaussianProcess is conditioned on its observations already: leave `y` out.")
-        train_var = _told_noise(model.kernel)
+        train_var = _training_noise(model.kernel)
         after, is_diagonal = model, train_var is not None
     else:
         if y is None:
@@ -135,8 +138,8 @@ def _conditioned(model: Any, y: Any) -> Process:
     return Process(after.mean_function, after.kernel, Z, train_var, is_diagonal, predict_var)
 
 
-def _told_noise(kernel: tk.Conditioned) -> np.ndarray | None:
-    """The noise of the training points, which is what their covariance has and the kernel between them has not.
+def _training_noise(kernel: tk.Conditioned) -> np.ndarray | None:
+    """Find the noise of the training points: their covariance minus the kernel between them.
 
     None where that is no diagonal: the noise is correlated, or the process was conditioned for another kernel.
     """
@@ -156,7 +159,7 @@ def _noise_var(process: Process, noise: str | float) -> float:
     if noise == "train":
         if process.train_var is None:
             raise ValueError(
-                "The noise of a new observation cannot be told from this conditioned process: give its variance, "
+                "The noise of a new observation is not known to this conditioned process: give its variance, "
                 'noise=<variance>, or take that of the conditioned process itself, noise="predict".'
             )
         return float(np.mean(process.train_var))
@@ -185,7 +188,7 @@ def _center(mean: tm.Conditioned) -> float:
 
 
 def _latent(model: Any, X: Any) -> tuple[Any, Any]:
-    """Mean and variance of the conditioned process, for JAX to differentiate."""
+    """Predict mean and variance of the conditioned process, for JAX to differentiate."""
     mean, kernel = model
     points = X[:, 0] if kernel.X.ndim == 1 else X
     return jax.vmap(mean)(points), kernel(points)
@@ -204,15 +207,15 @@ def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
     return read
 
 
-def _scaled(reader: KernelReader, kernel: tt.Linear, columns: Columns) -> list[Term]:
+def _read_linear(reader: KernelReader, kernel: tt.Linear, columns: Columns) -> list[Term]:
     return reader.terms(kernel.kernel, columns.times(_diagonal(kernel.scale)))
 
 
-def _whitened(reader: KernelReader, kernel: tt.Cholesky, columns: Columns) -> list[Term]:
+def _read_cholesky(reader: KernelReader, kernel: tt.Cholesky, columns: Columns) -> list[Term]:
     return reader.terms(kernel.kernel, columns.times(1.0 / _diagonal(kernel.factor)))
 
 
-def _selected(reader: KernelReader, kernel: tt.Subspace, columns: Columns) -> list[Term]:
+def _read_subspace(reader: KernelReader, kernel: tt.Subspace, columns: Columns) -> list[Term]:
     return reader.terms(kernel.kernel, columns.select(kernel.axis))
 
 
@@ -230,14 +233,14 @@ KERNELS = KernelReader(
     {
         tk.Sum: SumOf("kernel1", "kernel2"),
         tk.Product: ProductOf("kernel1", "kernel2"),
-        tk.Constant: constant(variance="value"),
-        tk.DotProduct: Leaf(partial(linear_term, variance=np.array(1.0)), {}),
+        tk.Constant: Leaf(constant, variance="value"),
+        tk.DotProduct: Leaf(partial(linear, variance=np.array(1.0))),
         tk.ExpSquared: _euclidean(SquaredExponential),
         tk.Matern32: _euclidean(Matern32),
         tk.Matern52: _euclidean(Matern52),
         tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
-        tt.Linear: _scaled,
-        tt.Cholesky: _whitened,
-        tt.Subspace: _selected,
+        tt.Linear: _read_linear,
+        tt.Cholesky: _read_cholesky,
+        tt.Subspace: _read_subspace,
     }
 )

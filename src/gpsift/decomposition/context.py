@@ -85,14 +85,14 @@ class EffectContext:
         return track(members, len(members))
 
     @property
-    def is_ensemble(self) -> bool:
-        """Whether the model has draws of its own, which intervals come from."""
-        return isinstance(self.model, Ensemble)
-
-    @property
     def first_member(self) -> Reference:
         """The first draw of the model, or the model itself if it has none."""
-        return next(iter(self.members))
+        return members_of(self.model)[0]
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model has draws of its own."""
+        return isinstance(self.model, Ensemble)
 
     @cached_property
     def is_closed(self) -> bool:
@@ -113,22 +113,20 @@ class EffectContext:
         """Return a context manager in which BLAS has as many threads as a model of this size gains from."""
         return blas_threads_for(self.model.inputs.n_rows or len(self.X))
 
+    def map_draws(self, function: Callable[[Reference], T], n_draws: int, seed: int) -> tuple[list[T], float]:
+        """Apply a function to models with drawn hyperparameters; returns also the k-hat of these draws.
+
+        The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
+        """
+        assert isinstance(self.model, Reference)  # an ensemble has draws of its own
+        drawn = self.model.map_draws(function, DrawRequest(n_draws, seed))
+        warn_if_unreliable(drawn.k_hat)
+        return drawn.values, drawn.k_hat
+
 
 def _units_with(units: FeatureGroups, columns: Sequence[int]) -> list[int]:
     """Numbers of the units that have one of the columns."""
     return [unit for unit, own in enumerate(units.columns) if set(columns).intersection(own)]
-
-
-def map_hyperparameter_draws(
-    model: Reference, function: Callable[[Reference], T], n_draws: int, seed: int
-) -> tuple[list[T], float]:
-    """Apply a function to models with drawn hyperparameters; returns also the k-hat of these draws.
-
-    The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
-    """
-    drawn = model.map_draws(function, DrawRequest(n_draws, seed))
-    warn_if_unreliable(drawn.k_hat)
-    return drawn.values, drawn.k_hat
 
 
 def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:

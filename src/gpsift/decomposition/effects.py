@@ -15,7 +15,7 @@ import numpy as np
 
 from gpsift._utils.text import join_names, summary_html
 from gpsift._utils.validation import feature_index
-from gpsift.decomposition.context import EffectContext, ValueGrid, map_hyperparameter_draws, value_grid
+from gpsift.decomposition.context import EffectContext, ValueGrid, value_grid
 from gpsift.decomposition.course import Course, describe_curve
 from gpsift.decomposition.margins import read_margins
 from gpsift.decomposition.partial_dependence import CurveGrid, ModelCurves, PartialDependence, pool_draws
@@ -395,16 +395,14 @@ def _curves_of_draws(
     context: EffectContext, grids: Sequence[CurveGrid], rows: AveragedRows, seed: int
 ) -> tuple[list[list[PartialDependence]], float]:
     """Curves of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    model = context.model
-    assert isinstance(model, Reference)
-    columns = model.open_columns
+    columns = context.model.open_columns
     kept, X = [grid.on_columns(columns) for grid in grids], rows.X[:, list(columns)]
 
     def curves(each: Reference) -> list[PartialDependence]:
         member = ModelCurves.of(each, X, rows.is_latent)
         return [member.partial_dependence(grid) if grid.columns else _flat(len(X), len(grid.values)) for grid in kept]
 
-    return map_hyperparameter_draws(model, curves, N_DRAWS, seed)
+    return context.map_draws(curves, N_DRAWS, seed)
 
 
 def _flat(n: int, g: int) -> PartialDependence:

@@ -306,9 +306,7 @@ def _strongest_pairs(decided: np.ndarray) -> list[tuple[int, int]]:
 
 def _thin_rows(context: EffectContext) -> Points:
     """The rows, or evenly spaced ones where second derivatives at all of them would be too large."""
-    model = context.model
-    n_features = len(model.used)
-    most = max(1, HESSIAN_DOUBLES // max(1, n_features) ** 2)
+    most = max(1, HESSIAN_DOUBLES // max(1, len(context.model.used)) ** 2)
     n = len(context.points)
     return context.points if n <= most else context.points.take(slice(None, None, -(-n // most)))
 

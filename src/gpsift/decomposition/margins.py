@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
+from gpsift._utils.quadrature import gauss_from_recurrence, gauss_hermite, gauss_legendre
 from gpsift._utils.text import join_names
 from gpsift.relevance.feature_groups import FeatureGroups
-from gpsift.relevance.nodes import gauss_hermite
 
 # Values that a column has at most to be taken as they are, and nodes in their place otherwise.
 N_NODES = 32
@@ -83,7 +82,7 @@ def data_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
 
 def uniform_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
     """A uniform margin over the range of a column."""
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    nodes, weights = gauss_legendre(n_nodes)
     low, high = x.min(), x.max()
     return Margin((0.5 * (low + high) + 0.5 * (high - low) * nodes)[:, None], 0.5 * weights)
 
@@ -135,5 +134,5 @@ def _gauss(values: np.ndarray, shares: np.ndarray, n_nodes: int) -> Margin:
             found = k + 1
             break
         beside[k], vector = length, moved / length
-    nodes, vectors = eigh_tridiagonal(diagonal[:found], beside[: found - 1])
-    return Margin((center + scale * nodes)[:, None], vectors[0] ** 2)
+    nodes, weights = gauss_from_recurrence(diagonal[:found], beside[: found - 1])
+    return Margin((center + scale * nodes)[:, None], weights)

@@ -103,10 +103,15 @@ class ModelCurves:
     def partial_dependence(self, grid: CurveGrid) -> PartialDependence:
         """Curves on a grid, less their average over its margin, in units of the observations."""
         values = np.concatenate([grid.values, grid.margin.nodes])
-        found = self._sampled(grid, values) if self.closed is None else self._closed(grid, values, *self.closed)
+        if self.closed is None:
+            found = self._from_predictions(grid, values)
+        else:
+            found = self._closed_form(grid, values, *self.closed)
         return found.center(len(grid.values), grid.margin.weights)
 
-    def _closed(self, grid: CurveGrid, values: np.ndarray, placed: PlacedPosterior, rows: ICERows) -> PartialDependence:
+    def _closed_form(
+        self, grid: CurveGrid, values: np.ndarray, placed: PlacedPosterior, rows: ICERows
+    ) -> PartialDependence:
         ice, n, g = ICECurves(rows, *placed.inputs_of(grid.columns, values)), len(self.X), len(values)
         if self.is_latent:
             covariance = ice.covariance(np.full((g, n), 1.0 / n))
@@ -121,7 +126,7 @@ class ModelCurves:
             return PartialDependence(mean, placed.y_scale**2 * ice.covariance(W[0]))
         return PartialDependence(mean, ice.covariance_of_sum(W, placed.coupled))
 
-    def _sampled(self, grid: CurveGrid, values: np.ndarray) -> PartialDependence:
+    def _from_predictions(self, grid: CurveGrid, values: np.ndarray) -> PartialDependence:
         return PartialDependence(self._predict_curves(grid, values)[0], np.full((len(values), len(values)), np.nan))
 
     def _predict_curves(self, grid: CurveGrid, values: np.ndarray) -> tuple[np.ndarray, Response]:
@@ -225,7 +230,7 @@ class ICECurves:
         return prior - self.rows.triple.explained_between(Q)
 
     def covariance_of_sum(self, W: np.ndarray, coupled: Coupled) -> np.ndarray:
-        """Posterior covariance of the sum of such curves of several functions, with weights W (C, g, n)."""
+        """Posterior covariance of the sum of curves of several functions, with weights W (C, g, n)."""
         Q, priors = zip(*map(self._to_support_and_prior, W), strict=True)
         return np.sum(priors, axis=0) - coupled.explained_between(np.array(Q))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gpsift._utils.text import percent, summary_html
-from gpsift.decomposition.context import EffectContext, closed_posterior, map_hyperparameter_draws, noise_var
+from gpsift.decomposition.context import EffectContext, closed_posterior, noise_var
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_variances
 from gpsift.decomposition.products import Products
@@ -246,8 +246,7 @@ def unit_variances(
     if placed is not None:
         products = Products.of(placed, units.columns, margins)
         return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.y_scale**2)
-    used = set(model.used)
-    kept = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
+    kept, _ = units.on_columns(model.used)
     columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
     return _scatter(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns))
 
@@ -267,11 +266,9 @@ def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float 
 
 def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
     """Variances of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    model, units = context.model, context.units
-    assert isinstance(model, Reference)
-    columns = model.open_columns
+    units, columns = context.units, context.model.open_columns
     kept, fewer = units.on_columns(columns)
     there = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
     X = context.X[:, list(columns)]
-    draws, k_hat = map_hyperparameter_draws(model, lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)
+    draws, k_hat = context.map_draws(lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)
     return [_scatter(each, kept, len(units.columns)) for each in draws], k_hat

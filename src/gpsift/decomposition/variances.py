@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpsift._utils.quadrature import gauss_legendre
 from gpsift.decomposition.products import Products, UnitProductTerm
 
 # Doubles that the matrices of all units hold for one block of support points.
@@ -93,8 +94,7 @@ def variances(products: Products, *, shapley: bool = True, open_pairs: bool = Fa
 
 def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, 1] that integrate polynomials of degree n_units - 1 exactly."""
-    nodes, weights = np.polynomial.legendre.leggauss(max(1, (n_units + 1) // 2))
-    return 0.5 * (nodes + 1.0), 0.5 * weights
+    return gauss_legendre(max(1, (n_units + 1) // 2), 0.0, 1.0)
 
 
 def _first_order(products: Products) -> list[np.ndarray]:

@@ -10,14 +10,14 @@ import numpy as np
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import track
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.base import DrawRequest, DrawResult, T
 
 
 def values_around(
     problem: Problem[Any],
-    value_of: Callable[[Likelihood, Inferred], T],
+    value_of: Callable[[Likelihood, InferenceResult], T],
     asked: DrawRequest[T],
     n_starts: int | None,
 ) -> DrawResult[T]:
@@ -38,7 +38,7 @@ def values_around(
     for number, draw in enumerate(track(approximation.at(drawn[: asked.n]), asked.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
-            inferred = problem.engine.infer_at_rows(kernel, likelihood)
+            inferred = problem.engine.infer_at_training_points(kernel, likelihood)
         except NotPositiveDefinite:
             continue
         log_ratios.append(inferred.log_evidence + draw.log_ratio)

@@ -24,7 +24,7 @@ from gpsift._utils.rows import DOUBLE, Rows
 from gpsift._utils.threads import one_blas_thread
 from gpsift._utils.warnings import warn
 from gpsift.gp import inference as inference_room
-from gpsift.gp.inference import Engine, ExactEngine
+from gpsift.gp.inference import ExactInference, InferenceMethod
 from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes, refuse_too_large
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood
@@ -96,18 +96,18 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
     return chosen
 
 
-def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> Engine:
+def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> InferenceMethod:
     """The engine of a chosen inference with a matrix of all rows."""
     name = type(likelihood).__name__
     if inference == "exact":
         if not likelihood.has_closed_form:
             raise ValueError(f'Exact inference needs Gaussian noise, not {name}; use "auto".')
-        return ExactEngine(rows.X, rows.y)
+        return ExactInference(rows.X, rows.y)
     y, size = rows.observed()
     if likelihood.n_latent > 1:
         if inference == "ep":
             raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
-        return inference_room.MulticlassEngine(rows.X, y, likelihood)
+        return inference_room.SoftmaxInference(rows.X, y, likelihood)
     if likelihood.knows_noise:
         raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
     if inference == "ep":
@@ -116,8 +116,8 @@ def dense_engine(inference: Inference, likelihood: Likelihood, rows: Rows) -> En
                 f"Expectation propagation is offered for likelihoods without parameters of their own, not for {name}; "
                 'use "auto".'
             )
-        return inference_room.EPEngine(rows.X, y, size)
-    return inference_room.LaplaceEngine(rows.X, y, size)
+        return inference_room.EPInference(rows.X, y, size)
+    return inference_room.LaplaceInference(rows.X, y, size)
 
 
 # Rows of the matrix that is timed, and how often. A device is slow with small ones, and with the first one.

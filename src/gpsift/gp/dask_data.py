@@ -14,7 +14,7 @@ from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
 from gpsift.gp.data import Kept, StandardRows, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
 from gpsift.gp.hyperparameters import Estimate, Problem
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import StreamingLeaveOneOut, without_inputs
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
@@ -142,7 +142,7 @@ class ClusterData(TrainingData):
 
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Scaling, inference: Dense | Sparse
-    ) -> tuple[Inferred, Kept]:
+    ) -> tuple[InferenceResult, Kept]:
         """The posterior; moments, and a leave-one-out sheet, by the last pass over all rows."""
         assert isinstance(inference, Sparse)
         kernel, likelihood = problem.split(estimate.log_params)

@@ -14,7 +14,7 @@ from gpsift._utils.warnings import warn
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.hyperparameters import Draws, Problem
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import Quality
 from gpsift.io.serializable import Serializable
 from gpsift.io.trace import Trace
@@ -46,7 +46,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
     report: FitReport
 
     @classmethod
-    def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, Inferred]], draws: Draws) -> Self:
+    def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, InferenceResult]], draws: Draws) -> Self:
         """From the model with the best hyperparameters and what was inferred with each of the draws."""
         members = tuple(
             replace(best, likelihood=likelihood, inferred=inferred, posterior=inferred.posterior)  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
         )
 
 
-def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Inferred], ...]:
+def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, InferenceResult], ...]:
     """Likelihood and posterior of every draw; matrices that can be made again are not kept."""
     found = []
     for log_params in draws.log_params:

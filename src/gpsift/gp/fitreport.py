@@ -11,7 +11,7 @@ import numpy as np
 from gpsift._utils.text import summary_html
 from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters.optimize import Estimate, SiftReport
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.kernels import Kernel
 
 # A feature of few values has at most this many.
@@ -91,7 +91,7 @@ class FitReport:
     def of(
         cls,
         estimate: Estimate,
-        inferred: Inferred,
+        inferred: InferenceResult,
         constant_columns: tuple[str, ...],
         stepped_features: tuple[str, ...],
     ) -> Self:

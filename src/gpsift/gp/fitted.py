@@ -21,7 +21,7 @@ from gpsift.gp.around import values_around
 from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.quality import Missed, Quality, SampledQuality, missed_without_noise, quality_sheet
 from gpsift.gp.scaling import Scaling
 from gpsift.gp.sparse import Sparse
@@ -29,7 +29,7 @@ from gpsift.gp.sparse import vecchia as neighbours
 from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.likelihoods.distributions import Distribution, Gaussian
 from gpsift.reference.base import Coupled, DrawRequest, DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
@@ -55,10 +55,10 @@ class Prediction:
         That of the noise-free function value, where it is not normal with the moments above.
     """
 
-    family: Family
+    family: Distribution
     latent_mean: np.ndarray
     latent_var: np.ndarray
-    latent_family: Family | None = None
+    latent_family: Distribution | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class Prediction:
     def var(self) -> np.ndarray:
         return self.family.var
 
-    def distribution(self, *, latent: bool = False) -> Family:
+    def distribution(self, *, latent: bool = False) -> Distribution:
         """The distribution of an observation, or of the noise-free function value."""
         if not latent:
             return self.family
@@ -137,7 +137,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     posterior: Posterior  # or, by neighbours, a BlockPosterior, which answers in the same way
     likelihood: Likelihood
-    inferred: Inferred
+    inferred: InferenceResult
     inference: str
     scaling: Scaling
     inputs: Inputs
@@ -207,7 +207,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         if is_sparse:
             asked = replace(asked, n=min(asked.n, SPARSE_DRAWS), n_unscored=0)
 
-        def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
+        def value_of(likelihood: Likelihood, inferred: InferenceResult) -> T:
             posterior = inferred.posterior
             return of(replace(smaller, likelihood=likelihood, inferred=inferred, posterior=posterior))  # type: ignore[arg-type]
 

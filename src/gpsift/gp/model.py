@@ -15,8 +15,8 @@ from gpsift.gp.data import LocalData, StandardRows, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, with_warm_start
-from gpsift.gp.inference import Engine
+from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, informed
+from gpsift.gp.inference import InferenceMethod
 from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.sparse import Sparse
 from gpsift.kernels import Constant, Kernel, SquaredExponential
@@ -60,7 +60,7 @@ class GP:
         are the number of inducing points and the kind of approximation.
     device : str, optional
         Where matrices live, by torch: "cuda", "cuda:1", "cpu". By default NumPy, or where X lives if it is a CUDA
-        tensor or a CuPy array. For exact and sparse inference; results are NumPy arrays either way.
+        tensor. For exact and sparse inference; results are NumPy arrays either way.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def posed(
 ) -> Problem[Any]:
     """What is maximised."""
     if isinstance(inference, Sparse):
-        engine: Engine = sparse.engine_for(likelihood).picking(rows.source, kernel, inference)
+        engine: InferenceMethod = sparse.engine_for(likelihood).picking(rows.source, kernel, inference)
     else:
         engine = dense_engine(inference, likelihood, rows.source.sample(rows.source.n, seed=0))
     return Problem(kernel, likelihood, rows.X, rows.y, engine, names)

@@ -14,7 +14,7 @@ from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.scaling import Scaling
 from gpsift.likelihoods import Softmax, read_size
-from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal
+from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Reference, Response, T
 from gpsift.reference.inputs import Inputs, Points
@@ -22,7 +22,7 @@ from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
 
 if TYPE_CHECKING:
-    from gpsift.gp.inference.softmax_posterior import CoupledAt, CoupledPosterior
+    from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +33,7 @@ class FittedMulticlass(FittedGP):
     prediction, and the moments of `quality`, are those of the indicators of the classes, (n, C).
     """
 
-    posterior: CoupledPosterior  # type: ignore[assignment]  # coupled functions instead of one
+    posterior: SoftmaxPosterior  # type: ignore[assignment]  # coupled functions instead of one
     likelihood: Softmax
 
     @property
@@ -166,7 +166,7 @@ class LatentClasses(MultivariateNormal):
 class MulticlassResponse(Response):
     """The response of coupled latent functions, in closed form."""
 
-    def __init__(self, latent: CoupledAt, scaling: Scaling, likelihood: Softmax):
+    def __init__(self, latent: SoftmaxPosteriorAt, scaling: Scaling, likelihood: Softmax):
         self._latent, self._scaling, self._likelihood = latent, scaling, likelihood
 
     @property
@@ -176,11 +176,11 @@ class MulticlassResponse(Response):
         return mean - mean.mean(axis=1, keepdims=True)
 
     @property
-    def posterior(self) -> CoupledPosterior:
+    def posterior(self) -> SoftmaxPosterior:
         """Of all latent functions."""
         return self._latent.posterior
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return LatentClasses(self._latent.mean, self._latent.cov) if latent else self._probabilities
 
     def probability_slopes(self, number: int) -> np.ndarray:

@@ -1,4 +1,9 @@
-"""What a likelihood offers: the contract, and what follows for any of them by quadrature."""
+"""The interface of a likelihood p(y | f), with defaults by quadrature.
+
+A new likelihood defines `log_density`, `derivatives`, `conditional_moments`, `conditional_sample`, `conditional_cdf`,
+`latent_step` and `nodes`; everything else has a default. Moments, averages and predictive distributions follow by
+quadrature, and a likelihood overrides them where they have a closed form.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,10 @@ import numpy as np
 
 from gpsift._utils.parameter import Parameter, Parameterized
 from gpsift._utils.quadrature import normal_blocks, peaked_nodes
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.likelihoods.mixture import LatentMixture
 
-# exp() of a latent value, and its square, stay finite; from there Newton's method comes back about one unit a step.
+# exp() of a latent value, and its square, stay finite; from there Newton's method returns about one unit a step.
 LARGEST_LATENT = 300.0
 MAX_NEWTON_STEPS = 400
 # Below this standard deviation the slope in t says less of the curvature than the curvature itself.
@@ -37,15 +42,15 @@ class ParamDerivatives(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Averages over the latent value: of log p, of its first derivative, and of minus its second, (n,) each."""
+    """Averages over the latent value: log p, its first derivative, and minus its second, (n,) each."""
 
     log_density: np.ndarray
     first: np.ndarray
-    bend: np.ndarray
+    curvature: np.ndarray
 
 
 class Moments(NamedTuple):
-    """Of p(y | f) N(f; mean, var): the logarithm of the integral, and mean and variance of f."""
+    """Moments of p(y | f) N(f; mean, var): the logarithm of the integral, and mean and variance of f."""
 
     log_normaliser: np.ndarray
     mean: np.ndarray
@@ -56,23 +61,24 @@ class Moments(NamedTuple):
 class Likelihood(Parameterized, ABC):
     """p(y | f), how an observation depends on the latent value at its point.
 
-    `size` is what each observation brings along besides y: the number of trials of a binomial, the exposure of a
-    Poisson observation; 1 everywhere for the others. Parameters are positive and estimated on the log scale.
+    `size` belongs to each observation besides y: the number of trials of a binomial, the exposure of a Poisson
+    observation; 1 everywhere for the others. Parameters are positive and estimated on the log scale.
 
-    What a likelihood can is said by its members. Nobody outside of this room asks for its class.
+    Other code reads the capabilities of a likelihood from its members, never from its class.
     """
 
-    kind: ClassVar[str]  # what messages call the distribution,
-    target_rule: ClassVar[str]  # what its observations have to be, where they cannot be any number,
-    size_rule: ClassVar[str] = "positive"  # and its sizes
+    PARAMS: ClassVar[tuple[str, ...]] = ()  # the fields that are parameters; see `params`
+    kind: ClassVar[str]  # the name of the distribution in messages
+    target_rule: ClassVar[str]  # the rule for observations in messages, where they cannot be any number
+    size_rule: ClassVar[str] = "positive"  # the rule for sizes
     standardises_target: ClassVar[bool] = False  # whether y may be shifted and scaled
-    size_name: ClassVar[str | None] = None  # what `size` is called where users give it
+    size_name: ClassVar[str | None] = None  # the name of `size` as an argument
     is_discrete: ClassVar[bool] = False
     takes_negative: ClassVar[bool] = True  # whether y may be below 0
     predicts_classes: ClassVar[bool] = False  # whether y is the code of a class
     is_log_concave: ClassVar[bool] = True  # one mode of the latent posterior, and d2 log p / df2 <= 0
     has_closed_form: ClassVar[bool] = False  # whether posterior and evidence have one: Gaussian noise
-    default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # of as many rows as fit into memory
+    default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # for rows that fit into memory
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -86,12 +92,12 @@ class Likelihood(Parameterized, ABC):
 
     @property
     def n_latent(self) -> int:
-        """How many latent functions an observation depends on."""
+        """The number of latent functions that an observation depends on."""
         return 1
 
     @property
     def has_sparse_form(self) -> bool:
-        """Whether inducing points can stand for its observations."""
+        """Whether sparse inference supports the likelihood."""
         return self.is_log_concave
 
     @property
@@ -105,16 +111,16 @@ class Likelihood(Parameterized, ABC):
         return False
 
     def with_noise_var(self, noise_var: float | np.ndarray) -> Likelihood:
-        """The likelihood with this noise variance, where it has one."""
+        """Return the likelihood with this noise variance, where it has one."""
         raise ValueError(f"`noise_var` was given, but a {type(self).__name__} likelihood has no such noise.")
 
     @property
     def of_new_rows(self) -> Likelihood:
-        """The likelihood of observations that the model was not fitted to: known noise is then the mean."""
+        """The likelihood of new observations: noise that is known for each training row becomes its mean."""
         return self
 
     def for_target(self, y: np.ndarray) -> Self:
-        """The likelihood with what it takes from the observations, such as the number of classes."""
+        """Return the likelihood with what depends on the observations, such as the number of classes."""
         return self
 
     @property
@@ -132,15 +138,15 @@ class Likelihood(Parameterized, ABC):
                 raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Which observations have no probability."""
+        """Mark the observations that have no probability."""
         return np.zeros(y.shape, dtype=bool)
 
     def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
-        """Which sizes no observation can have."""
+        """Mark the sizes that no observation can have."""
         return np.zeros(size.shape, dtype=bool)
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        """Refuse observations, and sizes, that this likelihood cannot explain."""
+        """Refuse observations, and sizes, that this likelihood does not allow."""
         self.check_size(size)
         wrong = self.wrong_targets(y, size)
         if wrong.any():
@@ -166,66 +172,66 @@ class Likelihood(Parameterized, ABC):
 
     @abstractmethod
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """log p(y | f), elementwise and broadcasting."""
+        """Return log p(y | f), elementwise and broadcasting."""
 
     @abstractmethod
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
-        """Derivatives of log p(y | f) with respect to f."""
+        """Return the derivatives of log p(y | f) with respect to f."""
 
     def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Nonnegative weights that stand in for -d2 log p / df2 where that leads Newton's method astray."""
+        """Return nonnegative weights that replace -d2 log p / df2 where Newton's method fails with it."""
         return np.maximum(-self.derivatives(y, f, size).second, 0.0)
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
-        """One for each of `params`."""
+        """Return derivatives by the logarithm of each of `params`."""
         return []
 
     @abstractmethod
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """E[y | f] and Var[y | f]."""
+        """Return E[y | f] and Var[y | f]."""
 
     @abstractmethod
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """One observation for each latent value."""
+        """Draw one observation for each latent value."""
 
     @abstractmethod
     def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """P(Y <= y | f)."""
+        """Return P(Y <= y | f)."""
 
     @abstractmethod
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Largest step in f at which the trapezoidal rule still resolves p(y | f) around f to rounding error."""
+        """Return the largest step in f at which the trapezoidal rule resolves p(y | f) around f to rounding error."""
 
     @abstractmethod
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values of y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
+        """Return y and weights (n, k) for sums or integrals over y, with latent values N(mean, sd^2)."""
 
-    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
-        """The distribution of an observation with latent value N(mean, var)."""
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
+        """Return the distribution of an observation with latent value N(mean, var)."""
         return LatentMixture(self, mean, var, size)
 
-    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Family:
-        """The same for the observations that the model was fitted to."""
+    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
+        """Return the distribution of an observation at a training row, with its own noise where that is known."""
         return self.predictive(mean, var, size)
 
     def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
-        """A latent value from which a search for the one that fits all observations can start."""
+        """Return where to start the search for the null model, one latent value for all observations."""
         return 0.0
 
     def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float | np.ndarray] | None:
-        """The best parameters and latent value for all observations alike, where they have a closed form."""
+        """Return the parameters and latent value of the best null model, where they have a closed form."""
         return None
 
     def indicators(self, y: np.ndarray) -> np.ndarray:
-        """What the means of predictions are compared with: y itself, or indicators of several classes, (n, C)."""
+        """Return the observations on the scale of predictive means: y itself, or indicators of classes, (n, C)."""
         return y
 
     def in_units(self, y_scale: float) -> Self:
-        """The likelihood of y times y_scale, where `standardises_target`."""
+        """Return the likelihood of y times y_scale, where `standardises_target`."""
         return self
 
     def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
-        """Moments of p(y | f) N(f; mean, var) by quadrature around the peak of that product."""
+        """Return the moments of p(y | f) N(f; mean, var) by quadrature around the peak of that product."""
         center, spread = self.peak(y, mean, var, size)
         f, log_weights = peaked_nodes(center, spread, np.sqrt(var))
         log_prior = -0.5 * (f - mean[:, None]) ** 2 / var[:, None] - 0.5 * np.log(2.0 * np.pi * var[:, None])
@@ -239,24 +245,24 @@ class Likelihood(Parameterized, ABC):
         return Moments(np.log(total) + largest, center + first, second)
 
     def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
-        """Averages of log p(y | f) and of its derivatives over f ~ N(mean, var), by quadrature."""
+        """Average log p(y | f) and its derivatives over f ~ N(mean, var), by quadrature."""
         sd = np.sqrt(var)
-        log_density, first, bend = np.empty((3, *mean.shape))
+        log_density, first, curvature = np.empty((3, *mean.shape))
         for rows, t, weights in normal_blocks(sd):
             f, wide = mean[rows, None] + sd[rows, None] * t, sd[rows] > SMALL_SD
             slope, second, _ = self.derivatives(y[rows, None], f, size[rows, None])
             log_density[rows] = self.log_density(y[rows, None], f, size[rows, None]) @ weights
             first[rows] = slope @ weights
             # E second = E (t slope) / sd. With the same nodes, this is exactly twice the derivative of the average of
-            # log p by the variance, and it sees bends between nodes.
+            # log p by the variance, and it includes curvature between nodes.
             by_slope = slope @ (weights * t) / np.where(wide, sd[rows], 1.0)
-            bend[rows] = np.maximum(-np.where(wide, by_slope, second @ weights), 0.0)
-        return Expected(log_density, first, bend)
+            curvature[rows] = np.maximum(-np.where(wide, by_slope, second @ weights), 0.0)
+        return Expected(log_density, first, curvature)
 
     def expected_param_slopes(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
     ) -> list[np.ndarray]:
-        """Average of d log p(y | f) over f ~ N(mean, var), by the logarithm of each of `params`, (n,) each."""
+        """Average the derivatives of log p(y | f) by the logarithm of each of `params` over f ~ N(mean, var)."""
         sd, found = np.sqrt(var), [np.empty(mean.shape) for _ in self.params]
         if not self.params:
             return found
@@ -268,7 +274,7 @@ class Likelihood(Parameterized, ABC):
         return found
 
     def peak(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mode of p(y | f) N(f; mean, var) by Newton's method, and the standard deviation of its curvature."""
+        """Find the mode of p(y | f) N(f; mean, var) by Newton's method, and the width by the curvature there."""
         f = np.clip(mean, -LARGEST_LATENT, LARGEST_LATENT)
         low, high, sd = np.full_like(f, -LARGEST_LATENT), np.full_like(f, LARGEST_LATENT), np.sqrt(var)
         for _ in range(MAX_NEWTON_STEPS):
@@ -278,7 +284,7 @@ class Likelihood(Parameterized, ABC):
             step = np.clip(slope / (1.0 / var + np.maximum(-second, 0.0)), -5.0 * sd, 5.0 * sd)
             if np.all(np.abs(step) < 1e-6 * sd):
                 break
-            # Newton's method can go back and forth for ever; the peak lies between.
+            # Newton's method can alternate for ever; the peak lies between.
             inside = (low < f + step) & (f + step < high)
             f = np.where(inside | (np.abs(step) < 1e-6 * sd), f + step, 0.5 * (low + high))
         _, second, _ = self.derivatives(y, f, size)
@@ -286,5 +292,5 @@ class Likelihood(Parameterized, ABC):
 
 
 def no_count(y: np.ndarray) -> np.ndarray:
-    """Which numbers are negative or not whole."""
+    """Mark the numbers that are negative or not whole."""
     return (y < 0) | (y != np.floor(y))

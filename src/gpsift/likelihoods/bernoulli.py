@@ -18,7 +18,7 @@ LOGIT_STEP = 0.5
 
 
 def inverse_mills(z: np.ndarray) -> np.ndarray:
-    """phi(z) / Phi(z), without overflow or 0 / 0 in the left tail."""
+    """Return phi(z) / Phi(z), without overflow or 0 / 0 in the left tail."""
     return np.exp(-0.5 * z * z - LOG_ROOT_2PI - log_ndtr(z))
 
 
@@ -32,7 +32,7 @@ class TwoClasses(Likelihood, ABC):
 
     @abstractmethod
     def link(self, f: np.ndarray) -> np.ndarray:
-        """From the latent value to the probability of class 1."""
+        """Return the probability of class 1 at a latent value."""
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
         return (y != 0.0) & (y != 1.0)
@@ -151,7 +151,7 @@ class Binomial(Likelihood):
 
 
 def logit_derivatives(y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
-    """Derivatives of y f - size log(1 + exp(f))."""
+    """Return the derivatives of y f - size log(1 + exp(f))."""
     probability = expit(f)
     spread = size * probability * expit(-f)
     return Derivatives(y - size * probability, -spread, -spread * (1.0 - 2.0 * probability))

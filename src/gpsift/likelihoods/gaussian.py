@@ -1,4 +1,4 @@
-"""Normal noise, here as one likelihood among others; `inference.exact` treats it in closed form."""
+"""Normal noise of one variance, or of a known one for each row; `gpsift.gp.inference.exact` has its closed form."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from gpsift._utils.parameter import Parameter
-from gpsift._utils.priors import HalfT, OnLogScale
-from gpsift.likelihoods import distributions as families
+from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 
 # By the density of the logarithm, which vanishes with the noise: a model without noise has to be earned.
@@ -99,11 +97,11 @@ class Gaussian(Likelihood):
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return f + math.sqrt(self._shared) * rng.standard_normal(f.shape)
 
-    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> families.Gaussian:
-        return families.Gaussian(mean, var + self._shared)
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
+        return distributions.Gaussian(mean, var + self._shared)
 
-    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> families.Gaussian:
-        return families.Gaussian(mean, var + self.noise_var)
+    def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
+        return distributions.Gaussian(mean, var + self.noise_var)
 
     def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float]:
         return Gaussian(float(y.var())), float(y.mean())

@@ -36,14 +36,14 @@ GAMMA_PANEL = 256
 
 
 def log_rising(y: np.ndarray, r: float) -> np.ndarray:
-    """log of r (r + 1) ... (r + y - 1) / r^y, which goes to 0 as r grows."""
+    """Return log of r (r + 1) ... (r + y - 1) / r^y, which goes to 0 as r grows."""
     if r > NEARLY_POISSON:  # the difference of two huge logarithms has no digits left
         return y * (y - 1.0) / (2.0 * r)
     return gammaln(y + r) - gammaln(r) - y * np.log(r)
 
 
 def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and weights (n, k) for sums from about low to about high.
+    """Return counts and weights (n, k) for sums from about low to about high.
 
     Small counts one by one; from `SINGLE` on, where a distribution of counts is smooth, an integral over y + 1/2 on a
     logarithmic scale.
@@ -161,7 +161,7 @@ class NegativeBinomial(Counts):
         return [ParamDerivatives(log_density, first, second)]
 
     def _shares(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """mean / (r + mean) and r / (r + mean), which stand any latent value."""
+        """Return mean / (r + mean) and r / (r + mean), without overflow at any latent value."""
         log_ratio = f + np.log(size) - np.log(self.concentration)
         return expit(log_ratio), expit(-log_ratio)
 
@@ -239,7 +239,7 @@ class Gamma(Likelihood):
 
     @staticmethod
     def _expected_ratio(y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
-        """E[y exp(-f)]."""
+        """Return E[y exp(-f)]."""
         with np.errstate(over="ignore"):
             return y * np.exp(0.5 * var - mean)
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import herme2poly
 
 from gpsift._utils.quadrature import N_PEAKED, normal_weights, peaked_nodes
-from gpsift.likelihoods.distributions import Family, log1p_excess
+from gpsift.likelihoods.distributions import Distribution, log1p_excess
 from gpsift.likelihoods.distributions.base import quantiles
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations, which converges exponentially.
@@ -51,7 +51,7 @@ ORDER = 8
 
 
 class Given(NamedTuple):
-    """What is hidden, given y: its nodes (rows, k, h), the share of each in p(y), and log p(y) itself, (rows, k)."""
+    """A latent value given y: its nodes (rows, k, h), the share of each in p(y), and log p(y) itself, (rows, k)."""
 
     nodes: np.ndarray
     share: np.ndarray
@@ -59,7 +59,7 @@ class Given(NamedTuple):
 
     @classmethod
     def from_log_terms(cls, nodes: np.ndarray, log_terms: np.ndarray) -> Given:
-        """From the logarithms of terms whose sum over the last axis is p(y); they are overwritten."""
+        """Normalise the logarithms of terms whose sum over the last axis is p(y); they are overwritten."""
         largest = log_terms.max(axis=2)
         log_terms -= largest[:, :, None]
         terms = np.exp(log_terms, out=log_terms)
@@ -68,7 +68,7 @@ class Given(NamedTuple):
         return cls(nodes, terms, largest + np.log(total))
 
     def average(self, values: np.ndarray) -> np.ndarray:
-        """Of values (rows, k, h) given y."""
+        """Average values (rows, k, h) given y."""
         return np.einsum("rkh,rkh->rk", self.share, values)
 
 
@@ -82,12 +82,12 @@ class Expansion(NamedTuple):
     ratios: list[np.ndarray]
 
     def among(self, chosen: np.ndarray) -> Expansion:
-        """Some of the rows."""
+        """Select some of the rows."""
         ratios = [ratio[chosen] for ratio in self.ratios]
         return Expansion(self.rows[chosen], self.y[chosen], self.log_density[chosen], self.density[chosen], ratios)
 
     def change(self, mean_step: np.ndarray, var_step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """u after a step, in the units of the ratios, and the last two terms of its series without their signs."""
+        """Return u after a step, in the units of the ratios, and the absolute last two terms of its series."""
         before, c = np.zeros_like(mean_step), np.ones_like(mean_step)
         terms = []
         for k, ratio in enumerate(self.ratios, start=1):
@@ -97,12 +97,12 @@ class Expansion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LatentMixture(Family):
+class LatentMixture(Distribution):
     """`likelihood` averaged over latent values N(latent_mean, latent_var), at n points."""
 
     VARYING: ClassVar = ("latent_mean", "latent_var")
 
-    likelihood: Any  # a `Likelihood`, a class that makes mixtures itself
+    likelihood: Any  # a `Likelihood`; its module imports this one
     latent_mean: np.ndarray
     latent_var: np.ndarray
     size: np.ndarray
@@ -112,7 +112,7 @@ class LatentMixture(Family):
 
     @property
     def _smallest_var(self) -> np.ndarray:
-        """A latent value without any uncertainty is one with next to none."""
+        """The least latent variance: a latent value without any uncertainty gets next to none."""
         return SMALLEST_VAR * (1.0 + self.latent_mean**2)
 
     @property
@@ -155,7 +155,7 @@ class LatentMixture(Family):
         return quantiles(self._one_quantile, probability)
 
     def _one_quantile(self, probability: float) -> np.ndarray:
-        """Bisection; rounded up for counts."""
+        """Find a quantile by bisection, rounded up for counts."""
         low, high = self._bracket(probability)
         for _ in range(80):
             middle = 0.5 * (low + high)
@@ -167,7 +167,7 @@ class LatentMixture(Family):
         return high
 
     def _bracket(self, probability: float) -> tuple[np.ndarray, np.ndarray]:
-        """Values below and above the quantile: the ends of the likelihood's nodes."""
+        """Return values below and above the quantile: the ends of the likelihood's nodes."""
         y, _ = self.nodes(self._all)
         return y.min(axis=1) - 1.0, y.max(axis=1)
 
@@ -189,7 +189,7 @@ class LatentMixture(Family):
         for at in self._expansions:
             unit = self._unit[at.rows]
             change, last = at.change(mean_change[at.rows] / unit, var_change[at.rows] / unit**2)
-            # A fall by more than half happens only where next to no mass is.
+            # A density falls by more than half only where next to no mass is.
             kl[at.rows] = np.sum(at.density * log1p_excess(np.maximum(change, -0.5)), axis=1)
             square, last_square = (np.sum(at.density * part**2, axis=1) for part in (change, last))
             is_large = (square > LARGEST_SQUARE) | (last_square > LAST_SHARE**2 * square)
@@ -199,7 +199,7 @@ class LatentMixture(Family):
         return {"prediction": kl}
 
     def _kl_of_large_steps(self, at: Expansion, mean_change: np.ndarray, var_change: np.ndarray) -> np.ndarray:
-        """KL by subtracting log densities, which are too different for the difference to lose its digits."""
+        """Return the KL by subtracting log densities, which differ enough for the difference to keep its digits."""
         mean, var, size = self.latent_mean[at.rows], self.latent_var[at.rows], self.size[at.rows]
         moved = replace(self, latent_mean=mean + mean_change, latent_var=var + var_change, size=size)
         log_ratio = moved._given(moved._all, at.y).log_density - at.log_density
@@ -221,7 +221,7 @@ class LatentMixture(Family):
 
     @cached_property
     def _expansions(self) -> list[Expansion]:
-        """Where the steps along all features start."""
+        """The expansions of all rows, which the steps along all features share."""
         return [self._expansion(rows, ORDER) for rows in self._blocks()]
 
     def _expansion(self, rows: np.ndarray, order: int) -> Expansion:
@@ -236,11 +236,11 @@ class LatentMixture(Family):
         return np.sqrt(self.latent_var)
 
     def nodes(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where sums over y run, and their weights, (rows, k) each."""
+        """Return nodes and weights of sums over y, (rows, k) each."""
         return self.likelihood.nodes(self.latent_mean[rows], np.sqrt(self.latent_var[rows]), self.size[rows])
 
     def _given(self, rows: np.ndarray, y: np.ndarray) -> Given:
-        """The latent value given each of several values of y a point."""
+        """Return the distribution of the latent value given each of several values of y a point."""
         f, log_weights = self._latent_given(rows, y)
         mean, var = self.latent_mean[rows][:, None, None], self.latent_var[rows][:, None, None]
         with np.errstate(over="ignore"):  # far from the peak of a wide product the density is 0
@@ -248,7 +248,7 @@ class LatentMixture(Family):
         return Given.from_log_terms(f, log_terms - 0.5 * (f - mean) ** 2 / var - 0.5 * np.log(2.0 * np.pi * var))
 
     def _latent_given(self, rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Latent values (rows, k, h) that cover p(y | f) N(f; m, v) for each y, and their log weights."""
+        """Return latent values (rows, k, h) that cover p(y | f) N(f; m, v) for each y, and their log weights."""
         if not self.likelihood.is_log_concave:
             f = np.broadcast_to(self._latent[rows][:, None, :], (*y.shape, self._grid[0].size))
             return f, np.log(f[:, :, 1:2] - f[:, :, :1])
@@ -261,7 +261,7 @@ class LatentMixture(Family):
         return f.reshape(*y.shape, -1), log_weights.reshape(*y.shape, -1)
 
     def _ratios(self, rows: np.ndarray, y: np.ndarray, given: Given, order: int) -> list[np.ndarray]:
-        """D_k sd^k for k = 1 to order: averages over the latent value given y, which no tail can make overflow."""
+        """Return D_k sd^k for k = 1 to order: averages over the latent value given y, which do not overflow."""
         sd = self._unit[rows][:, None]
         t = (given.nodes - self.latent_mean[rows][:, None, None]) / sd[:, :, None]
         moments, power = [np.ones(y.shape), given.average(t)], t
@@ -269,21 +269,21 @@ class LatentMixture(Family):
             power = power * t
             moments.append(given.average(power))
         ratios = [hermite({j: moments[j] for j in range(k, -1, -2)}) for k in range(1, order + 1)]
-        # E He_k(t) loses its digits where y says little about f. There the other form of the first two, E p'(y | f) and
-        # E p''(y | f) over p(y), keeps them; where y pins f down it is the other way round.
-        says_little = moments[2] - moments[1] ** 2 > 0.5
+        # E He_k(t) loses its digits where y hardly informs f. There the other form of the first two, E p'(y | f) and
+        # E p''(y | f) over p(y), keeps them; where y determines f it is the other way round.
+        is_uninformative = moments[2] - moments[1] ** 2 > 0.5
         first, second, _ = self.likelihood.derivatives(y[:, :, None], given.nodes, self.size[rows][:, None, None])
-        ratios[0] = np.where(says_little, given.average(first) * sd, ratios[0])
-        ratios[1] = np.where(says_little, given.average(first**2 + second) * sd**2, ratios[1])
+        ratios[0] = np.where(is_uninformative, given.average(first) * sd, ratios[0])
+        ratios[1] = np.where(is_uninformative, given.average(first**2 + second) * sd**2, ratios[1])
         return ratios
 
     @property
     def _n_components(self) -> int:
-        """How many latent values there are for each y."""
+        """The number of latent values for each y."""
         return N_PEAKED if self.likelihood.is_log_concave else self._grid[0].size
 
     def _blocks(self) -> Iterator[np.ndarray]:
-        """Indices of points."""
+        """Yield blocks of indices of points."""
         n = self.latent_mean.size
         n_nodes = self.nodes(np.arange(1))[0].shape[1]
         rows = max(1, BLOCK // (n_nodes * self._n_components))
@@ -292,6 +292,6 @@ class LatentMixture(Family):
 
 
 def hermite(powers: Mapping[int, np.ndarray]) -> np.ndarray:
-    """The Hermite polynomial He_k, k being the largest key, with `powers[j]` for the j-th power of its argument."""
+    """Evaluate the Hermite polynomial He_k, k the largest key, with `powers[j]` for the j-th power of its argument."""
     coefficients = herme2poly([0.0] * max(powers) + [1.0])
     return np.sum([coefficients[j] * power for j, power in powers.items()], axis=0)

@@ -31,7 +31,7 @@ REGRESSION = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma")
 
 
 def read_likelihood(likelihood: Any) -> Likelihood:
-    """A likelihood as it is, or the one with this name."""
+    """Return a likelihood as it is, or the one with this name."""
     if isinstance(likelihood, Likelihood):
         return likelihood
     if isinstance(likelihood, str) and likelihood in LIKELIHOODS:
@@ -40,7 +40,7 @@ def read_likelihood(likelihood: Any) -> Likelihood:
 
 
 def read_regression(likelihood: Any) -> Likelihood:
-    """The same for a regression."""
+    """Return a likelihood for a regression as it is, or the one with this name; others are refused."""
     if not isinstance(likelihood, str) or likelihood in REGRESSION:
         found = LIKELIHOODS[likelihood]() if isinstance(likelihood, str) else likelihood
         if isinstance(found, Likelihood) and not found.predicts_classes and found.size_name != "trials":
@@ -52,7 +52,7 @@ def read_regression(likelihood: Any) -> Likelihood:
 
 
 def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:
-    """The exposure or number of trials of each observation; 1 where the likelihood has none or none was given."""
+    """Return the exposure or number of trials of each observation; 1 where there is none or none was given."""
     values, name = given_size(likelihood, **given), likelihood.size_name
     if values is None or name is None:
         return np.ones(n)
@@ -62,7 +62,7 @@ def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:
 
 
 def given_size(likelihood: Likelihood, **given: Any) -> Any:
-    """What was given of the sizes that the likelihood has, or None; others are refused."""
+    """Return the sizes that the likelihood takes, None if they were not given; other sizes are refused."""
     for name, values in given.items():
         if values is not None and name != likelihood.size_name:
             raise ValueError(f"`{name}` was given, but a {type(likelihood).__name__} likelihood has none.")

@@ -65,7 +65,7 @@ NOISE_SCALE = Parameter(
 
 @dataclass(frozen=True)
 class StudentT(Likelihood):
-    """y = f + noise_scale times a Student-t variable: regression that outliers cannot pull far.
+    """y = f + noise_scale times a Student-t variable: regression that is robust to outliers.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class StudentT(Likelihood):
         )
 
     def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        # Those of the EM algorithm, which treats the noise as a scale mixture of normals and always climbs.
+        # The weights of the EM algorithm, which treats the noise as a scale mixture of normals and never descends.
         return (self.df + 1.0) / (self._squared_width + (y - f) ** 2)
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
@@ -196,7 +196,7 @@ class StudentTMixture(LatentMixture):
         return Expansion(rows, y, log_density, y_weights * np.exp(log_density), ratios)
 
     def _given(self, rows: np.ndarray, y: np.ndarray) -> Given:
-        """The variance w given each of several values of y a point."""
+        """Return the distribution of the variance w given each of several values of y a point."""
         log_weights, w = self._normals(rows, y)
         squared = (y - self.latent_mean[rows][:, None]) ** 2
         log_terms = squared[:, :, None] * (-0.5 / w)[:, None, :]
@@ -234,5 +234,5 @@ class StudentTMixture(LatentMixture):
 
 
 def mirrored(right: np.ndarray, sign: float = 1.0) -> np.ndarray:
-    """Values at all nodes from those at the middle one and to its right, of an even or, with sign -1, odd function."""
+    """Extend values at the middle node and to its right to all nodes, of an even or, with sign -1, odd function."""
     return np.concatenate([sign * right[:, :0:-1], right], axis=1)

@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 
@@ -146,7 +146,7 @@ class Response(ABC):
     """A model's predictive distribution at n points, and how it reacts to the p features."""
 
     @abstractmethod
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         """The predictive distribution at the points; of the noise-free function with ``latent=True``."""
 
     @abstractmethod

@@ -24,8 +24,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpsift._utils.quadrature import gauss_legendre
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Points
 from gpsift.reference.response import Predictive
@@ -46,7 +47,7 @@ class NumericResponse(Response):
         """The parameters that the predictive distribution varies with, at the points."""
         return self._model.parameters(self._X)
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self._model.family(self._X, self.parameters, latent=latent)
 
     @property
@@ -110,7 +111,7 @@ class Numeric(Reference):
         """The first parameter alone, the latent mean, where that is cheaper."""
         return self.parameters(X)[0]
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         """The predictive distribution at the rows of X, where `parameters` were found."""
         mean, var = parameters
         return families.Gaussian(mean, var) if latent else self.predictive(mean, var)
@@ -147,7 +148,7 @@ class NumericReference(Numeric):
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.moments(X)[:2]
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         mean, var = parameters
         return families.Gaussian(mean, var if latent else var + self.moments(X)[2])
 
@@ -169,7 +170,7 @@ def latent_var_of(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
 # Steps up to this many standard deviations are integrals of gradients. With three nodes and a length-scale of l
 # standard deviations the error of Gauss's rule is about (SHORT / l)^6 / 2e6 of the step: 3e-11 at l = 0.1.
 SHORT = 0.02
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
+NODES, WEIGHTS = gauss_legendre(3)
 
 
 class GradedResponse(NumericResponse):

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift._utils.validation import column_sd
 
@@ -34,7 +34,7 @@ class Inputs:
         Access to training inputs that are not in this process, such as `gpsift.reference.dask.ClusterRows`.
     sample : array (m, p) or None
         Some training inputs of `source`, drawn at random.
-    recipe : Recipe or None
+    recipe : CleaningRecipe or None
         What was done with the table that the inputs come from, where a file keeps it for new rows.
     is_own : bool
         Whether X are the very rows that the model was trained on, in their order. False for rows that were given
@@ -49,7 +49,7 @@ class Inputs:
     source: Any = None
     sample: np.ndarray | None = None
     is_own: bool = True
-    recipe: Recipe | None = None
+    recipe: CleaningRecipe | None = None
 
     @property
     def n_features(self) -> int:

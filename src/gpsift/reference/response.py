@@ -15,13 +15,13 @@ from typing import Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
-from gpsift.likelihoods.distributions import Bernoulli, Family, Gaussian
+from gpsift.likelihoods.distributions import Bernoulli, Distribution, Gaussian
 from gpsift.reference.base import PlacedPosterior, Reference, Response
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 
 # From latent mean and variance, in the user's units, to the distribution of a new observation.
-Predictive = Callable[[np.ndarray, np.ndarray], Family]
+Predictive = Callable[[np.ndarray, np.ndarray], Distribution]
 
 
 # Step of the latent mean in its standard deviations: the error of a slope goes with its square, rounding with its
@@ -79,7 +79,7 @@ class GPResponse(Response):
         covariance = np.diag(D) - D[:, None] * M * D
         return self.y_scale**2 * (covariance if rows is None else covariance[np.ix_(rows, rows)])
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         mean, var = self.latent_mean, self.latent_var
         return Gaussian(mean, var) if latent else self.predictive(mean, var)
 
@@ -139,7 +139,7 @@ class OneClassResponse(Response):
     def __init__(self, own: Response, whole: Response, number: int):
         self._own, self._whole, self._number = own, whole, number
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         if latent:
             return self._own.distribution(latent=True)
         return Bernoulli(self._whole.distribution(latent=False).mean[:, self._number])

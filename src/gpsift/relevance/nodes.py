@@ -12,14 +12,13 @@ its columns together.
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
 
+from gpsift._utils.quadrature import gauss_hermite, gauss_hermite_product, normal_sobol
 from gpsift.relevance.conditionals import Conditionals
 
 # A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
@@ -114,20 +113,6 @@ def normal_nodes(dimension: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     A product of Gauss-Hermite rules while it is small, a Sobol sequence with a fixed seed after that.
     """
     if n_nodes**dimension <= LARGEST_PRODUCT:
-        nodes, weights = gauss_hermite(n_nodes)
-        grid = np.stack(np.meshgrid(*[nodes] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
-        return grid, functools.reduce(np.multiply.outer, [weights] * dimension).ravel()
-    from scipy.stats import qmc
-
-    uniform = qmc.Sobol(dimension, seed=0).random_base2(SOBOL_POWER)
-    return ndtri(uniform), equal_weights(len(uniform))
-
-
-@functools.cache
-def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the expectation under a standard normal distribution."""
-    nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
-    nodes, weights = np.sqrt(2.0) * nodes, weights / np.sqrt(np.pi)
-    for kept in (nodes, weights):
-        kept.flags.writeable = False
-    return nodes, weights
+        return gauss_hermite_product(dimension, n_nodes)
+    nodes = normal_sobol(dimension, SOBOL_POWER)
+    return nodes, equal_weights(len(nodes))

@@ -1,4 +1,7 @@
-"""Which rows a model is fitted to and which it is scored on: the choices, and the folds that they make."""
+"""Cross-validation: rows to fit to and rows to score, and metrics of predictions.
+
+`LeaveOneOut`, `Folds` and `TestSet` are the choices; each makes a `CVScheme`, which has the folds.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ from gpsift.selection.data import Data
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows to fit to and rows to score on.
+    """One split of the data: rows to fit to and rows to score.
 
-    `test` is None for leave-one-out, which needs no rows of its own; `rows` are the row numbers of what is scored.
+    `test` is None for leave-one-out, which needs no rows of its own; `rows` has the numbers of the scored rows.
     """
 
     name: str
@@ -29,18 +32,22 @@ class Fold:
 
     @classmethod
     def all_rows(cls, data: Data, test: Data | None = None) -> Fold:
-        """Fitted to all rows; scored on those of a test set, or on each row given all others."""
+        """Make the fold that fits to all rows and scores a test set, or each row given all others."""
         return cls("all", data, test, np.arange((data if test is None else test).y.size))
 
     @property
     def y(self) -> np.ndarray:
-        """What is predicted."""
+        """The target of the scored rows."""
         return self.train.y if self.test is None else self.test.y
 
 
 @dataclass(frozen=True, eq=False)
-class Scheme:
-    """The folds, in words too; whether scored rows are left out of the fit; whether each fold finds an order anew."""
+class CVScheme:
+    """A cross-validation scheme: its name, its folds, and the parts of a search that each fold repeats.
+
+    `leaves_rows_out` says whether scored rows are left out of the fit, `validates_search` whether each fold finds its
+    own order of the features.
+    """
 
     label: str
     folds: tuple[Fold, ...]
@@ -54,28 +61,28 @@ class Scheme:
 
 
 class HeldOut(ABC):
-    """How submodels are judged: on which rows that had no part in a fit."""
+    """A choice of the rows on which submodels are scored."""
 
     @abstractmethod
-    def scheme(self, data: Data, *, classes: bool) -> Scheme:
-        """The folds of these data; `classes` says whether the target is one of classes."""
+    def scheme(self, data: Data, *, classes: bool) -> CVScheme:
+        """Make the folds of these data; `classes` says whether the target is one of classes."""
 
 
 @dataclass(frozen=True)
 class LeaveOneOut(HeldOut):
-    """Each row given all others, with hyperparameters, standardisation and order found on all rows.
+    """Leave-one-out: each row given all others, with hyperparameters, standardisation and order found on all rows.
 
-    Fast, and optimistic.
+    It is fast, and optimistic.
     """
 
-    def scheme(self, data: Data, *, classes: bool) -> Scheme:
-        """One fold of all rows."""
-        return Scheme("leave-one-out", (Fold.all_rows(data),), leaves_rows_out=False)
+    def scheme(self, data: Data, *, classes: bool) -> CVScheme:
+        """Make one fold of all rows."""
+        return CVScheme("leave-one-out", (Fold.all_rows(data),), leaves_rows_out=False)
 
 
 @dataclass(frozen=True, eq=False)
 class TestSet(HeldOut):
-    """Other rows.
+    """A test set: rows that submodels are scored on and that no fit has seen.
 
     Parameters
     ----------
@@ -91,22 +98,22 @@ class TestSet(HeldOut):
     exposure: Any = None
     trials: Any = None
 
-    def scheme(self, data: Data, *, classes: bool) -> Scheme:
-        """One fold: fitted to all rows, scored on the others."""
+    def scheme(self, data: Data, *, classes: bool) -> CVScheme:
+        """Make one fold that fits to all rows and scores the test set."""
         own = {name: getattr(self, name) for name in ("exposure", "trials") if getattr(self, name) is not None}
-        missing = [name for name in data.sizes if name not in own]
+        missing = [name for name in data.prediction_options if name not in own]
         if missing:
             raise ValueError(f"The test set lacks {', '.join(missing)}: TestSet(X, y, {missing[0]}=...).")
         test = Data.read(self.X, self.y, own, where="_test")
         if test.X.shape[1] != data.X.shape[1]:
             raise ValueError(f"`X_test` has {test.X.shape[1]} columns but `X` has {data.X.shape[1]}.")
         fold = Fold.all_rows(data, Data(test.X, test.y, data.names, test.extras))
-        return Scheme(f"a test set of {test.y.size} rows", (fold,))
+        return CVScheme(f"a test set of {test.y.size} rows", (fold,))
 
 
 @dataclass(frozen=True, eq=False)
 class Folds(HeldOut):
-    """Cross-validation: in each fold everything is fitted anew.
+    """Cross-validation with everything refitted in each fold.
 
     Parameters
     ----------
@@ -124,13 +131,13 @@ class Folds(HeldOut):
     validate_search: bool = True
     seed: int = 0
 
-    def scheme(self, data: Data, *, classes: bool) -> Scheme:
-        """All folds, checked."""
+    def scheme(self, data: Data, *, classes: bool) -> CVScheme:
+        """Make the folds, checked."""
         pairs = self._pairs(data, classes=classes)
         folds = [_read_split(number, pair, data, classes=classes) for number, pair in enumerate(pairs, start=1)]
         if not folds:
             raise ValueError("`cv` gave no split.")
-        return Scheme(self._label(len(folds)), tuple(folds), validates_search=self.validate_search)
+        return CVScheme(self._label(len(folds)), tuple(folds), validates_search=self.validate_search)
 
     def _pairs(self, data: Data, *, classes: bool) -> Iterable[Any]:
         if _is_number(self.splits):
@@ -144,7 +151,7 @@ class Folds(HeldOut):
 
 
 def read_held_out(cv: Any) -> HeldOut:
-    """How rows are held out, as users say it: None is leave-one-out, what is no `HeldOut` goes to `Folds`."""
+    """Read the user's `cv`: None is leave-one-out, and anything that is no `HeldOut` goes to `Folds`."""
     if cv is None:
         return LeaveOneOut()
     if isinstance(cv, HeldOut):
@@ -202,7 +209,7 @@ def _read_split(number: int, split: Any, data: Data, *, classes: bool) -> Fold:
 
 
 def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Mapping[str, float]:
-    """Metrics of predictive means: of values, or of the probability of class 1 or of each class, (n, C)."""
+    """Metrics of predictive means, which are values, or the probability of class 1 or of each class, (n, C)."""
     if classes:
         return class_metrics(y, mean)
     mse = float(np.mean((y - mean) ** 2))
@@ -217,9 +224,9 @@ def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]
     """
     several = probability.ndim == 2
     predicted = probability.argmax(axis=1) if several else (probability > 0.5).astype(float)
-    precision, recall, f1 = np.mean(
-        [found_class(y == c, predicted == c) for c in _judged(y, predicted, several)], axis=0
-    )
+    # Of two classes only class 1 counts, of several all that occur or are predicted.
+    counted = np.union1d(y, predicted) if several else np.ones(1)
+    precision, recall, f1 = np.mean([precision_recall_f1(y == c, predicted == c) for c in counted], axis=0)
     outcome = np.eye(probability.shape[1])[y.astype(int)] if several else y
     return {
         "accuracy": float(np.mean(predicted == y)),
@@ -231,21 +238,16 @@ def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]
     }
 
 
-def _judged(y: np.ndarray, predicted: np.ndarray, several: bool) -> np.ndarray:
-    """The classes that count: those that were seen or predicted, of two only class 1."""
-    return np.union1d(y, predicted) if several else np.ones(1)
-
-
-def found_class(is_class: np.ndarray, is_predicted: np.ndarray) -> tuple[float, float, float]:
-    """Precision, recall and F1 of one class, 0 where nothing is divided by nothing."""
+def precision_recall_f1(is_class: np.ndarray, is_predicted: np.ndarray) -> tuple[float, float, float]:
+    """Precision, recall and F1 of one class; 0 in place of 0 / 0."""
     right, n_class, n_predicted = (int(np.count_nonzero(a)) for a in (is_class & is_predicted, is_class, is_predicted))
     return right / max(n_predicted, 1), right / max(n_class, 1), 2 * right / max(n_predicted + n_class, 1)
 
 
 def area_under_roc(is_class: np.ndarray, score: np.ndarray) -> float:
-    """The chance that a row of the class has a larger score than one of the others; NaN where there are none of either.
+    """The probability that a row of the class has a larger score than a row of the others; NaN without either.
 
-    By the sum of the ranks of the class (Mann & Whitney 1947), in which ties count half.
+    It is computed from the ranks of the class (Mann & Whitney 1947); ties count half.
     """
     n_class = int(np.count_nonzero(is_class))
     n_pairs = n_class * (is_class.size - n_class)
@@ -255,7 +257,7 @@ def area_under_roc(is_class: np.ndarray, score: np.ndarray) -> float:
 
 
 def mean_pair_area(y: np.ndarray, probability: np.ndarray) -> float:
-    """The area averaged over pairs of classes, each by the probabilities of both (Hand & Till 2001)."""
+    """Area under the ROC curve averaged over ordered pairs of classes (Hand & Till 2001)."""
     areas = []
     for first, second in permutations(range(probability.shape[1]), 2):
         either = (y == first) | (y == second)

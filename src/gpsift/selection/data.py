@@ -1,4 +1,4 @@
-"""The table that a search works on: rows to fit to, rows to score on, and the columns of a submodel."""
+"""The data of a search: a table with its target, and the units of columns that submodels have or lack."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gpsift._utils.validation import CheckedTable, default_names, read_features,
 from gpsift.relevance.feature_groups import read_categories
 
 
-class Observed(TypedDict, total=False):
-    """What an observation may bring along besides y: arrays (n,) or numbers, under the names that `GP.fit` has."""
+class ObservationOptions(TypedDict, total=False):
+    """Further known numbers of each observation: arrays (n,) or numbers, under the names that `GP.fit` has."""
 
     noise_var: Any
     exposure: Any
@@ -24,7 +24,7 @@ class Observed(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Inputs (n, p), target (n,), the names of the columns, and what each observation brings along."""
+    """Inputs (n, p), target (n,), names of the columns, and further known numbers of each observation."""
 
     X: np.ndarray
     y: np.ndarray
@@ -33,8 +33,8 @@ class Data:
 
     @classmethod
     def read(cls, X: Any, y: Any, observed: Mapping[str, Any], *, where: str = "") -> Self:
-        """Data as users give them; `where` goes into messages, such as "_test"."""
-        known = tuple(Observed.__annotations__)
+        """Read a user's data; `where`, such as "_test", follows the names of arguments in messages."""
+        known = tuple(ObservationOptions.__annotations__)
         unknown = [name for name in observed if name not in known]
         if unknown:
             raise TypeError(f"There is no option `{unknown[0]}`; observations may bring along {', '.join(known)}.")
@@ -49,30 +49,30 @@ class Data:
         return cls(values, read_target(y, n, name=f"y{where}"), labels, extras)
 
     def take(self, rows: np.ndarray) -> Data:
-        """Some of the rows."""
+        """Return some of the rows."""
         return Data(
             self.X[rows], self.y[rows], self.names, {name: values[rows] for name, values in self.extras.items()}
         )
 
     def table(self, columns: Sequence[int]) -> CheckedTable:
-        """Some of the columns, with their names."""
+        """Return some of the columns, with their names."""
         chosen = list(columns)
         return CheckedTable(np.ascontiguousarray(self.X[:, chosen]), tuple(self.names[j] for j in chosen))
 
     @property
-    def sizes(self) -> Mapping[str, np.ndarray]:
-        """The options that a prediction takes: the extras but for the noise, which is not known of new observations."""
+    def prediction_options(self) -> Mapping[str, np.ndarray]:
+        """The extras without the noise, which is unknown for new observations: arguments of `predict`."""
         return {name: values for name, values in self.extras.items() if name != "noise_var"}
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all of it, for a checkpoint."""
+        """A digest of the data, for a checkpoint."""
         return fingerprint(self.X, self.y, self.names, *sorted(self.extras), *self.extras.values())
 
 
 @dataclass(frozen=True)
 class Features:
-    """How features are taken: which of them come together, which are levels, which are always in.
+    """A choice of how features are treated: groups, categories, and features that are in every submodel.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ class Features:
 
     @classmethod
     def with_indicators(cls, groups: Mapping[str, Sequence[str]]) -> Self:
-        """Those of a table in which each of the groups codes one category."""
+        """Return the choice for a table in which each of the groups codes one category."""
         return cls(groups=groups, categorical=list(groups))
 
     def units(self, names: Sequence[str]) -> Units:
-        """The units of a table with these columns."""
+        """Make the units of a table with these columns."""
         unit_names, columns = read_groups(self.groups, names)
         wanted = [self.force] if isinstance(self.force, str) else list(self.force)
         forced = {_find(item, names, unit_names, columns): None for item in wanted}
@@ -109,7 +109,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Units:
-    """Names of the units, their columns, which of them are always in, and which are categories."""
+    """Features and groups of features as units: names, columns, numbers of the forced units and of the categories."""
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
@@ -122,34 +122,34 @@ class Units:
 
     @property
     def all_columns(self) -> list[int]:
-        """The columns of all units, in the order of the table."""
+        """Columns of all units, in the order of the table."""
         return self.columns_of(range(len(self)))
 
     @property
     def forced_names(self) -> list[str]:
-        """Of the units that are always in."""
+        """Names of the units that are in every submodel."""
         return [self.names[unit] for unit in self.forced]
 
     @property
     def identity(self) -> str:
-        """What tells them apart from others, for a checkpoint."""
+        """The units as text, for a checkpoint."""
         return f"{self.columns}, forced {self.forced}, categories {self.categorical}"
 
     def columns_of(self, units: Sequence[int]) -> list[int]:
-        """All columns of some units, in the order of the table."""
+        """Columns of some units, in the order of the table."""
         return sorted(column for unit in units for column in self.columns[unit])
 
     def forced_first(self, order: Iterable[int]) -> list[int]:
-        """Units in an order, but for the forced ones, which come first."""
+        """Move the forced units of an order to its front."""
         return [*self.forced, *(int(unit) for unit in order if unit not in self.forced)]
 
-    def with_some_of(self, columns: Iterable[int]) -> list[int]:
-        """The units that have one of these columns, or are forced."""
+    def active(self, columns: Iterable[int]) -> list[int]:
+        """Numbers of the units that have one of the active columns, or are forced."""
         wanted = set(columns)
         return [unit for unit, own in enumerate(self.columns) if unit in self.forced or wanted.intersection(own)]
 
-    def within(self, kept: Sequence[int]) -> Units:
-        """Some of the units, none forced, as they stand in a table of their columns only."""
+    def subset(self, kept: Sequence[int]) -> Units:
+        """Return some of the units, none forced, for a table of their columns only."""
         place = {column: number for number, column in enumerate(self.columns_of(kept))}
         members = tuple(tuple(place[column] for column in self.columns[unit]) for unit in kept)
         names = tuple(self.names[unit] for unit in kept)

@@ -1,4 +1,4 @@
-r"""How far the predictions of a submodel are from those of its reference, and the slopes of that.
+r"""The divergence of the predictions of a submodel from those of its reference, and its slopes.
 
 All submodels are given the reference's own sites, normal observations t of the latent function with variances D: the
 target and its noise where inference is exact, the sites of expectation propagation or Laplace's method otherwise. With
@@ -37,12 +37,12 @@ from gpsift.likelihoods.distributions.gaussian import gaussian_kl
 from gpsift.reference.base import MissingCapability
 from gpsift.reference.posterior import Posterior, TriangularFactor
 
-# A site that says next to nothing gets this many times the prior's variance and no more, which changes a millionth of a
-# variance, so that 1 / Q_ii - D_i keeps its digits.
+# A site with next to no information gets this many times the prior's variance and no more, which changes a millionth of
+# a variance, so that 1 / Q_ii - D_i keeps its digits.
 VAGUEST_SITE = 1e6
 # Values of an observation that are less probable than this are left out of sums over them.
 NEGLIGIBLE = 1e-10
-# Values of an observation that are looked at together, with some hundred latent values each.
+# Values of an observation in one block, with some hundred latent values each.
 BLOCK = 40_000
 
 
@@ -68,7 +68,7 @@ class Sites:
 
 
 def _site_var(reference: FittedGP) -> np.ndarray:
-    """D, as far as the posterior is that of normal observations at the training points."""
+    """D of a posterior of normal observations at the training points; other posteriors are refused."""
     posterior, likelihood = reference.posterior, reference.likelihood
     if isinstance(posterior, Posterior) and likelihood.is_log_concave:
         if posterior.site_var is not None:
@@ -105,7 +105,7 @@ class Predictive:
             self.mean, self.var = t - D * self.a, np.maximum(D - D**2 * q, least) + (sites.noise_var + noise_var)
 
     def slopes(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:
-        """Derivatives with respect to K, (n, n), and to the noise, of what has slopes g and h in mean and variance."""
+        """Derivatives by K, (n, n), and by the noise, of a number with slopes g and h in mean and variance."""
         Q, a, D, q = self.Q, self.a, self.D, np.diagonal(self.Q)
         if self.left_out:
             u, z, direct = g / q, (h - g * a) / q**2, 0.0
@@ -119,7 +119,7 @@ class Predictive:
 
 
 class Divergence(Protocol):
-    """KL from the reference's predictive distributions to others of the same kind."""
+    """The KL divergence from the reference's predictive distributions to others of the same kind."""
 
     def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The sum over the points, and its slopes g and h in mean and variance, (n,) each."""
@@ -127,7 +127,7 @@ class Divergence(Protocol):
 
 
 def divergence_from(mean: np.ndarray, var: np.ndarray, likelihood: Likelihood, size: np.ndarray) -> Divergence:
-    """The divergence from predictions with these moments."""
+    """Make the divergence from predictions with these moments."""
     if likelihood.has_closed_form:
         return NormalDivergence(mean, var)
     return MixtureDivergence(mean, var, likelihood, size)
@@ -135,7 +135,7 @@ def divergence_from(mean: np.ndarray, var: np.ndarray, likelihood: Likelihood, s
 
 @dataclass(frozen=True, eq=False)
 class NormalDivergence:
-    """Between normal distributions: Gaussian noise, which the variances include."""
+    """The divergence between normal distributions, for Gaussian noise, which the variances include."""
 
     mean: np.ndarray
     var: np.ndarray
@@ -147,7 +147,7 @@ class NormalDivergence:
 
 
 class MixtureDivergence:
-    r"""Between likelihoods averaged over latent values N(m, v): any noise but Gaussian.
+    r"""The divergence between likelihoods averaged over latent values N(m, v), for any noise except Gaussian.
 
     It is summed over values y of an observation, as p log(p / q) + q - p, which rounding cannot make negative. With the
     latent value given y having mean m_y and variance v_y under the submodel,

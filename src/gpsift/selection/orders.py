@@ -1,4 +1,4 @@
-"""In which order units enter: by a measure on the full model, by re-ranking after every removal, or by projection."""
+"""Orders in which units enter submodels: by a measure on the full model, by backward elimination, or by projection."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SUBMODEL_STARTS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
-    """Units in their order, the score of each where there is one, and the divergence by size of a projection.
+class FeatureOrder:
+    """An order of the units, with the score of each, or the divergence by size of a projection.
 
-    `notices` is what a ranking that was made elsewhere warned of.
+    `notices` has the warnings of a ranking that was made elsewhere.
     """
 
     order: list[int]
@@ -37,19 +37,19 @@ class Ordered:
 
     @classmethod
     def by(cls, ranking: Ranking, units: Units, notices: Sequence[str] = ()) -> Self:
-        """As a ranking of the units has them, the forced ones first."""
+        """Make the order of a ranking of the units, with the forced ones first."""
         return cls(units.forced_first(ranking.order), ranking.scores.tolist(), notices=tuple(notices))
 
 
 class Order(ABC):
-    """A way to put features in order and to fit submodels along it. Subclasses are frozen dataclasses.
+    """A choice of how features are ordered and submodels fitted along the order. Subclasses are frozen dataclasses.
 
     Attributes
     ----------
     starts : int
         Starts of the search for each submodel's hyperparameters: from those of the full model, then as in `ML2`.
     eliminates : bool
-        Whether submodels are made by removing one unit after the other, the next by the scores of the last submodel.
+        Whether submodels are made by removing one unit after another, each by the scores of the last submodel.
     """
 
     starts: int
@@ -57,22 +57,22 @@ class Order(ABC):
 
     @property
     def scoring(self) -> Measure | None:
-        """The measure that scores the units; None where they are only put in order."""
+        """The measure that scores the units; None for an order without scores."""
         return None
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """In words."""
+        """The order as text."""
 
     @abstractmethod
-    def of(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> Ordered:
-        """The units by what a fitted model says of them, for submodels of at most `largest` units."""
+    def sort(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> FeatureOrder:
+        """Sort the units by a fitted model, for submodels of at most `largest` units."""
 
 
 @dataclass(frozen=True)
 class Ranked(Order):
-    """By a measure on the full model, once: the paper's way.
+    """Order features by a measure on the full model, once, as in the paper.
 
     Parameters
     ----------
@@ -95,14 +95,14 @@ class Ranked(Order):
     def label(self) -> str:
         return self.scoring.label
 
-    def of(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> Ordered:
-        """All units by falling score, the forced ones first."""
-        return Ordered.by(unit_ranking(fitted, units, self.scoring), units)
+    def sort(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> FeatureOrder:
+        """Sort all units by falling score, the forced ones first."""
+        return FeatureOrder.by(rank_units(fitted, units, self.scoring), units)
 
 
 @dataclass(frozen=True)
 class Backward(Ranked):
-    """Backward elimination: fit, remove the unit of the lowest score, and rank anew, until none is left.
+    """Order features by backward elimination: fit, remove the unit of the lowest score, and rank again.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ class Backward(Ranked):
 
 @dataclass(frozen=True)
 class ForwardProjection(Order):
-    """By projection: add the feature whose projected submodel is nearest to the full model, step by step.
+    """Order features by projection: add the one whose projected submodel is nearest to the full model, step by step.
 
-    It is slower, and better where features can stand in for one another.
+    It is slower, and better where features can replace one another.
 
     Parameters
     ----------
@@ -136,28 +136,30 @@ class ForwardProjection(Order):
     def label(self) -> str:
         return PROJECTION
 
-    def of(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> Ordered:
-        """The units as they enter, then those that are in no submodel."""
+    def sort(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> FeatureOrder:
+        """Sort the units as they enter, followed by those that are in no submodel."""
         if isinstance(fitted, DrawnGP):
             raise ValueError(
                 '"projection" needs one fit: use GP(hyper=MAP()) as `model`, and the draws as `reference`.'
             )
-        kept = units.with_some_of(fitted.used)
+        kept = units.active(fitted.used)
         if not kept:
-            return Ordered(_then_close(fitted, units, []))
-        # What is switched off can bring no submodel nearer: the model of the others is projected.
-        within = units.within(kept)
+            return FeatureOrder(_append_inactive(fitted, units, []))
+        # Inactive features bring no submodel nearer, so the model of the others is projected.
+        within = units.subset(kept)
         model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
         from gpsift.selection.projection import forward_projection  # for this order alone
 
         path = forward_projection(
             model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
         )
-        return Ordered(_then_close(fitted, units, [units.names.index(name) for name in path.order]), kl=path.kl)
+        return FeatureOrder(
+            _append_inactive(fitted, units, [units.names.index(name) for name in path.order]), kl=path.kl
+        )
 
 
-def _then_close(fitted: FittedGP, units: Units, chosen: Sequence[int]) -> list[int]:
-    """Some units and then all others, those that came close to being switched on before the rest."""
+def _append_inactive(fitted: FittedGP, units: Units, chosen: Sequence[int]) -> list[int]:
+    """Append all other units to some, those that came closest to being active first."""
     known = fitted.slopes
     slopes = {unit: known[list(units.columns[unit])].max() for unit in range(len(units))}
     others = sorted(set(range(len(units))).difference(chosen), key=lambda unit: (-slopes[unit], unit))
@@ -165,7 +167,7 @@ def _then_close(fitted: FittedGP, units: Units, chosen: Sequence[int]) -> list[i
 
 
 def read_order(measure: Any) -> Order:
-    """The order that users ask for: an `Order`, "projection", or a measure by object or by name."""
+    """Read a user's order: an `Order`, "projection", or a measure by object or by name."""
     if isinstance(measure, Order):
         return measure
     if isinstance(measure, type) and issubclass(measure, Order):
@@ -173,10 +175,8 @@ def read_order(measure: Any) -> Order:
     return ForwardProjection() if measure == PROJECTION else Ranked(get_measure(measure, PROJECTION))
 
 
-def unit_ranking(
-    fitted: Reference | Ensemble, units: Units, measure: Measure, X: Any = None, **options: Any
-) -> Ranking:
-    """Each unit as a whole, a category by its levels or as a group; as its best column by a measure without either.
+def rank_units(fitted: Reference | Ensemble, units: Units, measure: Measure, X: Any = None, **options: Any) -> Ranking:
+    """Rank units as groups, and categories by their levels; a measure that can do neither ranks their best columns.
 
     Options are those of `rank`.
     """
@@ -189,6 +189,6 @@ def unit_ranking(
     return single.of_columns(best, units.names)
 
 
-def unit_scores(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
-    """The score of each unit."""
-    return [float(value) for value in unit_ranking(fitted, units, measure).scores]
+def score_units(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
+    """Score each unit by a measure."""
+    return [float(value) for value in rank_units(fitted, units, measure).scores]

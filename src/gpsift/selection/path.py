@@ -1,4 +1,4 @@
-"""The answer of `search`: how well models of growing size predict."""
+"""The path of a search: predictions of submodels of growing size, and the suggested size with its reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from gpsift._utils.text import TextRepr, join_names, percent, summary_html
 from gpsift.io.serializable import Serializable
-from gpsift.io.serializable import Serializable as Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path(Serializable):
-    """Submodels of growing size, and how each predicts beside the reference, the model with all features.
+    """Submodels of growing size, with their predictions and those of the reference, the model with all features.
 
-    A unit is a feature, or a group of features that come and go together. Forced units are in every submodel and count
+    A unit is a feature, or a group of features that enter together. Forced units are in every submodel and count
     towards its size.
 
     Attributes
     ----------
     measure : str
-        By what the units were put in order.
+        The measure, or method, that ordered the units.
     names : tuple of str
         The units.
     members : tuple of tuples of str
@@ -37,15 +36,15 @@ class Path(Serializable):
     order : array
         Units in the order in which they enter, found with all rows.
     sizes : array (s,)
-        How many units each submodel has.
+        The number of units of each submodel.
     scheme : str
-        How predictions were judged: "leave-one-out", "10-fold cross-validation", ...
+        How predictions were scored: "leave-one-out", "10-fold cross-validation", ...
     validated : bool
-        Whether the rows that were predicted had no part in the order of the units. If not, the curve is optimistic.
+        Whether the scored rows had no part in the order of the units. If not, the curve is optimistic.
     rows : array (n,)
-        The rows that were predicted; one may come several times.
+        Numbers of the scored rows; one may come several times.
     y : array (n,)
-        What was observed there.
+        The observations of these rows.
     lpd, reference_lpd : array (s, n) and (n,)
         Log predictive density of each observation.
     mean, reference_mean : array (s, n) and (n,)
@@ -57,14 +56,14 @@ class Path(Serializable):
     fold_orders : tuple of arrays
         The order found in each fold, where there are several.
     suggestion : Suggestion or None
-        How many units are enough, by the rule of one standard error; other rules by `suggest_size`.
+        The size that is enough, by the rule of one standard error; `suggest_size` has other rules.
     notices : tuple of str
-        What the fit and the ranking of all rows warned of.
+        Warnings of the fit and the ranking of all rows.
     explains : bool
         Whether the full model, or a submodel, predicts better than no inputs by more than fitting noise would give. If
         not, no feature is shown to help.
     unconverged : int
-        In how many submodels the search for hyperparameters did not converge.
+        The number of submodels whose search for hyperparameters did not converge.
     details : mapping
         The choices that were made, and the versions of what computed them.
     """
@@ -94,7 +93,7 @@ class Path(Serializable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know, in words."""
+        """Warnings for the reader, as text."""
         if not self.unconverged:
             return self.notices
         return (*self.notices, f"the search for hyperparameters did not converge in {self.unconverged} submodel(s)")
@@ -121,7 +120,7 @@ class Path(Serializable):
 
     @property
     def reference_elpd(self) -> float:
-        """The same sum for the reference."""
+        """Sum over the rows of the log predictive density of the reference."""
         return float(self._row_reference.sum())
 
     @property
@@ -142,12 +141,12 @@ class Path(Serializable):
 
     @property
     def n_rows(self) -> int:
-        """How many rows were predicted, each counted once."""
+        """The number of scored rows, each counted once."""
         return int(self._row_reference.size)
 
     @property
     def n_units(self) -> int:
-        """How many units the reference has."""
+        """The number of units of the reference."""
         return len(self.names)
 
     def units(self, size: int) -> list[str]:
@@ -259,7 +258,7 @@ def _sum_se(values: np.ndarray) -> np.ndarray:
 
 
 def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Means over the predictions of the same row: (s, distinct rows)."""
+    """Average the values of rows that come several times, (s, distinct rows)."""
     distinct, which, counts = np.unique(rows, return_inverse=True, return_counts=True)
     if distinct.size == rows.size:
         return values[:, np.argsort(which)]
@@ -269,7 +268,7 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Baseline(TextRepr):
-    """What submodels are compared with: the reference, or a submodel that predicts better than it.
+    """The baseline that submodels are compared with: the reference, or a submodel that predicts better than it.
 
     `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
     """
@@ -280,7 +279,7 @@ class Baseline(TextRepr):
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The baseline as text."""
         if self.size is None:
             return "the reference"
         return f"the best submodel (size {self.size}, better than the reference by {self.lead:z.1f} +- {self.se:z.1f})"
@@ -288,25 +287,26 @@ class Baseline(TextRepr):
 
 @dataclass(frozen=True)
 class Verdict(TextRepr):
-    """What one rule says.
+    """The verdict of one rule for the size of a submodel.
 
-    `gain` is what there is to explain. Where the baseline gains nothing over the smallest submodel, that one is enough.
+    `gain` is the elpd, or divergence, to be explained. Where the baseline gains nothing over the smallest submodel,
+    that one is enough.
     """
 
     rule: str  # "one-se", "negligible" or "explained"
     size: int | None  # the smallest that qualifies; None if none does
     n_units: int  # of the reference
     baseline: Baseline
-    limit: float  # what the rule asks for: standard errors, a difference in elpd, or a share
+    limit: float  # of the rule: standard errors, a difference in elpd, or a share
     diff: float | None = None  # to the baseline, in elpd, of the submodel of this size
     se: float | None = None  # of `diff`
-    of: str = "elpd"  # what a share is a share of; or "kl"
+    of: str = "elpd"  # the quantity that a share is a share of; or "kl"
     gain: float = np.inf
     explains: bool = True  # whether any model of the path does; if not, the smallest is enough
 
     @property
     def reason(self) -> str:
-        """In words."""
+        """The reason for the size, as text."""
         if not self.explains:
             return (
                 "no feature is shown to help: neither the reference nor a submodel predicts better than no inputs, or "
@@ -322,7 +322,7 @@ class Verdict(TextRepr):
         return f"{self.size} of {self.n_units} is the smallest size {enough}"
 
     def _phrases(self) -> tuple[str, str]:
-        """How the smallest size that qualifies does, and that none does."""
+        """Two phrases: why the smallest size qualifies, and that none does."""
         name = self.baseline.name
         beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
         if self.rule == "one-se":
@@ -339,21 +339,21 @@ class Verdict(TextRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class Suggestion(TextRepr, Savable):
-    """A suggested size.
+class Suggestion(TextRepr, Serializable):
+    """A suggested size of a submodel, with the verdicts of three rules.
 
     Attributes
     ----------
     rule : str
         The rule that decides.
     size : int or None
-        Its answer; None if no size qualifies.
+        The size; None if no size qualifies.
     features : tuple of str
         The features of that submodel; empty if none is needed or none qualifies.
     reason : str
-        In words.
+        The reason as text.
     by_rule : mapping of str to Verdict
-        What every rule says.
+        The verdicts of all rules.
     """
 
     rule: str

@@ -1,4 +1,4 @@
-"""Pictures of a path: how well submodels predict, by size."""
+"""Plots of a path, a projection, a stability analysis, a test of all features, and a power analysis."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _curve(path: Path, stat: str) -> tuple[np.ndarray, np.ndarray | None, float]
 
 
 def _entered(path: Path, size: int) -> str:
-    """The unit that makes a submodel this large, with the share of the folds that have it by then."""
+    """The unit that entered at this size, with the share of the folds that have it by then."""
     if size == 0:
         return ""
     unit = path.order[size - 1]
@@ -89,7 +89,7 @@ def _entered(path: Path, size: int) -> str:
 
 
 def _name_sizes(ax: Axes, sizes: np.ndarray, entered: Sequence[str], more: str = "") -> None:
-    """Under each size its number and, where there is room, what entered."""
+    """Label each size by its number and, where there is room, by the unit that entered."""
     named = len(sizes) <= MOST_NAMES
     labels = [f"{name}  {size}" if named and name else str(size) for size, name in zip(sizes, entered, strict=True)]
     ax.set_xticks(sizes, labels, rotation=90 if named else 0, fontsize="small")
@@ -100,7 +100,7 @@ MOST_FEATURES = 40
 
 
 def entropy_by_position(stability: Stability, *, ax: Axes | None = None) -> Axes:
-    """Relative entropy of which feature stands at each position of the ranking."""
+    """Relative entropy of the feature at each position of the ranking."""
     ax = new_axes(6.4, 3.6) if ax is None else ax
     positions = np.arange(1, stability.n_features + 1)
     ax.plot(positions, stability.entropy, "o-", color=BLUE, markersize=4, linewidth=1, label=stability.measure)

@@ -1,4 +1,8 @@
-"""The verb: the nearest submodel on chosen features, as a fitted model of those columns."""
+"""Projection: the submodel on fewer features whose predictions are nearest to those of a fitted model.
+
+`project` takes the features, `forward_projection` finds an order of them: it adds the unit whose projection comes
+nearest to the reference, until all are in. `projector.py` minimises the divergence of `divergence.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,9 @@ import numpy as np
 
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
 from gpsift._utils.text import TextRepr, join_names, percent
-from gpsift._utils.text import join_names as listed
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import DrawnGP, FittedGP
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.inference.exact import log_evidence_of
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference
@@ -36,7 +39,7 @@ def project(
     start: Projection | ProjectionPath | None = None,
     left_out: bool = True,
 ) -> Projection[FittedGP]:
-    r"""The submodel on some of the features whose predictions are nearest to those of a fitted model.
+    r"""Project a fitted model on some of its features: find the submodel with the nearest predictions.
 
     It is conditioned on the same observations, its kernel sees the chosen features only, and its hyperparameters, the
     noise among them, minimise the divergence of its predictions from the reference's,
@@ -44,7 +47,7 @@ def project(
     .. math:: J = \sum_i \mathrm{KL}(p_i \,\|\, q_i),
 
     p_i and q_i being the predictive distributions of an observation at training point i given all other points. It is
-    not fitted to the data a second time, but to what the reference has learned from them.
+    not fitted to the data a second time, but to the predictions of the reference.
 
     Parameters
     ----------
@@ -53,8 +56,8 @@ def project(
     features : sequence of names or indices
         The features that the submodel may use; none is allowed.
     start : Projection or ProjectionPath, optional
-        Of the same reference, on some of the features: the search starts there too, and ends no farther away. Of a
-        path, the largest submodel with no other features is taken.
+        A projection of the same reference on some of the features: the search starts there too, and ends no farther
+        away. A path gives its largest submodel with no other features.
     left_out : bool
         Whether predictions are compared at points that are left out. In-sample predictions have a trivial minimum,
         where the submodel reproduces the data whatever its features: see the documentation.
@@ -81,11 +84,11 @@ def project(
     Piironen and Vehtari (2016), Projection predictive model selection for Gaussian processes.
     """
     check_reference(reference)
-    chosen = read_chosen(features, reference.inputs.names)
+    chosen = read_columns(features, reference.inputs.names)
     with blas_threads_for(reference.y_train.size):
         projector = Projector(reference, left_out=left_out)
         submodel = projector.project(sorted(chosen), read_start(start, chosen, projector))
-        gp = as_fitted(reference, projector, submodel, chosen)
+        gp = to_fitted_gp(reference, projector, submodel, chosen)
     return Projection(
         gp=gp,
         features=chosen,
@@ -102,11 +105,13 @@ def project(
     )
 
 
-def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, columns: Sequence[int]) -> FittedGP:
-    """The submodel as a model of its columns in this order; without any, of all columns, which it ignores."""
+def to_fitted_gp(reference: FittedGP, projector: Projector, submodel: Submodel, columns: Sequence[int]) -> FittedGP:
+    """Make a fitted model of the submodel's columns, in this order; without any it ignores all columns."""
     columns = list(columns) or list(range(reference.inputs.n_features))
     ascending = sorted(columns)
-    kernel = projector.kernel_of(submodel.log_params, ascending).for_columns([ascending.index(j) for j in columns])
+    kernel = projector.submodel_kernel(submodel.log_params, ascending).for_columns(
+        [ascending.index(j) for j in columns]
+    )
     noise_var, t = projector.space.noise_var(submodel.log_params), projector.sites.target
     posterior, jitter = exact_posterior(kernel, projector.X[:, columns], t, projector.sites.var + noise_var)
     q = np.diagonal(posterior.M)
@@ -119,7 +124,7 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
         reference,
         posterior=posterior,
         likelihood=likelihood,
-        inferred=Inferred(
+        inferred=InferenceResult(
             posterior=posterior,
             log_evidence=log_evidence_of(t, posterior.weights, posterior.L) if has_evidence else np.nan,
             cavity_mean=t - posterior.weights / q,
@@ -150,7 +155,7 @@ def as_fitted(reference: FittedGP, projector: Projector, submodel: Submodel, col
 
 
 def check_reference(given: Any) -> None:
-    """Refuse what cannot be projected."""
+    """Refuse objects that cannot be projected."""
     if isinstance(given, FittedGP):
         return
     if isinstance(given, DrawnGP):
@@ -168,8 +173,8 @@ def check_reference(given: Any) -> None:
     )
 
 
-def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
-    """Columns by names or indices, in the order given."""
+def read_columns(features: Any, names: Sequence[str]) -> tuple[int, ...]:
+    """Read columns by names or indices, in the order given."""
     chosen: list[int] = []
     for item in [features] if isinstance(features, str) else features:
         column = list(names).index(item) if isinstance(item, str) and item in names else item
@@ -185,7 +190,7 @@ def read_chosen(features: Any, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def read_start(start: Any, chosen: Sequence[int], projector: Projector) -> Submodel | None:
-    """The submodel from which to start besides the reference."""
+    """Read the submodel from which to start besides the reference."""
     if start is None:
         return None
     if isinstance(start, ProjectionPath):
@@ -217,19 +222,19 @@ def forward_projection(
     left_out: bool = True,
     work: Work = Work(jobs=1, progress=False),
 ) -> ProjectionPath:
-    """Order the features of a fitted model by forward search: each time, add the one that helps the projection most.
+    """Order the features of a fitted model by forward search: each step adds the one that improves the projection most.
 
-    It is the expensive way to an order: every candidate of every step is projected, some p^2 / 2 in all. Unlike a score
-    of each feature by itself it sees which features can stand in for one another.
+    This is expensive: every candidate of every step is projected, some p^2 / 2 in all. Unlike scores of single features
+    it takes into account that features can replace one another.
 
     Parameters
     ----------
     reference : FittedGP
         Such as ``GP().fit(X, y)``.
     max_size : int, optional
-        How many units the largest submodel has, forced ones included; all by default.
+        The number of units of the largest submodel, with the forced ones; all by default.
     force : names or indices of features, or names of groups
-        Units that enter first, in this order.
+        Features or groups that enter first, in this order.
     groups : mapping of str to sequence of names or indices, optional
         Features that enter together.
     left_out : bool
@@ -259,7 +264,7 @@ def forward_projection(
     with blas_threads_for(reference.y_train.size):
         projector = Projector(reference, left_out=left_out)
         with work.runner("projection", total, _identity(reference, projector, units)) as runner:
-            chosen, path, n_evaluations = _grow(projector, units, largest, runner)
+            chosen, path, n_evaluations = _run_forward_search(projector, units, largest, runner)
     return ProjectionPath(
         order=tuple(units.names[unit] for unit in chosen),
         members=tuple(units.columns[unit] for unit in chosen),
@@ -275,8 +280,10 @@ def forward_projection(
     )
 
 
-def _grow(projector: Projector, units: Units, largest: int, runner: Runner) -> tuple[list[int], list[Submodel], int]:
-    """The units as they enter, the submodel of each size, and the evaluations of all submodels that were tried."""
+def _run_forward_search(
+    projector: Projector, units: Units, largest: int, runner: Runner
+) -> tuple[list[int], list[Submodel], int]:
+    """Add units one by one; returns their order, the submodel of each size, and the number of evaluations."""
     chosen: list[int] = []
     path = [projector.empty]
     n_evaluations = projector.empty.n_evaluations
@@ -284,7 +291,7 @@ def _grow(projector: Projector, units: Units, largest: int, runner: Runner) -> t
         left = [unit for unit in range(len(units)) if unit not in chosen]
         candidates = units.forced[len(chosen) :][:1] or left
         if path[-1].kl <= INDISTINGUISHABLE * projector.n_points:
-            # Nothing is left to explain: the others enter as they stand, switched off.
+            # Nothing is left to explain: the others enter in the order of the table, without a part.
             chosen.append(candidates[0])
             path.append(path[-1])
             continue
@@ -302,7 +309,7 @@ def _grow(projector: Projector, units: Units, largest: int, runner: Runner) -> t
 
 
 def _identity(reference: FittedGP, projector: Projector, units: Units) -> Mapping[str, str]:
-    """What the candidates depend on, for a checkpoint."""
+    """Everything that the candidates depend on, for a checkpoint."""
     sites, space = projector.sites, projector.space
     return {
         "gpsift": __version__,
@@ -315,7 +322,7 @@ def _identity(reference: FittedGP, projector: Projector, units: Units) -> Mappin
 
 
 def project_candidate(projector: Projector, features: Sequence[int], parent: Submodel) -> Submodel:
-    """One submodel."""
+    """Project on one set of features, as a task of a forward search."""
     with blas_threads_for(projector.n_points):
         return projector.project(features, parent)
 
@@ -341,12 +348,12 @@ NOTHING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection(TextRepr, Serializable, Generic[Model]):
-    """The projection of a model on some of its features.
+    """A projection of a model on some of its features.
 
     Attributes
     ----------
     gp : FittedGP
-        The submodel, a model of the chosen columns in the order in which they were chosen. Without any it is a model of
+        The submodel, a model of the chosen columns in the order in which they were given. Without any it is a model of
         all columns that ignores them.
     features : tuple of int
         The chosen columns of the reference.
@@ -355,20 +362,20 @@ class Projection(TextRepr, Serializable, Generic[Model]):
     kl : float
         Divergence of the submodel's predictions from the reference's, in nats, summed over the training points.
     kl_empty : float
-        The same for the projection on no features.
+        The divergence of the projection on no features.
     left_out : bool
         Whether predictions were compared at points that are left out, or in-sample.
     n_points, n_features : int
-        Of the reference.
+        Sizes of the reference.
     converged : bool
         Whether the search for hyperparameters ended at an optimum.
     n_evaluations : int
-        How often the divergence was evaluated.
+        The number of evaluations of the divergence.
     labels : tuple of str
         The hyperparameters of the reference by name.
     log_params : array (d,)
-        Their logarithms, in the units of the model; features that are not in are switched off. Other projections can
-        start from here.
+        Their logarithms, in the units of the model; features that are not in are inactive. Other projections can start
+        from here.
     """
 
     gp: Model
@@ -396,7 +403,7 @@ class Projection(TextRepr, Serializable, Generic[Model]):
 
     def __repr__(self) -> str:
         lines = [
-            f"Projection on {len(self.names)} of {self.n_features} features: {listed(self.names) or 'none'}",
+            f"Projection on {len(self.names)} of {self.n_features} features: {join_names(self.names) or 'none'}",
             f"  KL {self.kl:.4g} nats ({self.kl_per_point:.3g} a point), {self.kl_empty:.4g} without features; "
             f"{percent(self.explained, 1)} explained",
         ]
@@ -418,7 +425,7 @@ class ProjectionPath(Serializable):
     members : tuple of tuples of int
         The columns of each.
     n_forced : int
-        How many of them were forced.
+        The number of forced units.
     kl : array (s + 1,)
         Divergence from the reference of the projection on the first 0, 1, ..., s units, in nats.
     feature_names : tuple of str
@@ -430,11 +437,11 @@ class ProjectionPath(Serializable):
     converged : bool
         Whether the search for hyperparameters ended at an optimum for every submodel of the path.
     n_evaluations : int
-        How often the divergence was evaluated, for all submodels that were tried.
+        The number of evaluations of the divergence, for all submodels that were tried.
     labels : tuple of str
         The hyperparameters by name.
     log_params : array (s + 1, d)
-        Their logarithms for each size, in the units of the model; features that are not in are switched off.
+        Their logarithms for each size, in the units of the model; features that are not in are inactive.
     """
 
     order: tuple[str, ...]
@@ -451,7 +458,7 @@ class ProjectionPath(Serializable):
 
     @property
     def sizes(self) -> np.ndarray:
-        """0, 1, ..., s."""
+        """The sizes 0, 1, ..., s."""
         return np.arange(self.kl.size)
 
     @property

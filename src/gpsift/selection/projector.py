@@ -1,8 +1,8 @@
-"""The submodel on some of the features that predicts most nearly what the reference predicts.
+"""The projector: a search for the submodel on some features whose predictions are nearest to the reference's.
 
 A submodel is a point in the space of the hyperparameters of a model of all features, in which the features that it
-lacks are switched off: their inverse squared length-scales, or the variances of their slopes, are 0. So the submodel of
-a smaller set of features is a point of the space of any larger one. The search there starts from it, among others, and
+lacks are inactive: their inverse squared length-scales, or the variances of their slopes, are 0. So the submodel of a
+smaller set of features is a point of the space of any larger one. The search there starts from it, among others, and
 the divergence never rises when features are added.
 """
 
@@ -19,7 +19,7 @@ from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift.gp import FittedGP
 from gpsift.gp.hyperparameters.optimize import limits
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.kernels import Constant, Kernel, Linear, Sum
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import MissingCapability
@@ -67,29 +67,29 @@ class Space:
         self.reference = np.where(np.isfinite(problem.log_params), problem.log_params, self._off)
         self._lower, self._upper = np.minimum(lower, self.reference), np.maximum(upper, self.reference)
 
-    def places(self, features: Sequence[int]) -> np.ndarray:
-        """Where the hyperparameters of a submodel on these features stand, in the order of its kernel, noise last."""
+    def indices(self, features: Sequence[int]) -> np.ndarray:
+        """Indices of the hyperparameters of a submodel on these features, in the order of its kernel, noise last."""
         return np.flatnonzero(self.is_free & np.isin(self.owner, [-1, *features]))
 
-    def switches(self, features: Sequence[int]) -> np.ndarray:
-        """Where the switches of these features stand."""
+    def switch_indices(self, features: Sequence[int]) -> np.ndarray:
+        """Indices of the switches of these features."""
         return np.flatnonzero(self.is_switch & np.isin(self.owner, features))
 
-    def restricted(self, log_params: np.ndarray, features: Sequence[int]) -> np.ndarray:
-        """The same hyperparameters with all other features switched off."""
+    def restrict(self, log_params: np.ndarray, features: Sequence[int]) -> np.ndarray:
+        """Make all features except these inactive."""
         return np.where(np.isin(self.owner, [-1, *features]), log_params, self._off)
 
     def noise_var(self, log_params: np.ndarray) -> float:
         """The noise variance, where one is estimated; 0 otherwise."""
         return float(np.exp(log_params[self.is_noise]).sum())
 
-    def inward(self, log_params: np.ndarray) -> np.ndarray:
-        """The coordinates of log hyperparameters."""
+    def to_coordinates(self, log_params: np.ndarray) -> np.ndarray:
+        """Map log hyperparameters to the coordinates of the search."""
         log_z = np.where(self.is_switch, self._power * (log_params - self._units), 0.0)
         return np.where(self.is_switch, np.log1p(np.exp(log_z) / BEND), log_params / self._step)
 
-    def outward(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The log hyperparameters at these coordinates, and the derivative of each by its own."""
+    def from_coordinates(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Map coordinates to log hyperparameters; returns also the derivative of each by its own coordinate."""
         with np.errstate(divide="ignore", over="ignore"):  # 0 is "absent", and the limits are near
             log_z = np.log(BEND * np.expm1(np.where(self.is_switch, x, 1.0)))
         free = np.where(self.is_switch, self._units + log_z / self._power, x * self._step)
@@ -123,7 +123,7 @@ class Projector:
         self.n_points, n_features = self.X.shape
         self.kernel = with_switches(reference.kernel, n_features)
         y, names = reference.scaling.target(reference.y_train), reference.inputs.names
-        self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactEngine(self.X, y), names))
+        self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactInference(self.X, y), names))
         noise_var = self.space.noise_var(self.space.reference)
         own = Predictive(self.kernel.between(self.X, self.X).K, self.sites, noise_var, left_out=left_out)
         self.divergence = divergence_from(own.mean, own.var, reference.likelihood, reference.size_train)
@@ -131,56 +131,56 @@ class Projector:
     @cached_property
     def empty(self) -> Submodel:
         """The submodel without features."""
-        return self._descend(self.space.restricted(self.space.reference, ()), ())
+        return self._minimise(self.space.restrict(self.space.reference, ()), ())
 
     def project(self, features: Sequence[int], parent: Submodel | None = None) -> Submodel:
-        """The nearest submodel on these features that is found from three starts.
+        """Find the nearest submodel on these features from three starts.
 
-        They are the parent with the features that it lacks switched off, the parent with these as they are in the
-        reference, and the reference with all other features switched off. The parent is the empty submodel by default.
+        They are the parent with its missing features inactive, the parent with these as they are in the reference, and
+        the reference with all other features inactive. The parent is the empty submodel by default.
         """
         if not features:
             return self.empty
         parent, space = self.empty if parent is None else parent, self.space
-        kept = space.restricted(parent.log_params, features)
-        grown, new = kept.copy(), space.switches([j for j in features if j not in parent.features])
+        kept = space.restrict(parent.log_params, features)
+        grown, new = kept.copy(), space.switch_indices([j for j in features if j not in parent.features])
         grown[new] = space.reference[new]
         ends: list[Submodel] = []
-        for start in (space.restricted(space.reference, features), kept, grown):
-            ends.append(self._descend(start, tuple(features)))
+        for start in (space.restrict(space.reference, features), kept, grown):
+            ends.append(self._minimise(start, tuple(features)))
             if ends[-1].kl <= INDISTINGUISHABLE * self.n_points:
                 break
         best = min(ends, key=lambda end: end.kl)
         return replace(best, n_evaluations=sum(end.n_evaluations for end in ends))
 
-    def kernel_of(self, log_params: np.ndarray, features: Sequence[int]) -> Kernel:
+    def submodel_kernel(self, log_params: np.ndarray, features: Sequence[int]) -> Kernel:
         """The kernel of a submodel, for the columns of its features."""
-        places = self.space.places(features)
+        places = self.space.indices(features)
         values = log_params[places[~self.space.is_noise[places]]]
         return self.kernel.for_columns(list(features)).with_log_params(values)
 
     def kl(self, log_params: np.ndarray, features: Sequence[int]) -> tuple[float, np.ndarray]:
-        """Divergence of a submodel, and its gradient for the log hyperparameters at `space.places(features)`."""
+        """Divergence of a submodel, and its gradient for the log hyperparameters at `space.indices(features)`."""
         X, noise_var = self.X[:, list(features)], self.space.noise_var(log_params)
-        pairs = self.kernel_of(log_params, features).between(X, X)
+        pairs = self.submodel_kernel(log_params, features).between(X, X)
         predictive = Predictive(pairs.K, self.sites, noise_var, left_out=self.left_out)
         value, g, h = self.divergence(predictive.mean, predictive.var)
         G, by_noise = predictive.slopes(g, h)
         by_log_noise = [noise_var * by_noise] if noise_var else []
         return value, np.concatenate([pairs.log_gradient(G), by_log_noise])
 
-    def _descend(self, start: np.ndarray, features: tuple[int, ...]) -> Submodel:
-        """Where L-BFGS-B ends from one start, or the best point that it saw on the way."""
-        columns = features or (0,)  # a kernel needs a column; here, one that stays switched off
-        places = self.space.places(features)
-        is_searched = np.isin(self.space.places(columns), places)
-        origin, best = self.space.inward(start), Submodel(features, start, np.inf)
+    def _minimise(self, start: np.ndarray, features: tuple[int, ...]) -> Submodel:
+        """Minimise the divergence by L-BFGS-B from one start; the best point of the search counts."""
+        columns = features or (0,)  # a kernel needs a column; here, one that stays inactive
+        places = self.space.indices(features)
+        is_searched = np.isin(self.space.indices(columns), places)
+        origin, best = self.space.to_coordinates(start), Submodel(features, start, np.inf)
 
         def divergence(x: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal best
             here = origin.copy()
             here[places] = x
-            log_params, slope = self.space.outward(here)
+            log_params, slope = self.space.from_coordinates(here)
             try:
                 value, gradient = self.kl(log_params, columns)
             except NotPositiveDefinite:
@@ -199,7 +199,7 @@ class Projector:
 
 
 def with_switches(kernel: Kernel, n_features: int) -> Kernel:
-    """The kernel with a length-scale or slope variance for each feature, also where it has one for all of them."""
+    """Give a kernel a length-scale or slope variance for each feature, also where it has one for all of them."""
     if isinstance(kernel, Sum):
         return Sum(tuple(with_switches(term, n_features) for term in kernel.terms))
     if isinstance(kernel, Radial):

@@ -1,4 +1,4 @@
-"""The verb: fit submodels of growing size and see how well each predicts."""
+"""Search: fit submodels of growing size, and compare their predictions with those of the full model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
 from gpsift.selection.cross_validation import HeldOut, read_held_out
-from gpsift.selection.data import Data, Features, Observed, Units
+from gpsift.selection.data import Data, Features, ObservationOptions, Units
 from gpsift.selection.orders import Order, read_order
 from gpsift.selection.path import Path
-from gpsift.selection.plan import Plan
+from gpsift.selection.plan import SearchPlan
 from gpsift.selection.sizes import Rule, suggest_size
 from gpsift.selection.submodels import fit_submodel
 
-# From here on sizes should be limited, or features be switched on one by one.
+# With more features sizes should be limited, or features be activated one by one.
 MANY_FEATURES = 300
 
 
@@ -39,7 +39,7 @@ def search(
     reference: GP | FittedGP | DrawnGP | None = None,
     features: Features = Features(),
     work: Work = Work(),
-    **observed: Unpack[Observed],
+    **observed: Unpack[ObservationOptions],
 ) -> Path:
     """Fit submodels of growing size and compare their predictions with those of the full model.
 
@@ -48,24 +48,24 @@ def search(
     X, y : array or data frame (n, p), and array (n,)
         As in `GP.fit`.
     measure : Measure, Order or {"kl", "var", "ard", "rate", "derivative", "projection"}, optional
-        By what features are put in order; `KL()` on the full model by default, which is ``Ranked(KL())``. ``Backward``
-        ranks anew after every removal of the last feature. "projection", which is ``ForwardProjection()``, adds the
-        feature whose projected submodel is nearest to the full model, step by step: slower, and better where features
-        can stand in for one another.
+        The order of the features: `KL()` on the full model by default, which is ``Ranked(KL())``. ``Backward`` ranks
+        again after every removal of the last feature. "projection", which is ``ForwardProjection()``, adds the feature
+        whose projected submodel is nearest to the full model, step by step: slower, and better where features can
+        replace one another.
     sizes : int or sequence of int, optional
         Sizes of the submodels; a number is the largest. By default all, from no feature to all of them; with ``Sift()``
         to those that the full model uses and the few that came close.
     cv : HeldOut, int, splitter or splits, optional
-        How predictions are judged: ``LeaveOneOut()`` by default, ``Folds(...)`` or ``TestSet(X, y)``. A number of
+        How predictions are scored: ``LeaveOneOut()`` by default, ``Folds(...)`` or ``TestSet(X, y)``. A number of
         folds, a scikit-learn splitter or a sequence of (train, test) row numbers goes to `Folds`.
     model : GP, optional
-        What to fit; `GP()` by default. Submodels of ``GP(hyper=Sift())`` have its prior and all of their features,
+        The model to fit; `GP()` by default. Submodels of ``GP(hyper=Sift())`` have its prior and all of their features,
         which are chosen already.
     reference : GP, FittedGP or DrawnGP, optional
-        What the full model is, if it is not `model`, say ``GP(hyper=NUTS())``; or ``model.fit(X, y)``, if that has been
-        done already, so that it is not done again.
+        The full model, if it is not `model`, say ``GP(hyper=NUTS())``; or ``model.fit(X, y)``, which is then not
+        fitted again.
     features : Features
-        Which features come together, which are levels, which are in every submodel.
+        Groups, categories, and features that are in every submodel.
     work : Work
         Processes, checkpoint and progress.
     **observed
@@ -89,14 +89,16 @@ def search(
     """
     data = Data.read(X, y, observed)
     order, units = read_order(measure), features.units(data.names)
-    return searched(planned(data, order, sizes=sizes, cv=cv, model=model, reference=reference, units=units), work)
+    return run_plan(make_plan(data, order, sizes=sizes, cv=cv, model=model, reference=reference, units=units), work)
 
 
-def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, reference: Any, units: Units) -> Plan:
-    """The plan of a search, all choices checked.
+def make_plan(
+    data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, reference: Any, units: Units
+) -> SearchPlan:
+    """Check the choices of a search, and make its plan.
 
-    A model that leaves features switched off is fitted here where sizes are not given: they end with the features that
-    it uses and the few that came close.
+    A model that leaves features inactive is fitted here if no sizes are given: these end with its active features and
+    the few that came close.
     """
     model = GP() if model is None else model
     is_choice = isinstance(reference, GP)
@@ -105,13 +107,13 @@ def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, 
     if fitted is None and sizes is None and model.hyper.switches:
         fitted = fit_submodel(data, model, units.all_columns, parent=None, starts=None)
     if fitted is not None and sizes is None:
-        sizes = told_units(fitted, units)
+        sizes = n_candidate_units(fitted, units)
     if sizes is None and len(units) > MANY_FEATURES:
         warn(
             f"Submodels of all sizes up to {len(units)} are fitted, which takes long. Give `sizes`, or use "
             "`model=GP(hyper=Sift())`, which switches features on one by one and compares submodels of those."
         )
-    return Plan(
+    return SearchPlan(
         data=data,
         scheme=scheme,
         model=model,
@@ -123,15 +125,15 @@ def planned(data: Data, order: Order, *, sizes: Any, cv: Any, model: GP | None, 
     )
 
 
-def told_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
-    """How many units come into question for submodels: those that the full model uses, and those that came close."""
-    n_used = len(units.with_some_of(fitted.used))
+def n_candidate_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
+    """The number of candidate units for submodels: the active ones of the full model, and those that came close."""
+    n_used = len(units.active(fitted.used))
     n_known = int(np.isfinite(fitted.slopes).sum())
     return min(len(units), n_used + min(N_CLOSE, n_known))
 
 
-def searched(plan: Plan, work: Work, rule: Rule = "one-se") -> Path:
-    """All fits of a plan, and how many features are enough by a rule."""
+def run_plan(plan: SearchPlan, work: Work, rule: Rule = "one-se") -> Path:
+    """Run all fits of a plan, and suggest a size by a rule."""
     if plan.scheme.leaves_rows_out and not plan.scheme.is_validated:
         warn(
             "The order of the features was found with all rows, those left out included: the curve is optimistic. "

@@ -1,4 +1,4 @@
-"""How many features are enough."""
+"""How many features are enough: three rules for the size of a submodel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def suggest_size(
     negligible: float = NEGLIGIBLE,
     share: float = EXPLAINED,
 ) -> Suggestion:
-    """The smallest submodel that is good enough, by three rules; one of them decides.
+    """Suggest the smallest submodel that is good enough, by three rules; one of them decides.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def suggest_size(
     compared = _choose_baseline(path, baseline, negligible)
     near = compared.diff + np.maximum(compared.se, max(SAME, SAME_SHARE * abs(compared.elpd))) >= 0
     verdicts = {
-        "one-se": _first(path, compared, "one-se", near, 1.0),
-        "negligible": _first(path, compared, "negligible", compared.diff > -negligible, negligible),
+        "one-se": _smallest(path, compared, "one-se", near, 1.0),
+        "negligible": _smallest(path, compared, "negligible", compared.diff > -negligible, negligible),
         "explained": _explained(path, compared, share),
     }
     size = verdicts[rule].size
@@ -95,7 +95,7 @@ def suggest_size(
 
 
 @dataclass(frozen=True, eq=False)
-class _Compared:
+class _Comparison:
     """The baseline with its elpd, and the differences of all submodels to it with standard errors."""
 
     baseline: Baseline
@@ -104,31 +104,33 @@ class _Compared:
     se: np.ndarray
 
 
-def _choose_baseline(path: Path, wanted: BaselineChoice, negligible: float) -> _Compared:
+def _choose_baseline(path: Path, wanted: BaselineChoice, negligible: float) -> _Comparison:
     best = int(np.argmax(path.diff))
     lead, se = float(path.diff[best]), float(path.diff_se[best])
     overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
     if wanted == "reference" or lead <= 0 or (wanted == "auto" and not overfits):
-        return _Compared(Baseline(), path.reference_elpd, path.diff, path.diff_se)
+        return _Comparison(Baseline(), path.reference_elpd, path.diff, path.diff_se)
     size = int(path.sizes[best])
-    return _Compared(Baseline(size, lead, se), float(path.elpd[best]), *path.compared_with(size))
+    return _Comparison(Baseline(size, lead, se), float(path.elpd[best]), *path.compared_with(size))
 
 
-def _explained(path: Path, compared: _Compared, share: float) -> Verdict:
+def _explained(path: Path, compared: _Comparison, share: float) -> Verdict:
     if path.kl is not None:
         known = path.sizes < len(path.kl)
         left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
         total = float(path.kl[0])
         explained = 1.0 - left / total if total > 0 else np.ones(len(path.sizes))
-        return _first(path, compared, "explained", explained >= share, share, of="kl", gain=total)
+        return _smallest(path, compared, "explained", explained >= share, share, of="kl", gain=total)
     total = compared.elpd - float(path.elpd[0])
     # Where nothing is gained over the smallest submodel, that one is enough.
     explained = 1.0 - (compared.elpd - path.elpd) / total if total > 0 else np.ones(len(path.sizes))
-    return _first(path, compared, "explained", explained >= share, share, gain=total)
+    return _smallest(path, compared, "explained", explained >= share, share, gain=total)
 
 
-def _first(path: Path, compared: _Compared, rule: Rule, qualifies: np.ndarray, limit: float, **facts: Any) -> Verdict:
-    """The smallest size that qualifies."""
+def _smallest(
+    path: Path, compared: _Comparison, rule: Rule, qualifies: np.ndarray, limit: float, **facts: Any
+) -> Verdict:
+    """The verdict of a rule: the smallest size that qualifies."""
     where = np.flatnonzero(qualifies)
     if where.size == 0:
         return Verdict(rule, None, path.n_units, compared.baseline, limit, **facts)

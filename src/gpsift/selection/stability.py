@@ -1,4 +1,4 @@
-"""How much a ranking depends on which rows happened to be there."""
+"""Stability: rankings of many random samples of the rows, and how much they differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpsift._utils.text import others_not_used, percent, summary_html
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP
 from gpsift.io.serializable import Serializable
-from gpsift.relevance import Measure
-from gpsift.relevance.rank import get_measure, versions
-from gpsift.selection.data import Data, Features, Observed, Units
-from gpsift.selection.orders import unit_scores
+from gpsift.relevance import Measure, get_measure
+from gpsift.relevance.rank import versions
+from gpsift.selection.data import Data, Features, ObservationOptions, Units
+from gpsift.selection.orders import score_units
 from gpsift.selection.submodels import choices, fit_submodel
 from gpsift.version import __version__
 
@@ -37,9 +37,9 @@ def stability(
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
-    **observed: Unpack[Observed],
+    **observed: Unpack[ObservationOptions],
 ) -> Stability:
-    """Fit and rank on many random samples of the rows.
+    """Fit a model to many random samples of the rows, and rank the features in each.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ def stability(
     measure : Measure or {"kl", "var", "ard", "rate", "derivative"}, optional
         `KL()` by default.
     n_splits : int
-        How many samples.
+        The number of samples.
     train_size : float or int
         Share of the rows in each sample, or their number. They are drawn without replacement.
     model : GP, optional
-        What to fit; `GP()` by default.
+        The model to fit; `GP()` by default.
     features : Features
-        What is ranked is its groups and categories and all other features.
+        Groups and categories, which are ranked with all other features.
     seed : int
-        Of the samples.
+        For the samples.
     work : Work
         Processes, checkpoint and progress.
     **observed
@@ -98,7 +98,7 @@ def stability(
     }
     tasks = [Task(f"sample {i}", (data.take(rows), model, units, measure)) for i, rows in enumerate(samples, start=1)]
     with work.runner("samples", len(tasks), identity) as runner:
-        results = [Sample(**result) for result in runner.run(rank_sample, tasks)]
+        results = [SampleScores(**result) for result in runner.run(rank_sample, tasks)]
     return Stability(
         measure=measure.label,
         names=units.names,
@@ -115,25 +115,25 @@ def stability(
 
 
 def random_samples(n: int, size: int, n_samples: int, seed: int) -> list[np.ndarray]:
-    """Row numbers of samples without replacement; the first samples are the same however many follow."""
+    """Draw row numbers of samples without replacement; the first samples do not depend on the number of samples."""
     streams = np.random.SeedSequence(seed).spawn(n_samples)
     return [np.sort(np.random.default_rng(stream).permutation(n)[:size]) for stream in streams]
 
 
 @dataclass(frozen=True)
-class Sample:
-    """What one sample gave: the score of each unit, and what the fit warned of."""
+class SampleScores:
+    """The scores of all units in one sample, and the warnings of the fit."""
 
     scores: list[float]
     notices: list[str]
 
 
-def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Sample:
-    """The scores of all units in one sample."""
+def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> SampleScores:
+    """Fit a model to one sample, and score all units."""
     with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
-        scores = unit_scores(fitted, units, measure)
-    return Sample(scores, messages(caught))
+        scores = score_units(fitted, units, measure)
+    return SampleScores(scores, messages(caught))
 
 
 def _read_train_size(train_size: Any, n: int) -> int:
@@ -150,7 +150,7 @@ def _read_train_size(train_size: Any, n: int) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability(Serializable):
-    """Rankings of the same features on many random samples of the rows.
+    """Rankings of the features in many random samples of the rows.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Stability(Serializable):
     seed : int
     details : mapping
     switches : bool
-        Whether the models leave features switched off: a score of 0 then means that a feature is not used, and all such
+        Whether the models leave features inactive: a score of 0 then means that a feature is not used, and all such
         features of a sample share the last rank.
     """
 
@@ -188,12 +188,12 @@ class Stability(Serializable):
 
     @property
     def n_shown(self) -> int:
-        """How many features of the order deserve a line each: those that are used in some sample, at least one."""
+        """The number of features that are used in some sample, at least one; each has a line in a table."""
         return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
 
     @property
     def hidden_note(self) -> tuple[str, ...]:
-        """A line for all other features, which are not used in any sample; none where there are no others."""
+        """One line for all features that are not used in any sample, or none."""
         n_others = self.n_features - self.n_shown
         return (f"{others_not_used(n_others)} in any sample",) if n_others else ()
 
@@ -209,13 +209,13 @@ class Stability(Serializable):
 
     @property
     def counts(self) -> np.ndarray:
-        """How often feature j is at position k, (p, p) with positions as columns."""
+        """Number of samples in which feature j has rank k, (p, p) with ranks as columns."""
         places = np.arange(1, self.n_features + 1)
         return (self.ranks[:, :, None] == places).sum(axis=0)
 
     @property
     def entropy(self) -> np.ndarray:
-        """Entropy of which feature stands at each position, divided by log p: 0 always the same, 1 any, (p,)."""
+        """Entropy of the feature at each position over log p, (p,): 0 for always the same feature, 1 for any."""
         if self.n_features == 1:
             return np.zeros(1)
         at_position = (np.unique(features, return_counts=True)[1] / self.n_splits for features in self.orders.T)
@@ -224,19 +224,19 @@ class Stability(Serializable):
         return np.maximum(nats / np.log(self.n_features), 0.0)
 
     def in_first(self, k: int) -> np.ndarray:
-        """Share of the samples in which a feature is among the first k, (p,)."""
+        """Share of the samples in which each feature is among the first k, (p,)."""
         if not 1 <= k <= self.n_features:
             raise ValueError(f"`k` must lie between 1 and the number of features ({self.n_features}), got {k}.")
         return np.mean(self.ranks <= k, axis=0)
 
     @property
     def n_splits(self) -> int:
-        """How many samples."""
+        """The number of samples."""
         return int(self.scores.shape[0])
 
     @property
     def n_features(self) -> int:
-        """How many features."""
+        """The number of features."""
         return len(self.names)
 
     def to_frame(self) -> pd.DataFrame:

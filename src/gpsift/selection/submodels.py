@@ -1,4 +1,8 @@
-"""One submodel: the same model on some of the columns, fitted and scored."""
+"""Submodels: the same model on some of the columns, fitted and scored.
+
+`fit_submodel` fits one. `fit_full`, `fit_and_score` and `backward_step` are the tasks of a search, which run in other
+processes and whose results, `SubmodelFit`, are kept in checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +18,28 @@ from gpsift.gp.hyperparameters.choices import PER_FEATURE, Hyper
 from gpsift.kernels import Constant
 from gpsift.selection.cross_validation import Fold
 from gpsift.selection.data import Data, Units
-from gpsift.selection.orders import Order, Ordered, unit_scores
+from gpsift.selection.orders import FeatureOrder, Order, score_units
 
-Parent = Mapping[str, Any]  # of a larger model: arguments of `GP.fit`
+Fitted = FittedGP | DrawnGP
+ParentStart = Mapping[str, Any]  # arguments of `GP.fit` that are known from a larger model
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
     """The model for some of the columns; without any it is a constant.
 
-    `starts` is how often the search for hyperparameters is started, None as often as the model says.
+    `starts` is the number of starts of the search for hyperparameters; None leaves it as it is in the model.
     """
     hyper = model.hyper if starts is None else model.hyper.for_chosen_features()
     if isinstance(hyper, Fixed):
-        hyper = _fixed_for(hyper, columns)
+        hyper = _restrict(hyper, columns)
     elif starts is not None and hasattr(hyper, "starts"):
         hyper = replace(hyper, starts=starts)  # type: ignore[type-var]
     kernel = model.kernel.for_columns(columns) if columns else Constant()
     return replace(model, kernel=kernel, hyper=hyper)
 
 
-def _fixed_for(hyper: Fixed, columns: Sequence[int]) -> Hyper:
+def _restrict(hyper: Fixed, columns: Sequence[int]) -> Hyper:
+    """Restrict fixed hyperparameters to some of the columns."""
     values = dict(hyper.values)
     if not columns:
         of_kernel = {"lengthscale", "signal_var", "linear_var", "shape"}
@@ -45,59 +51,20 @@ def _fixed_for(hyper: Fixed, columns: Sequence[int]) -> Hyper:
 
 
 def fit_submodel(
-    data: Data, model: GP, columns: Sequence[int], *, parent: Parent | None, starts: int | None
-) -> FittedGP | DrawnGP:
-    """Fit the model on some of the columns of the data, with what is known from a larger model."""
+    data: Data, model: GP, columns: Sequence[int], *, parent: ParentStart | None, starts: int | None
+) -> Fitted:
+    """Fit the model on some of the columns of the data, with a warm start from a larger model."""
     chosen = submodel(model, columns, starts=starts)
     # A constant ignores its inputs; some column has to be there.
     known: Mapping[str, Any] = {**(parent or {}), **data.extras}
     return chosen.fit(data.table(columns or [0]), data.y, **known)
 
 
-@dataclass(frozen=True, eq=False)
-class SubmodelFit:
-    """What the fit of a submodel gave, on the rows that are scored and for the fits that follow.
+def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
+    """Arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
 
-    `order`, `scores` and `kl` are those of the full model, as in `Ordered`.
-    """
-
-    lpd: np.ndarray  # of each scored row
-    mean: np.ndarray  # (n,), or the probability of each class (n, C)
-    converged: bool  # the search for hyperparameters
-    explains: bool = (
-        True  # whether it predicts better than no inputs, and by more than its choice among many would give
-    )
-    notices: tuple[str, ...] = ()  # of the fit and the ranking
-    parent: Parent = field(default_factory=dict)  # what the fits of smaller models know from this one
-    order: list[int] | None = None
-    scores: list[float] | None = None
-    kl: np.ndarray | None = None
-    dropped: int | None = None  # in backward elimination, the unit that goes next
-
-    @classmethod
-    def of(cls, fitted: FittedGP | DrawnGP, columns: Sequence[int], test: Data | None, n_all: int) -> Self:
-        """Of a fitted submodel on some columns of all, scored on test rows, or on each row given the others."""
-        quality, converged = fitted.quality, fitted.report.converged
-        explains = bool(columns) and quality.explains_as_chosen(len(columns), n_all)
-        if test is None:
-            return cls(quality.lpd, quality.loo_mean, converged, explains)
-        prediction = fitted.predict(test.table(columns or [0]), **test.sizes)
-        return cls(prediction.log_density(test.y), prediction.mean, converged, explains)
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Self:
-        """As it comes out of another process or a checkpoint."""
-        kl = None if plain["kl"] is None else np.asarray(plain["kl"])
-        arrays = {"lpd": np.asarray(plain["lpd"], dtype=float), "mean": np.asarray(plain["mean"], dtype=float)}
-        return cls(**{**plain, **arrays, "notices": tuple(plain["notices"]), "kl": kl})
-
-
-def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:
-    """What the fits of smaller models know from this one, as arguments of `GP.fit`: where to start and where to stop.
-
-    A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model and its marginal
-    likelihood has the larger one's as a ceiling. That holds where every feature has parameters of its own and no prior
-    weighs on them.
+    A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model, whose marginal
+    likelihood is an upper bound of its own. That holds where every feature has parameters of its own without a prior.
     """
     if isinstance(fitted, DrawnGP):
         return {}
@@ -105,60 +72,108 @@ def as_parent(fitted: FittedGP | DrawnGP, hyper: Hyper) -> Parent:
     is_limit = isinstance(hyper, ML2) and None not in of_features
     values = fitted.hyperparameters.items()
     return {
-        "start": {name: value for name, value in values if 0 < value < np.inf},  # not of features that are switched off
+        "start": {name: value for name, value in values if 0 < value < np.inf},  # not those of inactive features
         "ceiling": fitted.log_marginal_likelihood if is_limit else None,
     }
 
 
 def choices(model: GP) -> str:
-    """The model in words, for a checkpoint."""
+    """The choices of a model as text, for a checkpoint."""
     return ", ".join(f"{f.name}={getattr(model, f.name)!r}" for f in fields(model))
 
 
-Fitted = FittedGP | DrawnGP
+@dataclass(frozen=True, eq=False)
+class SubmodelFit:
+    """The result of a fit: predictions of the scored rows, and a warm start for smaller models.
+
+    `order`, `scores` and `kl` are those of the full model, as in `FeatureOrder`.
+    """
+
+    lpd: np.ndarray  # of each scored row
+    mean: np.ndarray  # (n,), or the probability of each class (n, C)
+    converged: bool  # the search for hyperparameters
+    explains: bool = True  # whether it predicts better than no inputs, by more than its choice among many would give
+    notices: tuple[str, ...] = ()  # of the fit and the ranking
+    parent: ParentStart = field(default_factory=dict)
+    order: list[int] | None = None
+    scores: list[float] | None = None
+    kl: np.ndarray | None = None
+    dropped: int | None = None  # in backward elimination, the unit that is removed next
+
+    @classmethod
+    def of(cls, fitted: Fitted, columns: Sequence[int], test: Data | None, n_all: int) -> Self:
+        """Score a model on some of n_all columns, on test rows or on each row given the others."""
+        quality, converged = fitted.quality, fitted.report.converged
+        explains = bool(columns) and quality.explains_as_chosen(len(columns), n_all)
+        if test is None:
+            return cls(quality.lpd, quality.loo_mean, converged, explains)
+        prediction = fitted.predict(test.table(columns or [0]), **test.prediction_options)
+        return cls(prediction.log_density(test.y), prediction.mean, converged, explains)
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> Self:
+        """Restore a result from another process or a checkpoint."""
+        kl = None if plain["kl"] is None else np.asarray(plain["kl"])
+        arrays = {"lpd": np.asarray(plain["lpd"], dtype=float), "mean": np.asarray(plain["mean"], dtype=float)}
+        return cls(**{**plain, **arrays, "notices": tuple(plain["notices"]), "kl": kl})
 
 
-def lead(
-    fold: Fold, model: GP, units: Units, order: Order, given: Ordered | None, largest: int, fitted: Fitted | None
+def _fit_and_score(
+    fold: Fold,
+    model: GP,
+    columns: Sequence[int],
+    parent: ParentStart | None,
+    starts: int | None,
+    fitted: Fitted | None = None,
+) -> tuple[Fitted, SubmodelFit]:
+    """Fit the model on some columns of a fold, unless it is `fitted`, and score it."""
+    if fitted is None:
+        fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
+    return fitted, SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+
+
+def fit_full(
+    fold: Fold, model: GP, units: Units, order: Order, given: FeatureOrder | None, largest: int, fitted: Fitted | None
 ) -> SubmodelFit:
-    """Fit the full model unless it is there, score it, and put the units in order, unless their order is given."""
+    """Fit the full model, score it and sort the units; `fitted` and `given` replace the fit and the order."""
     with collect_warnings() as caught:
-        columns = units.all_columns
-        if fitted is None:
-            fitted = fit_submodel(fold.train, model, columns, parent=None, starts=None)
-        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
-        made = order.of(fitted, units, largest) if given is None else given
+        fitted, found = _fit_and_score(fold, model, units.all_columns, None, None, fitted)
+        made = order.sort(fitted, units, largest) if given is None else given
     notices = (*messages(caught), *made.notices)
-    parent = as_parent(fitted, model.hyper)
+    parent = parent_start(fitted, model.hyper)
     return replace(found, parent=parent, order=made.order, scores=made.scores, kl=made.kl, notices=notices)
 
 
-def follow(fold: Fold, model: GP, columns: Sequence[int], parent: Parent | None, starts: int | None) -> SubmodelFit:
+def fit_and_score(
+    fold: Fold, model: GP, columns: Sequence[int], parent: ParentStart | None, starts: int | None
+) -> SubmodelFit:
     """Fit and score one submodel."""
     with collect_warnings() as caught:
-        fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
-        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+        _, found = _fit_and_score(fold, model, columns, parent, starts)
     return replace(found, notices=tuple(messages(caught)))
 
 
-def eliminate(
-    fold: Fold, model: GP, units: Units, kept: Sequence[int], order: Order, above: Parent | None, fitted: Fitted | None
+def backward_step(
+    fold: Fold,
+    model: GP,
+    units: Units,
+    kept: Sequence[int],
+    order: Order,
+    parent: ParentStart | None,
+    fitted: Fitted | None,
 ) -> SubmodelFit:
-    """Fit the submodel on the units that are left unless it is there, score it, and name the next to go.
+    """Fit and score the submodel on the remaining units, and choose the unit to remove next.
 
-    `above` is what is known from the model with one unit more; the first has none above it.
+    `parent` is the warm start from the model with one unit more; the first step has none. `fitted` replaces the fit.
     """
-    assert order.scoring is not None  # what eliminates has a measure
+    assert order.scoring is not None  # backward elimination has a measure
     with collect_warnings() as caught:
-        columns = units.columns_of(kept)
-        if fitted is None:
-            starts = None if above is None else order.starts
-            fitted = fit_submodel(fold.train, model, columns, parent=above, starts=starts)
-        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
+        starts = None if parent is None else order.starts
+        fitted, found = _fit_and_score(fold, model, units.columns_of(kept), parent, starts, fitted)
         free = [place for place, unit in enumerate(kept) if unit not in units.forced]
         dropped = None
         if free:
-            scores = unit_scores(fitted, units.within(kept), order.scoring)
+            scores = score_units(fitted, units.subset(kept), order.scoring)
             dropped = kept[min(free, key=lambda place: scores[place])]
-    parent = as_parent(fitted, model.hyper)
+    parent = parent_start(fitted, model.hyper)
     return replace(found, parent=parent, dropped=dropped, notices=tuple(messages(caught)))

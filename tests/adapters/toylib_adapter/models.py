@@ -1,17 +1,15 @@
 """Processes of toylib."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import toylib
 from scipy.linalg import cho_solve
 
 from gpsift.adapters.kernels import Columns, NoClosedForm, add_up, radial_term
-from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, known_inputs, read_only
+from gpsift.adapters.predictions import LibraryModel
+from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, read_inputs, read_only
 from gpsift.kernels import SquaredExponential
-from gpsift.reference.finite_differences import Numeric
-from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
 
@@ -24,10 +22,10 @@ def reference_of(model, *, derivatives: Derivatives = "auto", feature_names=None
     if not isinstance(model, toylib.Process):
         raise TypeError(f"{type(model).__name__} of toylib is not known here. Known is Process.")
     X = read_only(model.X)
-    inputs, predictive = known_inputs(X.shape[1], X, names=feature_names), NormalNoise(model.noise)
+    inputs, predictive = read_inputs(X.shape[1], X, names=feature_names), NormalNoise(model.noise)
     closed = closed_form_or_none(lambda: posterior_of(model, X), model, derivatives, "finite differences")
     if closed is None:
-        return Differenced(model, predictive, inputs)
+        return LibraryModel(model.predict, inputs, predictive, what="predict")
     return LatentGP(closed, predictive, inputs, y_center=model.mean)
 
 
@@ -41,15 +39,3 @@ def posterior_of(model, X):
     L = model.root
     weights = cho_solve((L, True), model.y - model.mean)
     return Posterior(kernel, X, weights, (TriangularFactor(L),), site_var=np.full(len(X), model.noise))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Differenced(Numeric):
-    """Differences of the library's own predictions."""
-
-    model: Any
-    predictive: NormalNoise
-    inputs: Inputs
-
-    def parameters(self, X):
-        return self.model.predict(X)

@@ -58,7 +58,7 @@ def test_sections_say_what_the_records_say(page, shown):
     assert "switch" in words
     assert "How outcome changes along each column" in words
     assert "1 pair acts together: slope with switch." in page.words("together")
-    share = shown.shape.variance_shares.noise_share
+    share = shown.column_effects.variance_shares.noise_share
     assert f"noise {effects_page.percent(share)}" in page.words("together")
 
 
@@ -79,7 +79,7 @@ def _y_range(item):
 
 
 def test_the_bar_of_shares_is_whole(shown):
-    parts = effects_page.share_parts(shown.shape.variance_shares)
+    parts = effects_page.share_parts(shown.column_effects.variance_shares)
     assert sum(part.share for part in parts) == pytest.approx(1.0, abs=2 * effects_page.LEAST_PART)
     assert [part.kind for part in parts][-1] == "noise"
     columns = [part.share for part in parts if part.kind == "column"]

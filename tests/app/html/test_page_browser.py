@@ -466,7 +466,7 @@ def test_every_picture_is_downloaded_in_both_forms(show):
     assert kept(tab, "The shares of the variance as PNG")[1].startswith(b"\x89PNG")
     bars = ElementTree.fromstring(kept(tab, "The shares of the variance as SVG")[1])
     assert all(bar.get("fill", "").startswith("rgb") for bar in bars.iter() if not bar.tag.endswith("svg"))
-    parts = [part.name for part in effects.share_parts(page_cases.acting().shape.variance_shares)]
+    parts = [part.name for part in effects.share_parts(page_cases.acting().column_effects.variance_shares)]
     texts = ["".join(text.itertext()) for text in bars if text.tag.endswith("text")]
     assert all(text.startswith(part) for text, part in zip(texts, parts, strict=True))
     shares = json.loads(kept(tab, "The shares of the variance as JSON")[1])

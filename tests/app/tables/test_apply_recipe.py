@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.tables.clean import clean
 from gpsift.app.tables.new_rows import apply_recipe
@@ -111,7 +111,7 @@ def test_nothing_is_told_of_a_table_as_the_model_has_it():
 
 
 def test_what_was_not_learned_is_refused():
-    features, recipe = ["a", "b"], Recipe()
+    features, recipe = ["a", "b"], CleaningRecipe()
     table = pd.DataFrame({"a": [1.0, np.nan], "b": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"'a' has 1 missing values; .* has not learned what stands for them"):
         apply_recipe(table, features, recipe)
@@ -120,7 +120,9 @@ def test_what_was_not_learned_is_refused():
     with pytest.raises(ValueError, match=r"'b' holds texts such as 'x'; the model was fitted on numbers"):
         apply_recipe(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), features, recipe)
     with pytest.raises(ValueError, match=r"'day' holds no dates, such as 'x'"):
-        apply_recipe(pd.DataFrame({"day": ["x", "y"]}), ["day: days"], Recipe(first_dates={"day": "2020-01-01"}))
+        apply_recipe(
+            pd.DataFrame({"day": ["x", "y"]}), ["day: days"], CleaningRecipe(first_dates={"day": "2020-01-01"})
+        )
 
 
 def test_a_saved_model_keeps_what_was_done(tmp_path):

@@ -185,7 +185,7 @@ class TestMode:
     def test_slopes_in_single_precision_are_not_exact(self, small):
         problem, *_ = small
         assert problem.engine.has_exact_slopes
-        assert not problem.fresh().engine.has_exact_slopes
+        assert not problem.stateless().engine.has_exact_slopes
 
     def test_a_step_leads_to_the_mode_from_near(self):
         near, far = self.mode + np.array([[0.05, 0.2, -0.1], [0.3, 2.0, 2.0]])

@@ -48,7 +48,7 @@ def problem(small):
 
 
 def test_log_posterior_gradient_matches_central_differences(problem):
-    density = log_posterior(problem.fresh(), PRIOR)
+    density = log_posterior(problem.stateless(), PRIOR)
     theta, step = np.array([0.2, -0.3, -2.0]), 1e-5
     expected = [(density(theta + e)[0] - density(theta - e)[0]) / (2 * step) for e in step * np.eye(3)]
     assert_allclose(density(theta)[1], expected, rtol=1e-6)
@@ -100,7 +100,7 @@ def test_a_prior_of_several_values_together_is_asked_for_each_kind_by_itself():
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_log_posterior_falls_beyond_the_limits(problem, which, far):
     """There the evidence stays as it is; the tails of the prior keep the density proper and show the way back."""
-    density = log_posterior(problem.fresh(), PRIOR)
+    density = log_posterior(problem.stateless(), PRIOR)
     edge = nuts.limits(problem)[0 if far < 0 else 1][which]
     theta, step = np.array([0.2, -0.3, -2.0]), 1e-2 * np.eye(3)[which]
     theta[which] = edge + 3.0 * far
@@ -116,7 +116,7 @@ def test_chains_start_at_the_mode_of_what_is_sampled(drawn_problem):
     need("nutpie")
     with blas_threads_for(20):
         found = gs.NUTS(draws=5, tune=5, chains=1, progress=False).estimate(drawn_problem)
-    _, gradient = log_posterior(drawn_problem.fresh(), gs.MAP())(found.log_params)
+    _, gradient = log_posterior(drawn_problem.stateless(), gs.MAP())(found.log_params)
     assert np.max(np.abs(gradient)) < 0.02
     level = drawn_problem.kinds == "constant_var"
     assert gs.MAP().estimate(drawn_problem).log_params[level] < found.log_params[level] - 5.0
@@ -132,7 +132,7 @@ def drawn_problem(rng):
 
 def grid_moments(problem):
     """Posterior mean and sd of each log parameter by summing over a grid."""
-    density = log_posterior(problem.fresh(), PRIOR)
+    density = log_posterior(problem.stateless(), PRIOR)
     axes = [np.linspace(-2.2, 2.2, 23), np.linspace(-4.0, 4.0, 23), np.linspace(-6.5, 1.0, 23)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     with blas_threads_for(14):
@@ -314,7 +314,7 @@ def test_the_draws_do_not_depend_on_where_they_are_computed(problem, monkeypatch
 def test_other_processes_give_the_same_density_and_end(problem):
     theta = np.array([0.2, -0.3, -2.0])
     with blas_threads_for(14):
-        value, gradient = log_posterior(problem.fresh(), PRIOR)(theta)
+        value, gradient = log_posterior(problem.stateless(), PRIOR)(theta)
     with in_processes(problem, PRIOR, 2) as density:
         for _ in range(3):
             assert density(theta)[0] == value

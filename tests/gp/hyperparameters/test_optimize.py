@@ -17,7 +17,7 @@ from gpsift.gp.hyperparameters.optimize import (
     starting_points,
 )
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.kernels import Constant, Linear, SquaredExponential
 from gpsift.likelihoods import read_likelihood
 
@@ -45,7 +45,7 @@ def posed_for(likelihood, X, y):
     """The problem of a likelihood whose inference iterates."""
     likelihood = read_likelihood(likelihood)
     kernel = KERNEL.for_features(X.shape[1])
-    return Problem(kernel, likelihood, X, y, LaplaceEngine(X, y, np.ones(len(y))), tuple("abcdefgh"[: X.shape[1]]))
+    return Problem(kernel, likelihood, X, y, LaplaceInference(X, y, np.ones(len(y))), tuple("abcdefgh"[: X.shape[1]]))
 
 
 def no_prior(_, log_params):

@@ -13,7 +13,7 @@ from gpsift.gp.hyperparameters.restarts import INACTIVE, SMOOTH, reactivate, sho
 from gpsift.gp.inference import ExactEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
-from gpsift.selection.submodels import as_parent
+from gpsift.selection.submodels import parent_start
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_prior_has_no_ceiling(table, full):
 )
 def test_submodels_have_the_full_models_evidence_as_ceiling_where_they_are_its_limits(table, model, has_ceiling):
     fitted = model.fit(*table)
-    ceiling = as_parent(fitted, model.hyper)["ceiling"]
+    ceiling = parent_start(fitted, model.hyper)["ceiling"]
     assert (ceiling == fitted.log_marginal_likelihood) if has_ceiling else ceiling is None
 
 
@@ -81,7 +81,7 @@ def test_the_ceiling_does_not_change_a_path(table, monkeypatch):
     X, y = table
     with_ceiling = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     monkeypatch.setattr(
-        "gpsift.selection.submodels.as_parent", lambda fitted, hyper: {"start": as_parent(fitted, hyper)["start"]}
+        "gpsift.selection.submodels.parent_start", lambda fitted, hyper: {"start": parent_start(fitted, hyper)["start"]}
     )
     without = gs.search(X, y, model=gs.GP(hyper=gs.ML2()), work=gs.Work(progress=False))
     np.testing.assert_array_equal(with_ceiling.order, without.order)
@@ -114,7 +114,7 @@ UNIT = 2.0  # where searches begin with four features
 @pytest.fixture
 def problem():
     kernel = (SquaredExponential() + Constant()).for_features(4)
-    return Problem(kernel, Gaussian(), X, Y, ExactEngine(X, Y), ("a", "b", "c", "d"))
+    return Problem(kernel, Gaussian(), X, Y, ExactInference(X, Y), ("a", "b", "c", "d"))
 
 
 def at(*lengths, signal_var=1.0, noise_var=0.05):
@@ -141,7 +141,7 @@ def test_a_feature_that_bends_is_tried_at_shorter_length_scales(problem):
 def test_a_line_stays_a_line(problem):
     """Its large signal variance goes with its length-scale, and would be ruinous with a short one."""
     y = X @ [1.0, 0.5, 0.3, 0.2] + 0.1 * RNG.normal(size=120)
-    linear = replace(problem, y=y, engine=ExactEngine(X, y))
+    linear = replace(problem, y=y, engine=ExactInference(X, y))
     start = at(30.0, 60.0, 100.0, 150.0, signal_var=900.0, noise_var=0.01)
     assert_array_equal(shorten_lengthscales(linear, start), start)
     bent = at(2.0, 60.0, 100.0, 150.0, signal_var=900.0, noise_var=0.01)

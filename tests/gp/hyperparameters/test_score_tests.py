@@ -18,10 +18,10 @@ from gpsift.gp.hyperparameters.score_tests import (
     inverse_square_slopes,
     normal_scores,
 )
-from gpsift.gp.inference import ExactEngine, Slope
-from gpsift.gp.inference.ep import EPEngine
-from gpsift.gp.inference.laplace import LaplaceEngine
-from gpsift.gp.inference.softmax import MulticlassEngine
+from gpsift.gp.inference import ExactInference, Slope
+from gpsift.gp.inference.ep import EPInference
+from gpsift.gp.inference.laplace import LaplaceInference
+from gpsift.gp.inference.softmax import SoftmaxInference
 from gpsift.likelihoods import Gamma, Gaussian, Poisson, Probit, Softmax, StudentT
 
 rng = np.random.default_rng(3)
@@ -31,14 +31,14 @@ F = np.sin(X[:, 0]) + 0.5 * X[:, 1]
 Y = F + 0.3 * rng.normal(size=N)
 ONES = np.ones(N)
 CASES = {
-    "exact": (lambda X: ExactEngine(X, Y), Gaussian(0.2)),
-    "known noise": (lambda X: ExactEngine(X, Y), Gaussian(rng.uniform(0.1, 0.3, N))),
-    "EP": (lambda X: EPEngine(X, (Y > 0).astype(float), ONES, tolerance=1e-9), Probit()),
-    "Laplace, probit": (lambda X: LaplaceEngine(X, (Y > 0).astype(float), ONES), Probit()),
-    "Laplace, counts": (lambda X: LaplaceEngine(X, np.floor(np.exp(F)), ONES), Poisson()),
-    "Laplace, gamma": (lambda X: LaplaceEngine(X, np.exp(Y), ONES), Gamma(2.0)),
-    "Laplace, Student-t": (lambda X: LaplaceEngine(X, Y, ONES), StudentT(5.0, 0.3)),
-    "softmax": (lambda X: MulticlassEngine(X, np.digitize(Y, [-0.4, 0.4]).astype(float), Softmax(3)), Softmax(3)),
+    "exact": (lambda X: ExactInference(X, Y), Gaussian(0.2)),
+    "known noise": (lambda X: ExactInference(X, Y), Gaussian(rng.uniform(0.1, 0.3, N))),
+    "EP": (lambda X: EPInference(X, (Y > 0).astype(float), ONES, tolerance=1e-9), Probit()),
+    "Laplace, probit": (lambda X: LaplaceInference(X, (Y > 0).astype(float), ONES), Probit()),
+    "Laplace, counts": (lambda X: LaplaceInference(X, np.floor(np.exp(F)), ONES), Poisson()),
+    "Laplace, gamma": (lambda X: LaplaceInference(X, np.exp(Y), ONES), Gamma(2.0)),
+    "Laplace, Student-t": (lambda X: LaplaceInference(X, Y, ONES), StudentT(5.0, 0.3)),
+    "softmax": (lambda X: SoftmaxInference(X, np.digitize(Y, [-0.4, 0.4]).astype(float), Softmax(3)), Softmax(3)),
 }
 
 

@@ -29,13 +29,13 @@ def posed(effect, n=650, p=4, seed=0, noise=0.5):
 
 def counted_rows(monkeypatch):
     """How many evaluations there are on as many rows, from now on."""
-    calls, evidence = Counter(), ExactEngine.evidence
+    calls, evidence = Counter(), ExactInference.evidence
 
     def counting(self, *arguments):
         calls[len(self.y)] += 1
         return evidence(self, *arguments)
 
-    monkeypatch.setattr(ExactEngine, "evidence", counting)
+    monkeypatch.setattr(ExactInference, "evidence", counting)
     return calls
 
 

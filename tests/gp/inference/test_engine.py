@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
 
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp.inference.ep import EPEngine
-from gpsift.gp.inference.exact import ExactEngine
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.ep import EPInference
+from gpsift.gp.inference.exact import ExactInference
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import (
     Binomial,
@@ -35,22 +35,22 @@ OUTLIERS = REALS + np.where(np.arange(N) % 7 == 3, 4.0, 0.0)
 KERNEL = SquaredExponential(np.array([0.9, 2.0]), 1.4) + Constant(0.5)
 
 ENGINES = {
-    "exact": (lambda: ExactEngine(X, REALS), Gaussian(0.1), REALS, ONE),
-    "ep, probit": (lambda: EPEngine(X, CLASSES, ONE), Probit(), CLASSES, ONE),
-    "ep, logit": (lambda: EPEngine(X, CLASSES, ONE), Logit(), CLASSES, ONE),
-    "ep, poisson": (lambda: EPEngine(X, COUNTS, EXPOSURE), Poisson(), COUNTS, EXPOSURE),
-    "laplace, probit": (lambda: LaplaceEngine(X, CLASSES, ONE), Probit(), CLASSES, ONE),
-    "laplace, logit": (lambda: LaplaceEngine(X, CLASSES, ONE), Logit(), CLASSES, ONE),
-    "laplace, binomial": (lambda: LaplaceEngine(X, SUCCESSES, 5 * ONE), Binomial(), SUCCESSES, 5 * ONE),
-    "laplace, poisson": (lambda: LaplaceEngine(X, COUNTS, EXPOSURE), Poisson(), COUNTS, EXPOSURE),
+    "exact": (lambda: ExactInference(X, REALS), Gaussian(0.1), REALS, ONE),
+    "ep, probit": (lambda: EPInference(X, CLASSES, ONE), Probit(), CLASSES, ONE),
+    "ep, logit": (lambda: EPInference(X, CLASSES, ONE), Logit(), CLASSES, ONE),
+    "ep, poisson": (lambda: EPInference(X, COUNTS, EXPOSURE), Poisson(), COUNTS, EXPOSURE),
+    "laplace, probit": (lambda: LaplaceInference(X, CLASSES, ONE), Probit(), CLASSES, ONE),
+    "laplace, logit": (lambda: LaplaceInference(X, CLASSES, ONE), Logit(), CLASSES, ONE),
+    "laplace, binomial": (lambda: LaplaceInference(X, SUCCESSES, 5 * ONE), Binomial(), SUCCESSES, 5 * ONE),
+    "laplace, poisson": (lambda: LaplaceInference(X, COUNTS, EXPOSURE), Poisson(), COUNTS, EXPOSURE),
     "laplace, negative binomial": (
-        lambda: LaplaceEngine(X, COUNTS, EXPOSURE),
+        lambda: LaplaceInference(X, COUNTS, EXPOSURE),
         NegativeBinomial(2.0),
         COUNTS,
         EXPOSURE,
     ),
-    "laplace, gamma": (lambda: LaplaceEngine(X, np.exp(REALS), ONE), Gamma(2.0), np.exp(REALS), ONE),
-    "laplace, student-t": (lambda: LaplaceEngine(X, OUTLIERS, ONE), StudentT(3.0, 0.2), OUTLIERS, ONE),
+    "laplace, gamma": (lambda: LaplaceInference(X, np.exp(REALS), ONE), Gamma(2.0), np.exp(REALS), ONE),
+    "laplace, student-t": (lambda: LaplaceInference(X, OUTLIERS, ONE), StudentT(3.0, 0.2), OUTLIERS, ONE),
 }
 each_engine = pytest.mark.parametrize("name", ENGINES)
 
@@ -86,15 +86,15 @@ def test_answers_do_not_depend_on_the_questions_before(name):
     for shift in (1.0, -1.0):
         engine.evidence(KERNEL.with_log_params(KERNEL.log_params + shift), likelihood)
     assert_allclose(engine.evidence(KERNEL, likelihood).value, first.value, rtol=1e-8)
-    fresh = engine.fresh()
+    fresh = engine.stateless()
     fresh.evidence(KERNEL.with_log_params(KERNEL.log_params + 1.0), likelihood)
-    assert fresh.evidence(KERNEL, likelihood).value == engine.fresh().evidence(KERNEL, likelihood).value
+    assert fresh.evidence(KERNEL, likelihood).value == engine.stateless().evidence(KERNEL, likelihood).value
 
 
-@pytest.mark.parametrize("make", [EPEngine, LaplaceEngine], ids=["ep", "laplace"])
+@pytest.mark.parametrize("make", [EPInference, LaplaceInference], ids=["ep", "laplace"])
 @pytest.mark.parametrize("kernel", [KERNEL, Matern52(np.array([0.9, 2.0]), 1.4) + Linear(0.3)], ids=["se", "matern"])
 def test_every_engine_is_exact_for_gaussian_noise(make, kernel):
-    exact, other = ExactEngine(X, REALS), make(X, REALS, ONE)
+    exact, other = ExactInference(X, REALS), make(X, REALS, ONE)
     expected, found = exact.infer(kernel, Gaussian(0.1)), other.infer(kernel, Gaussian(0.1))
     assert_allclose(found.log_evidence, expected.log_evidence, rtol=1e-8)
     assert_allclose(found.cavity_mean, expected.cavity_mean, atol=1e-7)
@@ -111,7 +111,7 @@ def test_every_engine_is_exact_for_gaussian_noise(make, kernel):
 def test_known_noise_has_cavities_of_its_own():
     """Rasmussen & Williams (2006), equation 5.12, with a variance for each observation."""
     variances = np.linspace(0.05, 0.5, N)
-    inferred = ExactEngine(X, REALS).infer(KERNEL, Gaussian(variances))
+    inferred = ExactInference(X, REALS).infer(KERNEL, Gaussian(variances))
     K = KERNEL.between(X, X).K
     for i in (0, 7, N - 1):
         rest = np.arange(N) != i
@@ -132,15 +132,15 @@ def test_cavities_match_refits_without_the_point(name):
     latent = []
     for i in range(N):
         rest = np.arange(N) != i
-        sizes = () if kind is ExactEngine else (size[rest],)
+        sizes = () if kind is ExactInference else (size[rest],)
         at = kind(X[rest], y[rest], *sizes).infer(KERNEL, likelihood).posterior.at(X[[i]])
         latent.append((at.mean[0], at.var[0]))
     mean, var = np.array(latent).T
     width = np.sqrt(var)
-    if kind is ExactEngine:
+    if kind is ExactInference:
         assert_allclose(inferred.cavity_mean, mean, atol=1e-8)
         assert_allclose(inferred.cavity_var, var, rtol=1e-7)
-    elif kind is EPEngine:
+    elif kind is EPInference:
         assert np.max(np.abs(inferred.cavity_mean - mean) / width) < 0.25
         assert_allclose(inferred.cavity_var, var, rtol=0.25)
     elif likelihood.is_log_concave:
@@ -175,7 +175,7 @@ def test_vanishing_site_precisions_take_the_general_path():
     """Sites that say next to nothing have no variance that the identities could divide by."""
     y = (X[:, 0] > 0).astype(float)
     kernel = SquaredExponential(np.array([2.0, 9.0]), 1e6)
-    inferred = LaplaceEngine(X, y, ONE).infer(kernel, Logit())
+    inferred = LaplaceInference(X, y, ONE).infer(kernel, Logit())
     K = kernel.between(X, X).K
     W = -Logit().derivatives(y, K @ inferred.posterior.weights, ONE).second
     assert (inferred.posterior.site_var is None) == bool(np.any(W * np.diagonal(K) <= LEAST_PRECISION))
@@ -196,7 +196,7 @@ def test_weights_predict_the_latent_values_whatever_the_prior_of_the_level(name,
     kernel = SquaredExponential(np.array([0.9, 2.0]), 1.4) + Constant(level)
     inferred = make().infer(kernel, likelihood)
     f = inferred.posterior.at(X).mean
-    if isinstance(make(), EPEngine):
+    if isinstance(make(), EPInference):
         expected = likelihood.tilted_moments(y, inferred.cavity_mean, inferred.cavity_var, size).mean
         assert_allclose(f, expected, atol=1e-4)
     else:
@@ -224,16 +224,16 @@ def test_a_fresh_ep_engine_starts_always_from_the_same_sites_and_keeps_the_evide
     rng = np.random.default_rng(8)
     X = rng.normal(size=(40, 2))
     y, kernel = (X[:, 0] > 0.2) * 1.0, SquaredExponential(np.array([1.0, 2.0]), 1.5)
-    engine = EPEngine(X, y, np.ones(40))
+    engine = EPInference(X, y, np.ones(40))
     engine.evidence(kernel, Probit())
-    fresh = engine.fresh()
+    fresh = engine.stateless()
     one, other = SquaredExponential(np.array([0.8, 1.5]), 2.0), SquaredExponential(np.array([3.0, 1.0]), 0.5)
     first = fresh.evidence(one, Probit())
     fresh.evidence(other, Probit())
     again = fresh.evidence(one, Probit())
     assert again.value == first.value
     assert_array_equal(again.gradient, first.gradient)
-    truth = EPEngine(X, y, np.ones(40)).evidence(one, Probit())
+    truth = EPInference(X, y, np.ones(40)).evidence(one, Probit())
     assert first.value == pytest.approx(truth.value, abs=1e-5)
     assert_allclose(first.gradient, truth.gradient, rtol=5e-3)
-    assert fresh.infer(one, Probit()).n_iterations < EPEngine(X, y, np.ones(40)).infer(one, Probit()).n_iterations
+    assert fresh.infer(one, Probit()).n_iterations < EPInference(X, y, np.ones(40)).infer(one, Probit()).n_iterations

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.inference import ep
-from gpsift.gp.inference.ep import EPEngine, Sites, expectation_propagation
+from gpsift.gp.inference.ep import EPInference, Sites, expectation_propagation
 from gpsift.kernels import Constant, Matern52, SquaredExponential
 from gpsift.likelihoods import Binomial, Gaussian, Logit, Poisson, Probit
 
@@ -39,7 +39,7 @@ GENERATED = {
 
 def evidence_and_probabilities(X, y, lengthscale, signal_var, constant_var, X_new):
     kernel = SquaredExponential(lengthscale, signal_var) + Constant(constant_var)
-    inferred = EPEngine(X, y, np.ones(y.size)).infer(kernel, Probit())
+    inferred = EPInference(X, y, np.ones(y.size)).infer(kernel, Probit())
     assert inferred.converged
     latent = inferred.posterior.at(X_new)
     return inferred.log_evidence, Probit().predictive(latent.mean, latent.var, np.ones(len(X_new))).probability
@@ -97,7 +97,7 @@ def test_ep_with_gaussian_noise_equals_exact_inference(regression, noise_var):
     assert_allclose(result.cavity_mean, y - Q @ y / np.diagonal(Q), rtol=1e-8, atol=1e-8)
     assert_allclose(result.cavity_var, 1.0 / np.diagonal(Q) - noise_var, rtol=1e-8)
 
-    inferred = EPEngine(X, y, np.ones(y.size)).infer(kernel, Gaussian(noise_var))
+    inferred = EPInference(X, y, np.ones(y.size)).infer(kernel, Gaussian(noise_var))
     X_new = X[:7] + 0.3
     k = kernel.between(X_new, X).K
     expected = kernel.diag(X_new) - np.einsum("ij,ji->i", k, np.linalg.solve(A, k.T))
@@ -182,7 +182,7 @@ def test_gradient_matches_central_differences(likelihood, target, kernel):
     rng = np.random.default_rng(6)
     y = {"classes": classes, "counts": rng.poisson(2.0, 25), "trials": rng.binomial(6, 0.4, 25)}[target].astype(float)
     size = np.full(25, 6.0) if target == "trials" else np.ones(25)
-    engine = EPEngine(X, y, size, warm=False, tolerance=1e-9)
+    engine = EPInference(X, y, size, warm=False, tolerance=1e-9)
     theta, step = kernel.log_params, 1e-4
 
     def value(t):
@@ -219,7 +219,7 @@ def test_a_warm_start_at_the_fixed_point_takes_one_sweep():
 
 def test_warm_engine_gives_the_answers_of_a_cold_one():
     X, y, lengthscale, signal_var, _ = GENERATED["smooth"]
-    warm, cold = (EPEngine(X, y, np.ones(60), warm=keeps, tolerance=1e-9) for keeps in (True, False))
+    warm, cold = (EPInference(X, y, np.ones(60), warm=keeps, tolerance=1e-9) for keeps in (True, False))
     for factor in (1.0, 3.0, 0.2, 50.0, 1.0):
         kernel = SquaredExponential(factor * lengthscale, factor * signal_var)
         first, second = warm.evidence(kernel, Probit()), cold.evidence(kernel, Probit())
@@ -267,12 +267,12 @@ def test_status_says_when_the_sweeps_did_not_settle(monkeypatch):
     result = expectation_propagation(kernel.between(X, X).K, y, np.ones(60), Probit())
     assert not result.converged
     assert result.n_sweeps == 3
-    engine = EPEngine(X, y, np.ones(60))
+    engine = EPInference(X, y, np.ones(60))
     inferred = engine.infer(kernel, Probit())
     assert not inferred.converged
     assert inferred.n_iterations == 3
     # A state that did not settle is no place to start from.
-    assert engine._memory.last is None
+    assert engine._warm_start.last is None
 
 
 def strong_signal(signal_var):
@@ -307,11 +307,11 @@ def test_searches_have_the_digits_that_they_need(rough, value_error, slope_error
     kernel, elsewhere = (
         SquaredExponential(np.array(lengths), 3.0) + Constant(0.5) for lengths in ([1.0, 2.0, 4.0], [1.5, 1.0, 9.0])
     )
-    engine = EPEngine(X, y, np.ones(100))
-    engine = engine.rough() if rough else engine
+    engine = EPInference(X, y, np.ones(100))
+    engine = engine.low_precision() if rough else engine
     engine.infer(elsewhere, Probit())
     found, value = engine.evidence(kernel, Probit()), engine.log_evidence(elsewhere, Probit())
-    exact = EPEngine(X, y, np.ones(100), tolerance=1e-11)
+    exact = EPInference(X, y, np.ones(100), tolerance=1e-11)
     expected = exact.evidence(kernel, Probit())
     assert_allclose(found.value, expected.value, atol=value_error, rtol=0)
     assert_allclose(found.gradient, expected.gradient, atol=slope_error, rtol=0)
@@ -324,9 +324,9 @@ def repeated_rows():
     rng = np.random.default_rng(0)
     X = rng.integers(12, size=150)[:, None] / 4.0
     y = (rng.uniform(size=150) < ndtr(2.0 * np.sin(5.0 * X[:, 0]))).astype(float)
-    smooth = EPEngine(X, y, np.ones(150))
+    smooth = EPInference(X, y, np.ones(150))
     smooth.infer(SquaredExponential(np.array([1.0]), 10.0), Probit())
-    return X, y, smooth._memory.last
+    return X, y, smooth._warm_start.last
 
 
 @pytest.mark.parametrize("signal_var", [1e3, 1e5])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
-from gpsift.gp.inference.ep import CavityTerms, expectation_propagation, settled_cavities
+from gpsift.gp.inference.ep import CavityTerms, expectation_propagation, newton_cavities
 from gpsift.kernels import SquaredExponential
 from gpsift.likelihoods import Logit, Poisson, Probit
 
@@ -51,6 +51,6 @@ def test_where_expectation_propagation_rests_the_means_rest():
     K = SquaredExponential(np.array([1.0, 2.0]), 5.0).between(X, X).K
     result = expectation_propagation(K, y, np.ones(50), Probit())
     terms = CavityTerms(Probit(), np.zeros(50), result.cavity_var)
-    found = settled_cavities(K, y, np.ones(50), terms, weights=np.zeros(50), tolerance=1e-12)
+    found = newton_cavities(K, y, np.ones(50), terms, weights=np.zeros(50), tolerance=1e-12)
     assert found is not None
     assert_allclose(found[0], result.cavity_mean, rtol=0, atol=1e-6)

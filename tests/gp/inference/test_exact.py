@@ -6,9 +6,9 @@ from cases import KERNELS, N_FEATURES, each
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.gp.inference.exact import exact_evidence
-from gpsift.gp.inference.exact_rbf import InPlaceEvidence
+from gpsift.gp.inference.exact_rbf import RBFEvidence
 from gpsift.kernels import Constant, Linear, Matern52, SquaredExponential
 from gpsift.likelihoods import Gaussian
 from gpsift.reference.posterior import exact_posterior
@@ -44,7 +44,7 @@ def test_gradient_matches_central_differences(kernel, data):
     assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7 * np.abs(gradient).max())
 
 
-IN_PLACE = {
+FAST = {
     "default": SquaredExponential(np.array([1.0, 0.5, 2.0]), 1.7) + Constant(0.4),
     "constant first": Constant(0.4) + SquaredExponential(np.array([1.0, 0.5, 2.0]), 1.7),
     "no constant": SquaredExponential(np.array([1.0, 0.5, 2.0]), 1.7),
@@ -55,43 +55,43 @@ IN_PLACE = {
 
 @pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
 @pytest.mark.parametrize("n", [2, 63, 64, 65, 150])
-@each(IN_PLACE)
-def test_in_place_twin_equals_the_general_form(kernel, n, noise_var, rng):
+@each(FAST)
+def test_fast_path_equals_the_general_form(kernel, n, noise_var, rng):
     X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
     noise_var = noise_var if np.ndim(noise_var) == 0 else np.resize(noise_var, n)
-    assert InPlaceEvidence.serves(kernel, X)
-    twin = InPlaceEvidence(X, y)
-    twin(kernel.with_log_params(kernel.log_params + 1.0), noise_var)  # workspaces of another call leave no trace
-    found, expected = twin(kernel, noise_var), exact_evidence(kernel, X, y, noise_var)
+    assert RBFEvidence.serves(kernel, X)
+    fast = RBFEvidence(X, y)
+    fast(kernel.with_log_params(kernel.log_params + 1.0), noise_var)  # workspaces of another call leave no trace
+    found, expected = fast(kernel, noise_var), exact_evidence(kernel, X, y, noise_var)
     assert_allclose(found.value, expected.value, rtol=1e-12)
     assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-10 * np.abs(expected.gradient).max())
 
 
 @pytest.mark.parametrize(("noise_var", "is_single"), [(0.3, True), (0.01, True), (1e-4, False)])
-@each(IN_PLACE)
-def test_rough_slopes_are_in_single_precision_and_values_are_not(kernel, noise_var, is_single, rng):
+@each(FAST)
+def test_low_precision_slopes_are_in_single_precision_and_values_are_not(kernel, noise_var, is_single, rng):
     """With much noise: next to none would leave them too few digits, and they are in double precision there."""
     n = 200
     X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
-    found, expected = (InPlaceEvidence(X, y, rough=rough)(kernel, noise_var) for rough in (True, False))
+    found, expected = (RBFEvidence(X, y, low_precision=low)(kernel, noise_var) for low in (True, False))
     assert found.value == expected.value
     scale = np.abs(expected.gradient).max()
     assert_allclose(found.gradient, expected.gradient, rtol=1e-3, atol=1e-4 * scale)
     assert is_single == bool(np.abs(found.gradient - expected.gradient).max() > 1e-12 * scale)
 
 
-@each({**IN_PLACE, "matern": Matern52(np.array([1.0, 0.5, 2.0]), 1.7)})
+@each({**FAST, "matern": Matern52(np.array([1.0, 0.5, 2.0]), 1.7)})
 @pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
 def test_evidence_by_log_params_equals_that_of_a_kernel(kernel, noise_var, data):
     """However often it was asked before: what is left in the workspaces does not grow."""
     X, y = data
-    kernel, likelihood, engine = kernel.for_features(N_FEATURES), Gaussian(noise_var), ExactEngine(X, y)
+    kernel, likelihood, engine = kernel.for_features(N_FEATURES), Gaussian(noise_var), ExactInference(X, y)
     by_log_params = engine.evidence_by_log_params(kernel, likelihood)
     log_params = np.concatenate([kernel.log_params, likelihood.log_params]) + 0.3
     for _ in range(20):
         found = by_log_params(log_params)
     n_kernel = kernel.log_params.size
-    expected = engine.fresh().evidence(
+    expected = engine.stateless().evidence(
         kernel.with_log_params(log_params[:n_kernel]), likelihood.with_log_params(log_params[n_kernel:])
     )
     assert_allclose(found.value, expected.value, rtol=1e-12)
@@ -99,17 +99,17 @@ def test_evidence_by_log_params_equals_that_of_a_kernel(kernel, noise_var, data)
 
 
 @pytest.mark.parametrize("noise_var", NOISES, ids=["one noise", "a noise each"])
-@each(IN_PLACE)
-def test_in_place_posterior_equals_the_general_form(kernel, noise_var, rng):
+@each(FAST)
+def test_fast_posterior_equals_the_general_form(kernel, noise_var, rng):
     """Its moments and their slopes at all rows and at some, and the triple itself elsewhere."""
     n = 150
     X, y = 20.0 + rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
     noise_var = np.resize(noise_var, n)
     kernel = kernel.for_features(N_FEATURES)
-    twin = InPlaceEvidence(X, y)
-    twin(kernel.with_log_params(kernel.log_params + 1.0), 0.3)  # workspaces of another call leave no trace
-    found, expected = twin.solution(kernel, noise_var), exact_posterior(kernel, X, y, noise_var)[0]
-    twin(kernel.with_log_params(kernel.log_params - 1.0), 0.7)
+    fast = RBFEvidence(X, y)
+    fast(kernel.with_log_params(kernel.log_params + 1.0), 0.3)  # workspaces of another call leave no trace
+    found, expected = fast.solution(kernel, noise_var), exact_posterior(kernel, X, y, noise_var)[0]
+    fast(kernel.with_log_params(kernel.log_params - 1.0), 0.7)
     for rows in (None, np.array([5, 140, 7])):
         ours, theirs = found.posterior.at_support(rows), expected.at_support(rows)
         for name in ("mean", "var", "mean_gradient", "var_gradient"):
@@ -122,34 +122,36 @@ def test_in_place_posterior_equals_the_general_form(kernel, noise_var, rng):
     assert_allclose(found.posterior.at(X_new).var, expected.at(X_new).var, rtol=1e-9)
 
 
-def test_in_place_posterior_knows_features_that_are_switched_off(rng):
+def test_fast_posterior_knows_features_that_are_switched_off(rng):
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
     kernel = SquaredExponential(np.array([1.0, np.inf, 2.0]), 1.7)
-    latent = InPlaceEvidence(X, y).solution(kernel, np.full(40, 0.2)).posterior.at_support()
+    latent = RBFEvidence(X, y).solution(kernel, np.full(40, 0.2)).posterior.at_support()
     expected = exact_posterior(kernel, X, y, np.full(40, 0.2))[0].at_support()
     assert_allclose(latent.var_gradient, expected.var_gradient, atol=1e-12)
     assert not np.any(latent.mean_gradient[:, 1])
 
 
-def test_in_place_twin_falls_back_to_jitter(rng):
+def test_fast_path_falls_back_to_jitter(rng):
     X = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
     y = rng.normal(size=60)
     kernel = SquaredExponential(np.ones(2), 1e6)
-    assert InPlaceEvidence(X, y)(kernel, 1e-14) is None
+    assert RBFEvidence(X, y)(kernel, 1e-14) is None
     for evidence in (
-        ExactEngine(X, y).evidence(kernel, Gaussian(1e-14)),
-        ExactEngine(X, y).evidence_by_log_params(kernel, Gaussian(1e-14))(np.append(kernel.log_params, np.log(1e-14))),
+        ExactInference(X, y).evidence(kernel, Gaussian(1e-14)),
+        ExactInference(X, y).evidence_by_log_params(kernel, Gaussian(1e-14))(
+            np.append(kernel.log_params, np.log(1e-14))
+        ),
     ):
         assert evidence.jitter > 0
         assert np.isfinite(evidence.value)
-    assert InPlaceEvidence(X, y).solution(kernel, np.full(60, 1e-14)) is None
+    assert RBFEvidence(X, y).solution(kernel, np.full(60, 1e-14)) is None
     likelihood = Gaussian(np.full(60, 1e-14))
-    assert ExactEngine(X, y).infer_at_rows(kernel, likelihood).jitter > 0
+    assert ExactInference(X, y).infer_at_training_points(kernel, likelihood).jitter > 0
 
 
 @pytest.mark.parametrize("kernel", [Matern52(), SquaredExponential() + Linear(), Constant()])
-def test_in_place_twin_declines_other_kernels(kernel):
-    assert not InPlaceEvidence.serves(kernel, np.zeros((2, 2)))
+def test_fast_path_declines_other_kernels(kernel):
+    assert not RBFEvidence.serves(kernel, np.zeros((2, 2)))
 
 
 @pytest.mark.parametrize("name", ["squared exponential", "matern 3/2", "rational quadratic", "sum"])

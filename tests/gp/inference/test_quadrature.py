@@ -17,8 +17,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr
 
 from gpsift._utils.rows import Rows
-from gpsift.gp.inference.ep import EPEngine
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.ep import EPInference
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse import Sparse
 from gpsift.gp.sparse.engine import local_rows
 from gpsift.gp.sparse.variational import VariationalEngine
@@ -177,7 +177,7 @@ def variational_engine(X, y, size, points=None):
     return VariationalEngine(local_rows(Rows(X, y, size=size), choice), X, points, choice)
 
 
-ENGINES = {"ep": EPEngine, "laplace": LaplaceEngine, "variational": variational_engine}
+ENGINES = {"ep": EPInference, "laplace": LaplaceInference, "variational": variational_engine}
 
 
 @cache

@@ -9,10 +9,10 @@ from scipy.special import log_softmax, softmax
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.inference import softmax as softmax_module
-from gpsift.gp.inference.laplace import LaplaceEngine, laplace
+from gpsift.gp.inference.laplace import LaplaceInference, laplace
 from gpsift.gp.inference.softmax import (
     FullCurvature,
-    MulticlassEngine,
+    SoftmaxInference,
     cavities,
     softmax_gradient,
     softmax_laplace,
@@ -124,8 +124,8 @@ def test_two_classes_are_the_logit_with_twice_the_kernel(kernel):
     assert_allclose(found.log_evidence, peer.log_evidence, rtol=1e-9)
     assert_allclose(found.mode[:, 1] - found.mode[:, 0], peer.mode, atol=1e-8)
     doubled = kernel.with_log_params(kernel.log_params + np.log(2.0) * is_variance(kernel))
-    expected = LaplaceEngine(X, y, np.ones(N)).evidence(doubled, Logit())
-    evidence = MulticlassEngine(X, y, Softmax(2)).evidence(kernel, Softmax(2))
+    expected = LaplaceInference(X, y, np.ones(N)).evidence(doubled, Logit())
+    evidence = SoftmaxInference(X, y, Softmax(2)).evidence(kernel, Softmax(2))
     assert_allclose(evidence.gradient, expected.gradient, rtol=1e-6, atol=1e-7)
 
 
@@ -135,9 +135,9 @@ def is_variance(kernel):
 
 def test_two_classes_have_the_cavities_of_the_logit():
     y = (LABELS == 1).astype(float)
-    found = MulticlassEngine(X, y, Softmax(2)).infer(KERNEL, Softmax(2))
+    found = SoftmaxInference(X, y, Softmax(2)).infer(KERNEL, Softmax(2))
     doubled = KERNEL.with_log_params(KERNEL.log_params + np.log(2.0) * is_variance(KERNEL))
-    peer = LaplaceEngine(X, y, np.ones(N)).infer(doubled, Logit())
+    peer = LaplaceInference(X, y, np.ones(N)).infer(doubled, Logit())
     V = found.cavity_var
     assert_allclose(found.cavity_mean[:, 1] - found.cavity_mean[:, 0], peer.cavity_mean, atol=1e-8)
     assert_allclose(V[:, 0, 0] + V[:, 1, 1] - 2 * V[:, 0, 1], peer.cavity_var, rtol=1e-8)
@@ -145,7 +145,7 @@ def test_two_classes_have_the_cavities_of_the_logit():
 
 @each_kernel
 def test_gradient_matches_central_differences(kernel):
-    engine, step = MulticlassEngine(X, LABELS, Softmax(C), warm=False), 1e-4
+    engine, step = SoftmaxInference(X, LABELS, Softmax(C), warm=False), 1e-4
     theta = kernel.log_params
 
     def value(t):
@@ -214,7 +214,7 @@ def test_large_variances_keep_their_digits(signal_var):
 
 
 def test_posterior_matches_dense_formulas():
-    posterior = MulticlassEngine(X, LABELS, Softmax(C)).infer(KERNEL, Softmax(C)).posterior
+    posterior = SoftmaxInference(X, LABELS, Softmax(C)).infer(KERNEL, Softmax(C)).posterior
     X_new = X[:7] + 0.4
     k, K = KERNEL.between(X_new, X).K, covariance()
     M = dense_M(K, softmax(K @ posterior.weights, axis=1))
@@ -230,7 +230,7 @@ def test_posterior_matches_dense_formulas():
 
 @each_kernel
 def test_derivatives_of_the_posterior_match_differences(kernel):
-    posterior = MulticlassEngine(X, LABELS, Softmax(C)).infer(kernel, Softmax(C)).posterior
+    posterior = SoftmaxInference(X, LABELS, Softmax(C)).infer(kernel, Softmax(C)).posterior
     X_new, h = X[:6] + 0.3, 1e-4
     latent = posterior.at(X_new)
     assert latent.mean_gradient.shape == (6, C, 2)
@@ -245,7 +245,7 @@ def test_derivatives_of_the_posterior_match_differences(kernel):
 
 @each_kernel
 def test_steps_and_sections_match_moved_points(kernel):
-    posterior = MulticlassEngine(X, LABELS, Softmax(C)).infer(kernel, Softmax(C)).posterior
+    posterior = SoftmaxInference(X, LABELS, Softmax(C)).infer(kernel, Softmax(C)).posterior
     X_new = X[:6] + 0.3
     latent = posterior.at(X_new)
     for j, delta in ((0, 0.5), (1, -0.2)):
@@ -268,7 +268,7 @@ def test_steps_and_sections_match_moved_points(kernel):
 
 
 def test_posterior_at_its_own_points_is_that_of_the_points():
-    posterior = MulticlassEngine(X, LABELS, Softmax(C)).infer(KERNEL, Softmax(C)).posterior
+    posterior = SoftmaxInference(X, LABELS, Softmax(C)).infer(KERNEL, Softmax(C)).posterior
     everywhere, some = posterior.at(X), np.array([5, 0, 11])
     for latent, rows in ((posterior.at_support(), np.arange(N)), (posterior.at_support(some), some)):
         assert_allclose(latent.mean, everywhere.mean[rows], atol=1e-10)
@@ -296,8 +296,8 @@ def test_cavities_match_the_posterior_without_one_site():
 
 def test_permuted_classes_permute_everything():
     order = [2, 0, 1]
-    found = MulticlassEngine(X, LABELS, Softmax(C))
-    turned = MulticlassEngine(X, np.argsort(order)[LABELS.astype(int)].astype(float), Softmax(C))
+    found = SoftmaxInference(X, LABELS, Softmax(C))
+    turned = SoftmaxInference(X, np.argsort(order)[LABELS.astype(int)].astype(float), Softmax(C))
     first, second = found.evidence(KERNEL, Softmax(C)), turned.evidence(KERNEL, Softmax(C))
     assert_allclose(second.value, first.value, rtol=1e-12)
     assert_allclose(second.gradient, first.gradient, rtol=1e-9)
@@ -308,24 +308,24 @@ def test_permuted_classes_permute_everything():
 
 
 def test_warm_engine_gives_the_answers_of_a_cold_one():
-    warm, cold = MulticlassEngine(X, LABELS, Softmax(C)), MulticlassEngine(X, LABELS, Softmax(C), warm=False)
+    warm, cold = SoftmaxInference(X, LABELS, Softmax(C)), SoftmaxInference(X, LABELS, Softmax(C), warm=False)
     for factor in (1.0, 3.0, 0.3, 1.0):
         kernel = KERNEL.with_log_params(KERNEL.log_params + np.log(factor))
         first, second = warm.evidence(kernel, Softmax(C)), cold.evidence(kernel, Softmax(C))
         assert_allclose(first.value, second.value, rtol=1e-9)
         assert_allclose(first.gradient, second.gradient, rtol=1e-6, atol=1e-7)
-    assert warm._memory.last is not None
-    fresh = warm.fresh()
+    assert warm._warm_start.last is not None
+    fresh = warm.stateless()
     for engine in (cold, fresh):
         before = engine.evidence(KERNEL, Softmax(C)).value
         engine.evidence(Matern52(np.array([0.2, 0.3]), 9.0), Softmax(C))
-        assert engine._memory.last is None
+        assert engine._warm_start.last is None
         assert engine.evidence(KERNEL, Softmax(C)).value == before
 
 
 def test_a_class_that_never_occurs_gets_little():
     likelihood = Softmax(4)
-    inferred = MulticlassEngine(X, LABELS, likelihood).infer(KERNEL, likelihood)
+    inferred = SoftmaxInference(X, LABELS, likelihood).infer(KERNEL, likelihood)
     assert inferred.converged
     probabilities = likelihood.predictive(
         inferred.posterior.at_support().mean, inferred.posterior.at_support().cov, np.ones(N)
@@ -340,7 +340,7 @@ def test_a_class_that_never_occurs_gets_little():
 def test_extreme_hyperparameters_have_a_finite_answer(signal_var, lengthscale, constant_var, separable):
     kernel = SquaredExponential(np.full(2, lengthscale), signal_var) + Constant(constant_var)
     labels = np.argmax(SCORES, axis=1).astype(float) if separable else LABELS
-    engine = MulticlassEngine(X, labels, Softmax(C))
+    engine = SoftmaxInference(X, labels, Softmax(C))
     evidence, inferred = engine.evidence(kernel, Softmax(C)), engine.infer(kernel, Softmax(C))
     assert inferred.converged
     assert -200.0 < evidence.value < 0.0
@@ -354,10 +354,10 @@ def test_status_says_when_newton_did_not_arrive(monkeypatch):
     result = softmax_laplace(covariance(), Y)
     assert not result.converged
     assert result.n_iterations == 1
-    engine = MulticlassEngine(X, LABELS, Softmax(C))
+    engine = SoftmaxInference(X, LABELS, Softmax(C))
     assert not engine.infer(KERNEL, Softmax(C)).converged
     # A state that did not settle is no place to start from.
-    assert engine._memory.last is None
+    assert engine._warm_start.last is None
 
 
 def test_steps_that_lead_down_are_halved():

@@ -9,7 +9,7 @@ from gpsift.gp.inference import softmax as softmax_module
 from gpsift.gp.inference.softmax import (
     FullCurvature,
     LowRankCurvature,
-    MulticlassEngine,
+    SoftmaxInference,
     low_rank_factor,
     softmax_gradient,
     softmax_laplace,
@@ -88,7 +88,7 @@ def test_posterior_leaves_nothing_out(rng):
     """Rough searches may; what the model is made of may not."""
     X, K, pi = case(rng, 3)
     y = pi.argmax(axis=1).astype(float)
-    rough = MulticlassEngine(X, y, Softmax(3)).rough()
+    rough = SoftmaxInference(X, y, Softmax(3)).low_precision()
     whole = softmax_laplace(K, np.eye(3)[pi.argmax(axis=1)]).log_evidence
     assert_allclose(rough.infer(SMOOTH, Softmax(3)).log_evidence, whole, rtol=1e-9)
     assert 1e-9 < rough.evidence(SMOOTH, Softmax(3)).value - whole < 1e-3
@@ -98,7 +98,7 @@ def test_gradient_is_that_of_differences(rng):
     kernel, likelihood = SquaredExponential(np.array([5.0, 8.0]), 3.0) + Constant(1.0), Softmax(3)
     X, K, pi = case(rng, 3, kernel=kernel)
     assert low_rank_factor(K, 3, 1e-9) is not None
-    engine = MulticlassEngine(X, pi.argmax(axis=1).astype(float), likelihood)
+    engine = SoftmaxInference(X, pi.argmax(axis=1).astype(float), likelihood)
     found, at, h = engine.evidence(kernel, likelihood).gradient, kernel.log_params, 1e-4
     for i, step in enumerate(h * np.eye(at.size)):
         up, down = (engine.infer(kernel.with_log_params(at + k * step), likelihood).log_evidence for k in (1, -1))

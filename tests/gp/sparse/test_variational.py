@@ -295,7 +295,7 @@ def test_cavities_are_near_inference_without_the_row(name):
 def test_an_answer_does_not_depend_on_the_ones_before(likelihood, y, size):
     warm, moved = engine_of(y, size, warm=True), KERNEL.with_log_params(KERNEL.log_params + 0.3)
     warm.evidence(moved, likelihood)
-    one, other = warm.evidence(KERNEL, likelihood), warm.fresh().evidence(KERNEL, likelihood)
+    one, other = warm.evidence(KERNEL, likelihood), warm.stateless().evidence(KERNEL, likelihood)
     assert_allclose(one.value, other.value, rtol=1e-10)
     assert_allclose(one.gradient, other.gradient, rtol=1e-5, atol=1e-5)
 
@@ -316,7 +316,7 @@ def test_the_last_answer_is_a_good_start(monkeypatch):
     first = visits_of(monkeypatch, lambda: warm.evidence(KERNEL, Probit()))
     near = KERNEL.with_log_params(KERNEL.log_params + 0.01)
     assert visits_of(monkeypatch, lambda: warm.evidence(near, Probit())) < first - 2
-    fresh = warm.fresh()
+    fresh = warm.stateless()
     assert [visits_of(monkeypatch, lambda: fresh.evidence(KERNEL, Probit())) for _ in range(2)] == [first, first]
 
 
@@ -335,7 +335,7 @@ def test_a_last_answer_that_is_no_start_is_forgotten(signal_var):
     warm = engine_of(COUNTS * 1000.0, EXPOSURE, X, warm=True)
     small, large = SquaredExponential(np.full(P, 2.0), 1.0), SquaredExponential(np.full(P, 2.0), signal_var)
     warm.evidence(small, Poisson())
-    assert_allclose(warm.evidence(large, Poisson()).value, warm.fresh().evidence(large, Poisson()).value, rtol=1e-9)
+    assert_allclose(warm.evidence(large, Poisson()).value, warm.stateless().evidence(large, Poisson()).value, rtol=1e-9)
 
 
 @pytest.mark.parametrize("y", [np.where(np.arange(N) % 10 == 0, 5000.0, 0.0), 1e9 * COUNTS], ids=["rare", "huge"])
@@ -396,7 +396,7 @@ class FarRows(LocalRows):
 def test_visits_can_travel(likelihood, y, size):
     far = VariationalEngine(FarRows(Rows(X, y, size=size), M), X, Z, Sparse(m=M))
     assert far.evidence(KERNEL, likelihood).value == engine_of(y, size).evidence(KERNEL, likelihood).value
-    assert far.fresh().infer(KERNEL, likelihood).n_iterations > 1
+    assert far.stateless().infer(KERNEL, likelihood).n_iterations > 1
 
 
 @pytest.mark.parametrize("name", ["probit", "poisson"])

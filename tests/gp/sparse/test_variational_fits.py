@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 import gpsift as gs
 from gpsift._utils.rows import LocalRows
 from gpsift.gp import choose_inference
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse import search
 from gpsift.gp.sparse.search import sample_problem
 from gpsift.sklearn import GPClassifier
@@ -118,7 +118,7 @@ def test_the_search_begins_with_laplace_s_method_on_a_sample(monkeypatch):
     monkeypatch.setattr(search, "sample_problem", lambda problem: asked.append(sample_problem(problem)) or asked[-1])
     sampled = fitted("poisson", gs.ML2(), gs.Sparse(m=50))
     (sample,) = asked
-    assert isinstance(sample.engine, LaplaceEngine)
+    assert isinstance(sample.engine, LaplaceInference)
     assert 70 <= sample.y.size <= 72
     pairs = set(zip(COUNTS, EXPOSURE, strict=True))
     assert set(zip(sample.y, sample.engine.size, strict=True)) <= pairs

@@ -8,12 +8,12 @@ import gpsift as gs
 from gpsift.selection.conditional_test.conditionals import (
     GAUSSIAN_PROCESS,
     NORMAL_SCORES,
-    ScoreRegression,
-    left_out_by_gp,
+    loo_by_gp,
+    make_tested_units,
     quick_hyper,
-    units_to_test,
     varying_others,
 )
+from gpsift.selection.conditional_test.gaussian_copula import ScoreRegression
 from gpsift.selection.data import Data
 
 
@@ -56,9 +56,9 @@ def test_a_curved_dependence_is_seen_by_a_gaussian_process(rng):
     x = rng.normal(size=(150, 2))
     curved = x[:, 0] ** 2 + 0.1 * rng.normal(size=150)
     data = Data.read(np.column_stack([x, curved]), np.zeros(150), {})
-    unit = units_to_test(data, gs.Features().units(data.names))[2]
+    unit = make_tested_units(data, gs.Features().units(data.names))[2]
     _, root = ScoreRegression(data.X).given_others((2,))
-    answer = left_out_by_gp(data.table(varying_others(data, unit.columns)), *unit.gp_target)
+    answer = loo_by_gp(data.table(varying_others(data, unit.columns)), *unit.gp_target)
     assert abs(root[0, 0]) > 0.9
     assert np.sqrt(np.mean(answer["var"])) < 0.4
 
@@ -69,10 +69,10 @@ def test_units_have_the_conditional_that_goes_with_them(rng):
     X = np.column_stack([rng.normal(size=(n, 3)), rng.integers(0, 2, size=n), np.eye(3)[code]])
     data = Data.read(X, np.zeros(n), {})
     features = gs.Features(groups={"both": ["x1", "x2"], "colour": ["x5", "x6", "x7"]}, categorical=["colour"])
-    units = {unit.name: unit for unit in units_to_test(data, features.units(data.names))}
+    units = {unit.name: unit for unit in make_tested_units(data, features.units(data.names))}
     assert units["colour"].conditional == GAUSSIAN_PROCESS
-    assert units["colour"].redraws.weights.shape == (n, 3)
-    assert_allclose(units["colour"].redraws.weights.sum(axis=1), 1.0)
+    assert units["colour"].draws.weights.shape == (n, 3)
+    assert_allclose(units["colour"].draws.weights.sum(axis=1), 1.0)
     assert {units[name].conditional for name in ("both", "x3", "x4")} == {NORMAL_SCORES}
     assert units["x4"].gp_target[1] == "bernoulli"
     assert units["x3"].gp_target[1] == "gaussian"

@@ -7,38 +7,38 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import gpsift as gs
-from gpsift.selection.conditional_test.folds import growing, left_out
+from gpsift.selection.conditional_test.folds import split_in_order, split_k_folds
 
 
-@pytest.mark.parametrize("divide", [left_out, growing])
+@pytest.mark.parametrize("divide", [split_k_folds, split_in_order])
 @pytest.mark.parametrize(("n", "folds"), [(20, 2), (23, 5), (100, 7)])
 def test_no_model_has_seen_the_rows_that_it_is_asked_for(divide, n, folds):
     parts = divide(n, folds, [0, 0])
     assert len(parts) == folds
-    assert all(not np.intersect1d(part.rows, part.fitted).size for part in parts)
-    asked = np.concatenate([part.rows for part in parts])
+    assert all(not np.intersect1d(part.test, part.train).size for part in parts)
+    asked = np.concatenate([part.test for part in parts])
     assert len(set(asked)) == asked.size
 
 
 def test_all_rows_are_asked_for_after_a_fit_to_all_others():
-    for part in left_out(23, 5, [1]):
-        assert np.array_equal(np.union1d(part.rows, part.fitted), np.arange(23))
+    for part in split_k_folds(23, 5, [1]):
+        assert np.array_equal(np.union1d(part.test, part.train), np.arange(23))
 
 
 def test_parts_in_order_follow_those_before():
-    parts = growing(90, 4, [3])
-    assert parts[0].fitted.size == 30
+    parts = split_in_order(90, 4, [3])
+    assert parts[0].train.size == 30
     for before, after in pairwise(parts):
-        assert np.array_equal(after.fitted, np.union1d(before.fitted, before.rows))
-    assert np.array_equal(np.union1d(parts[-1].fitted, parts[-1].rows), np.arange(90))
+        assert np.array_equal(after.train, np.union1d(before.train, before.test))
+    assert np.array_equal(np.union1d(parts[-1].train, parts[-1].test), np.arange(90))
 
 
 def test_another_seed_divides_otherwise():
-    assert not np.array_equal(growing(50, 5, [0])[0].rows, growing(50, 5, [1])[0].rows)
-    assert np.array_equal(growing(50, 5, [0])[0].rows, growing(50, 5, [0])[0].rows)
+    assert not np.array_equal(split_in_order(50, 5, [0])[0].test, split_in_order(50, 5, [1])[0].test)
+    assert np.array_equal(split_in_order(50, 5, [0])[0].test, split_in_order(50, 5, [0])[0].test)
 
 
-@pytest.mark.parametrize(("divide", "most"), [(left_out, 6), (growing, 4)])
+@pytest.mark.parametrize(("divide", "most"), [(split_k_folds, 6), (split_in_order, 4)])
 def test_more_parts_than_rows_are_refused(divide, most):
     divide(6, most, [0])
     with pytest.raises(ValueError, match=f"`folds` must be at most {most} with 6 rows, got {most + 1}"):

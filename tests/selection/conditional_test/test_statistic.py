@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
-from gpsift.selection.conditional_test.folds import Sums
+from gpsift.selection.conditional_test.folds import StatisticSums
 
 
 def test_mean_and_variance_are_those_of_a_feature_that_is_drawn_anew(rng):
@@ -22,7 +22,7 @@ def test_mean_and_variance_are_those_of_a_feature_that_is_drawn_anew(rng):
     off = values - expected
     covariance = np.einsum("dic,die->ice", off, off) / draws
     products = np.einsum("ic,dic->d", residual, off)
-    sums = Sums.of(residual, predicted(mean) - expected, covariance)
+    sums = StatisticSums.of(residual, predicted(mean) - expected, covariance)
     assert_allclose(sums.variance, products.var(), rtol=0.02)
     assert_allclose(sums.products, np.sum(residual * (predicted(mean) - expected)))
 
@@ -31,18 +31,20 @@ def test_sums_of_parts_add_up(rng):
     residual, deviation = rng.normal(size=(2, 12, 3))
     root = rng.normal(size=(12, 3, 3))
     covariance = root @ np.swapaxes(root, 1, 2)
-    whole = Sums.of(residual, deviation, covariance)
-    parts = [Sums.of(residual[rows], deviation[rows], covariance[rows]) for rows in (slice(0, 5), slice(5, 12))]
+    whole = StatisticSums.of(residual, deviation, covariance)
+    parts = [
+        StatisticSums.of(residual[rows], deviation[rows], covariance[rows]) for rows in (slice(0, 5), slice(5, 12))
+    ]
     assert_allclose((parts[0] + parts[1]).z, whole.z)
     assert_allclose(whole.p, 1.0 - ndtr(whole.z))
 
 
 def test_the_larger_variance_counts():
-    few = Sums(products=2.0, variance=1.0, squares=4.0)
+    few = StatisticSums(products=2.0, variance=1.0, squares=4.0)
     assert few.z == 1.0
-    assert Sums(products=2.0, variance=4.0, squares=1.0).z == 1.0
+    assert StatisticSums(products=2.0, variance=4.0, squares=1.0).z == 1.0
 
 
 def test_a_feature_that_nobody_uses_has_no_chance():
-    assert Sums().z == -np.inf
-    assert Sums().p == 1.0
+    assert StatisticSums().z == -np.inf
+    assert StatisticSums().p == 1.0

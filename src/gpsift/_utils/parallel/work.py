@@ -30,7 +30,7 @@ _watched: set[int] = set()  # parents that a thread of this process watches
 
 @dataclass(frozen=True)
 class Work:
-    """How to do many independent fits: in how many processes, with which checkpoint, with a bar or without.
+    """The user's choice for many independent fits: the number of processes, a checkpoint, a progress bar.
 
     None of it changes a result.
 

@@ -1,7 +1,13 @@
 """Models of BoTorch: Gaussian processes with transforms of inputs and outcomes, several outputs, draws, categories.
 
 Predictions are those of ``model.posterior(X, observation_noise=True)``, in the units of what the user passes to it.
-Everything is read from a copy in evaluation mode: BoTorch's models change when they are asked.
+Everything is read from a copy in evaluation mode, because calling a model of BoTorch changes it.
+
+A model is read in three steps. It is divided into its outputs and draws, each a `Part` (`outputs.py`). The latent
+posterior of a part becomes a `LatentGP`, with closed-form derivatives, if its kernel, mean function and `forward` are
+known; it is one of the columns that the model sees, after the input transform. An input transform that acts on each
+column alone is then undone by the chain rule (`ColumnMapped`, `Coordinatewise`). Everything else, such as a transform
+that mixes columns, a kernel of categories or several tasks, is differentiated by torch.
 """
 
 from __future__ import annotations
@@ -26,8 +32,9 @@ from gpsift.adapters.gpytorch import models as gpytorch_models
 from gpsift.adapters.gpytorch.models import Derivatives, MeanGP, exact_parts
 from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations, precision_of, private_copy
 from gpsift.adapters.kernels import NoClosedForm
-from gpsift.adapters.reading import NormalNoise, Options, closed_form_or_none, known_inputs
-from gpsift.adapters.torch_autograd import Differentiated, as_array
+from gpsift.adapters.predictions import gradient_error
+from gpsift.adapters.reading import NormalNoise, Options, closed_form_or_none, read_inputs
+from gpsift.adapters.torch_autograd import as_array, torch_model
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Inputs
@@ -46,7 +53,7 @@ def reference_of(
     feature_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
 ) -> Reference | Ensemble:
-    """A fitted model of BoTorch as one that can be ranked.
+    """Read a fitted model of BoTorch as one that can be ranked.
 
     Parameters
     ----------
@@ -87,7 +94,7 @@ def _read(model: Any, options: Options) -> Reference | Ensemble:
     return stack_outputs(outputs, np.array([scale for _, scale in parts]))
 
 
-# A model of one output, and the unit of that output in a sum over outputs.
+# The reference of one output, and the unit of that output in a sum over outputs.
 Output = tuple[Reference | Ensemble, float]
 
 
@@ -122,7 +129,7 @@ def _exact(model: Any, options: Options) -> list[Output]:
 
 
 def _drawn_copy(model: Any) -> Any:
-    """`private_copy` of a fully Bayesian model, which forgets its draws when it passes through training mode."""
+    """Copy a fully Bayesian model without passing through training mode, where it would lose its draws."""
     cache = model.prediction_strategy
     twin = deepcopy(model, {} if cache is None else {id(cache): None})
     return twin.eval().requires_grad_(False).to(precision_of(model.train_targets.device))
@@ -159,7 +166,7 @@ PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forwar
 
 
 def _output(part: Part, options: Options) -> tuple[Reference, float]:
-    """One output and one draw."""
+    """Read one output at one draw of the hyperparameters."""
     reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
     reference = _automatic(part, options) if reference is None else reference
     scale = part.target_sd
@@ -173,17 +180,17 @@ def _closed_form(part: Part, options: Options) -> Reference:
     column_map = inputs.column_map(part.probe.shape[1])
     if not inputs.acts_alike or (column_map is None and not inputs.is_coordinatewise):
         raise NoClosedForm(f"the input transform {inputs.names}")
-    model = _of_target(_seen_model(part), part, options)
-    known = _known_inputs(part, options)
+    model = _of_target(_latent_model(part), part, options)
+    known = _part_inputs(part, options)
     if not inputs.steps:
         return replace(model, inputs=known)
     if column_map is not None:
-        return ColumnMapped.around(model, inputs, column_map, known)
-    return Coordinatewise.around(model, inputs, known)
+        return ColumnMapped.wrap(model, inputs, column_map, known)
+    return Coordinatewise.wrap(model, inputs, known)
 
 
-def _seen_model(part: Part) -> LatentGP:
-    """The latent posterior in the units of what the model sees."""
+def _latent_model(part: Part) -> LatentGP:
+    """Read the latent posterior in the units of the model: of transformed inputs and outcomes."""
     if isinstance(part, VariationalPart) and part.model.num_outputs == 1:
         model = gpytorch_models.reference_of(part.model.model, likelihood=part.model.likelihood, derivatives="closed")
         assert isinstance(model, LatentGP)
@@ -203,7 +210,7 @@ def _seen_model(part: Part) -> LatentGP:
 
 
 def _of_target(model: LatentGP, part: Part, options: Options) -> LatentGP:
-    """The same model in units of the target."""
+    """Change the units of the outcome from those of the model to those of the user's target."""
     center, scale = part.outcome.center, part.outcome.scale
     changes: dict[str, Any] = {"y_center": center + scale * model.y_center, "y_scale": scale}
     if isinstance(model, MeanGP):
@@ -213,39 +220,40 @@ def _of_target(model: LatentGP, part: Part, options: Options) -> LatentGP:
     return replace(model, predictive=part.predictive(options.noise), **changes)
 
 
-def _known_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
-    """Names and training inputs in the user's units."""
+def _part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
+    """Read names and training inputs in the user's units."""
     raw = part.raw_inputs
     X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.acts_alike else None
     names, given = options.feature_names, options.X_train
-    return known_inputs(part.probe.shape[1], X_train, names=names, given=given, categorical=categorical)
+    return read_inputs(part.probe.shape[1], X_train, names=names, given=given, categorical=categorical)
 
 
 def _automatic(part: Part, options: Options) -> Reference:
-    """The library's own predictions, differentiated by torch; by differences where it does that wrongly."""
+    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
     with torch.no_grad():
         if len(part.mean(part.probe)) != len(part.probe):
             raise TypeError(
                 f"The input transform {part.inputs.names} makes several points of one, which has no ranking here."
             )
     shared: dict[str, Any] = {
-        "inputs": _known_inputs(part, options, part.categorical_columns),
+        "inputs": _part_inputs(part, options, part.categorical_columns),
         "predictive": part.predictive(options.noise),
         "mean_of": part.mean_of,
         "notices": (ROUNDING,) if any(isinstance(step, Round) for step in part.inputs.steps) else (),
     }
-    reference = Differentiated(
-        function=part.latent,
-        what=f"a {type(part.model).__name__}",
+    reference = torch_model(
+        part.latent,
         mean=part.mean,
         device=part.probe.device,
         dtype=part.probe.dtype,
         within=exact_computations,  # the backward pass reads the settings too
+        what=f"a {type(part.model).__name__}",
         **shared,
     )
-    if options.derivatives == "autograd" or reference.is_differentiated_rightly(as_array(part.probe)):
-        return reference
-    return reference.by_differences()
+    is_checked = options.derivatives != "autograd" and part.probe.dtype == torch.float64
+    if is_checked and gradient_error(reference, as_array(part.probe)) is not None:
+        return reference.by_differences()
+    return reference
 
 
 ROUNDING = (

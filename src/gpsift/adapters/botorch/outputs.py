@@ -1,7 +1,12 @@
-"""One output, at one draw of the hyperparameters, of a model of BoTorch: what it was trained on and what it predicts.
+"""Outputs of BoTorch's models, with their transforms of inputs and outcomes.
 
-Models are private copies in evaluation mode, whose training inputs are transformed. Inputs X are in the user's units,
-predictions in those of the target, as far as the outcome transform is a shift and a scale.
+A `Part` is one output of a model at one draw of the hyperparameters: its training data, its noise, its predictions.
+Models are private copies in evaluation mode, whose training inputs are transformed already. The inputs X of methods are
+in the user's units, predictions in those of the target, as far as the outcome transform is a shift and a scale.
+
+An `InputMap` is the input transform of a part. Where each column that the model sees is one of the user's, shifted and
+scaled, it is a `ColumnMap`. Where each is a function of one of the user's (`Warp`, `Log10`), it is a map for
+`Coordinatewise`. Derivatives through any other transform are torch's. An `OutcomeMap` is the outcome transform.
 """
 
 from __future__ import annotations
@@ -31,26 +36,27 @@ from gpsift.reference.wrappers.mapped import ColumnMap, CoordinateMap
 
 
 class Part(ABC):
-    """One output of a model.
+    """One output of a model, at one draw of its hyperparameters.
 
     Attributes
     ----------
     model : botorch Model
     raw_inputs : tensor (n, p) or None
-        What the model was trained on, as the user gave it; None where it is not kept.
+        The training inputs as the user gave them; None where they are not kept.
     probe : tensor (m, p)
-        Some inputs, where it is looked what the model does.
+        A few inputs, at which properties of the model are tried out.
     inputs : InputMap
-        From the user's inputs to what the model sees.
+        From the user's inputs to those of the model.
     outcome : OutcomeMap
         From the model's function to the user's target.
     """
 
     model: Any
+    draw: int | None = None
 
     @property
     def mean_of(self) -> str:
-        """What the latent mean is the mean of."""
+        """The name of the quantity whose mean the latent mean is."""
         return "the target"
 
     @property
@@ -64,7 +70,12 @@ class Part(ABC):
 
     @property
     @abstractmethod
-    def inputs(self) -> InputMap: ...
+    def seen_inputs(self) -> torch.Tensor:
+        """Training inputs, or inducing points, after the input transform."""
+
+    @cached_property
+    def inputs(self) -> InputMap:
+        return InputMap(getattr(self.model, "input_transform", None), self.seen_inputs, self.draw)
 
     @property
     @abstractmethod
@@ -73,11 +84,11 @@ class Part(ABC):
     @property
     @abstractmethod
     def targets(self) -> torch.Tensor | None:
-        """Training targets as the model sees them, (n,); None where they are not kept."""
+        """Training targets after the outcome transform, (n,); None where they are not kept."""
 
     @property
     def categorical_columns(self) -> tuple[int, ...]:
-        """Columns that the kernel compares as equal or not."""
+        """Columns that the kernel only compares as equal or different."""
         kernels = (part for part in self.model.modules() if isinstance(part, CategoricalKernel))
         return tuple(
             sorted({int(j) for kernel in kernels if kernel.active_dims is not None for j in kernel.active_dims})
@@ -85,31 +96,31 @@ class Part(ABC):
 
     @abstractmethod
     def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
-        """The library's distribution of the noise-free function, or of a new observation, in the model's own units."""
+        """Predict the noise-free function, or a new observation, as the library does, in the model's own units."""
 
     def one(self, values: torch.Tensor) -> torch.Tensor:
-        """Of means or variances of all that the model predicts at once, those of this output, (n,)."""
+        """Select this output from the means or variances that the model predicts at once, (n,)."""
         return values
 
     def latent(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean and variance of the noise-free function."""
+        """Predict mean and variance of the noise-free function."""
         with exact_computations():
             prediction = self.prediction(X)
             mean, var = self.one(prediction.mean), self.one(prediction.variance)
         return self.outcome.center + self.outcome.scale * mean, self.outcome.scale**2 * var
 
     def mean(self, X: torch.Tensor) -> torch.Tensor:
-        """The mean alone, which is cheaper."""
+        """Predict the mean alone, which is cheaper."""
         with exact_computations(), gpytorch.settings.skip_posterior_variances(True):
             mean = self.one(self.prediction(X).mean)
         return self.outcome.center + self.outcome.scale * mean
 
     def predictive(self, noise: float | None) -> Predictive:
-        """From latent mean and variance to a new observation, with the noise that was asked for or the model's own."""
+        """Make the function from latent moments to a new observation, with this noise or the model's own."""
         return NormalNoise(self.outcome.scale**2 * self.noise_var() if noise is None else float(noise))
 
     def noise_var(self) -> float:
-        """Variance of the noise of a new observation in the model's own units, which must be the same everywhere."""
+        """Find the noise variance of a new observation, in the model's own units; it must be the same everywhere."""
         with torch.no_grad(), exact_computations():
             latent_var, var = (
                 self.one(self.prediction(self.probe, with_noise=noise).variance) for noise in (False, True)
@@ -117,8 +128,8 @@ class Part(ABC):
         noise = as_array(var - latent_var)
         if not np.allclose(noise, noise[0], rtol=1e-6, atol=1e-9 * float(var.max())):
             raise TypeError(
-                f"The noise of {type(self.model.likelihood).__name__} depends on the input, which is not read here. "
-                "Pass noise=<variance>."
+                f"The noise of the {type(self.model.likelihood).__name__} depends on the input, from "
+                f"{noise.min():.3g} to {noise.max():.3g}; one variance is expected. Pass noise=<variance>."
             )
         return float(noise[0])
 
@@ -148,12 +159,12 @@ class ExactPart(Part):
 
     @property
     def index(self) -> tuple[int, ...]:
-        """Where in the batch it is."""
+        """The position in the batch."""
         draw = () if self.draw is None else (self.draw,)
         return (*draw, self.k) if self.model.num_outputs > 1 else draw
 
     def of(self, batch: torch.Tensor, n_own: int) -> torch.Tensor:
-        """Its part of a tensor whose last `n_own` dimensions are not those of the batch."""
+        """Select this part from a tensor whose last `n_own` dimensions are not those of the batch."""
         own = batch.shape[batch.ndim - n_own :]
         return batch.expand(torch.Size([*self.model._aug_batch_shape, *own]))[self.index]
 
@@ -163,12 +174,8 @@ class ExactPart(Part):
 
     @property
     def seen_inputs(self) -> torch.Tensor:
-        """The same as the model sees them."""
+        """The training inputs after the input transform, (n, p)."""
         return self.of(self.model.train_inputs[0], 2)
-
-    @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.seen_inputs, self.draw)
 
     @cached_property
     def outcome(self) -> OutcomeMap:
@@ -186,7 +193,7 @@ class ExactPart(Part):
 
     @property
     def prior_mean(self) -> float:
-        """The mean function, where it is the same everywhere."""
+        """The mean function, if it is constant; raises `NoClosedForm` otherwise."""
         mean = self.model.mean_module
         if type(mean) is ZeroMean:
             return 0.0
@@ -196,7 +203,7 @@ class ExactPart(Part):
 
     @property
     def site_noise(self) -> torch.Tensor:
-        """Variance of the noise at each training point, (n,)."""
+        """Variance of the noise at each training point, (n,); raises `NoClosedForm` for other kinds of noise."""
         likelihood = self.model.likelihood
         if type(likelihood) is GaussianLikelihood:
             return self.of(likelihood.noise, 1).expand(self.targets.shape)
@@ -232,8 +239,8 @@ class VariationalPart(Part):
     targets = None
 
     @property
-    def inducing_points(self) -> torch.Tensor:
-        """As the model sees them, (m, p)."""
+    def seen_inputs(self) -> torch.Tensor:
+        """The inducing points, which are after the input transform, (m, p)."""
         strategy = self.model.model.variational_strategy
         points = getattr(strategy, "base_variational_strategy", strategy).inducing_points
         return points[(0,) * (points.ndim - 2)]
@@ -241,18 +248,14 @@ class VariationalPart(Part):
     @property
     def probe(self) -> torch.Tensor:
         if not self.inputs.steps:
-            return self.inducing_points[:3]
+            return self.seen_inputs[:3]
         try:
-            return self.inputs.transform.untransform(self.inducing_points[:3])
+            return self.inputs.transform.untransform(self.seen_inputs[:3])
         except NotImplementedError as error:
             raise TypeError(
                 f"This {type(self.model).__name__} does not keep its training inputs, and its input transform "
                 f"({self.inputs.names}) cannot be undone. Transform the inputs before the model."
             ) from error
-
-    @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.inducing_points)
 
     @cached_property
     def outcome(self) -> OutcomeMap:
@@ -264,11 +267,14 @@ class VariationalPart(Part):
 
     def predictive(self, noise: float | None) -> Predictive:
         likelihood = self.model.likelihood
-        if type(likelihood) not in LIKELIHOODS or type(likelihood) is GaussianLikelihood:
+        if type(likelihood) is GaussianLikelihood or not LIKELIHOODS.knows(likelihood):
             return super().predictive(noise)
         if self.outcome != OutcomeMap() or noise is not None:
-            raise TypeError(f"{type(likelihood).__name__} goes neither with an outcome transform nor with `noise`.")
-        return LIKELIHOODS[type(likelihood)](likelihood)
+            raise TypeError(
+                f"A {type(likelihood).__name__} has no normal noise, so it is read neither with an outcome transform "
+                "nor with `noise`. Leave `noise` out, and fit without an outcome transform."
+            )
+        return LIKELIHOODS.read(likelihood).predictive()
 
     def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
         prediction = self.model.model(self.model.transform_inputs(X))
@@ -299,9 +305,9 @@ class TaskPart(Part):
         raw, j = raw_inputs_of(self.model)[:3], self.model._task_feature
         return torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1)
 
-    @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.model.train_inputs[0])
+    @property
+    def seen_inputs(self) -> torch.Tensor:
+        return self.model.train_inputs[0]
 
     @cached_property
     def outcome(self) -> OutcomeMap:
@@ -321,7 +327,7 @@ class TaskPart(Part):
 
 
 def raw_inputs_of(model: Any) -> torch.Tensor:
-    """The training inputs of an exact model as the user gave them, (n, p); all of a batch have the same."""
+    """Return the training inputs of an exact model as the user gave them, (n, p); all of a batch have the same."""
     raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
     return raw[(0,) * (raw.ndim - 2)].to(model.train_inputs[0])
 
@@ -332,14 +338,14 @@ COORDINATEWISE = (*AFFINE, inputs.Log10, inputs.Warp)
 
 
 class InputMap(CoordinateMap):
-    """The input transform of a model in evaluation mode, for one of the models of a batch.
+    """The input transform of a part, in evaluation mode.
 
     Parameters
     ----------
     transform : InputTransform or None
         Not shared with the user's model: the library's transforms change their own types when they are called.
     like : Tensor
-        Of the type and on the device that the model computes with.
+        A tensor of the precision and on the device of the model.
     draw : int or None
         Which of a batch of models, where each draw of the hyperparameters has a warping of its own.
     """
@@ -350,12 +356,12 @@ class InputMap(CoordinateMap):
 
     @property
     def names(self) -> str:
-        """The transforms by the names of their classes."""
+        """The names of the classes of the transforms."""
         return ", ".join(type(step).__name__ for step in self.steps)
 
     @property
     def acts_alike(self) -> bool:
-        """Whether training inputs and new inputs go through the same, so that both are in the user's units."""
+        """Whether training inputs and new inputs are transformed alike, so that both are in the user's units."""
         return all(step.transform_on_train and step.transform_on_eval for step in self.steps)
 
     @property
@@ -363,11 +369,11 @@ class InputMap(CoordinateMap):
         return all(type(step) in COORDINATEWISE for step in self.steps)
 
     def position(self, j: int) -> int:
-        """Which column of what the model sees input j becomes, in a coordinatewise transform."""
+        """Return the column of the model's inputs that input j becomes, in a coordinatewise transform."""
         return j
 
     def column_map(self, n_inputs: int) -> ColumnMap | None:
-        """The transform as shifted, scaled and selected columns, where it is that."""
+        """Return the transform as shifted, scaled and selected columns; None where it is more."""
         total = ColumnMap.scaling(0.0, 1.0, n_inputs)
         for step in self.steps:
             one = self._column_map_of(step, total.columns.size)
@@ -377,7 +383,7 @@ class InputMap(CoordinateMap):
         return total
 
     def tensor(self, X: torch.Tensor) -> torch.Tensor:
-        """The columns that the model sees, differentiable."""
+        """Transform inputs to those of the model, differentiably."""
         if self.transform is None:
             return X
         if self.draw is None:
@@ -390,7 +396,7 @@ class InputMap(CoordinateMap):
             return as_array(self.tensor(self._read(X)))
 
     def slopes(self, X: np.ndarray) -> np.ndarray:
-        """dz_j / dx_j of a coordinatewise transform, (n, p)."""
+        """Differentiate a coordinatewise transform, dz_j / dx_j, (n, p)."""
         with differentiating():
             x = self._read(X).requires_grad_()
             (slopes,) = torch.autograd.grad(self.tensor(x).sum(), x)
@@ -412,7 +418,7 @@ class InputMap(CoordinateMap):
         return ColumnMap.scaling(center, scale, n_inputs)
 
     def _one(self, value: torch.Tensor, size: int) -> np.ndarray:
-        """The coefficients of one of a batch of models."""
+        """Select the coefficients of this part from those of a batch."""
         rows = as_array(value).reshape(-1, value.shape[-1])
         row = rows[0] if self.draw is None or len(rows) == 1 else rows[self.draw]
         return np.broadcast_to(row, size)
@@ -420,12 +426,13 @@ class InputMap(CoordinateMap):
 
 @dataclass(frozen=True)
 class OutcomeMap:
-    """What the model's function f is of the user's target: center + scale f, or that of a transformed target.
+    """The map from the model's function f to the user's target, or to a function of it: center + scale f.
 
     Parameters
     ----------
+    center, scale : float
     of : str or None
-        What the transformed target is called; None where it is the target itself.
+        The name of the function of the target; None for the target itself.
     """
 
     center: float = 0.0
@@ -433,7 +440,7 @@ class OutcomeMap:
     of: str | None = None
 
 
-# What a target becomes; all are monotone, so that the KL divergence is that of the target itself.
+# Functions of the target by name; all are monotone, so that the KL divergence is that of the target itself.
 MONOTONE: dict[Any, str] = {
     outcomes.Log: "the logarithm of the target",
     outcomes.Power: "a power of the target",
@@ -444,10 +451,10 @@ MONOTONE: dict[Any, str] = {
 def outcome_map_of(
     transform: Any, k: int, n_outputs: int, *, draw: int | None = None, row: torch.Tensor | None = None
 ) -> OutcomeMap:
-    """The outcome transform of a model for output k.
+    """Read the outcome transform of a model for output k.
 
-    Reading goes outwards from the model: shifts and scales are undone until something bends the target. Those that
-    differ between tasks are taken at `row`, an input (1, p) that has the task.
+    Transforms are undone from the model outwards: shifts and scales up to the first nonlinear one. Those that differ
+    between tasks are taken at `row`, an input (1, p) that has the task.
     """
     center, scale = 0.0, 1.0
     for step in reversed(_steps(transform, outcomes.ChainedOutcomeTransform)):
@@ -474,7 +481,7 @@ def _one_output(value: torch.Tensor, k: int, draw: int | None) -> float:
 
 
 def _steps(transform: Any, chain: Any) -> list[Any]:
-    """The parts of a chain in the order in which they act."""
+    """List the parts of a chain in the order in which they act."""
     if transform is None:
         return []
     if type(transform) is not chain:

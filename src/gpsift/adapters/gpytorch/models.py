@@ -1,13 +1,13 @@
 """Models of GPyTorch: exact and variational Gaussian processes.
 
-Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or
-gradient of the user's own changes. If the prior is made of a kernel that we have, the posterior is the triple of
-`gpsift.reference.posterior`; anything else is differentiated by torch (`torch_autograd.py`).
+Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or gradient
+of the user's model changes. If the kernel of the prior is known, the posterior has closed-form derivatives, around a
+mean function that torch differentiates where it is not constant (`MeanGP`). Any other model is differentiated by torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,18 +22,20 @@ from gpytorch.likelihoods import (
 )
 from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
-from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
+from gpsift._utils.linalg import add_diagonal, jittered_cholesky
 from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
 from gpsift.adapters.kernels import NoClosedForm, number
-from gpsift.adapters.reading import NormalNoise, Observed, Options, closed_form_or_none, known_inputs
-from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.adapters.posteriors import variational_posterior
+from gpsift.adapters.predictions import gradient_error
+from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, read_inputs
+from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
 from gpsift.reference.finite_differences import GradedResponse
 from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.posterior import DenseFactor, Factor, Posterior, TriangularFactor, exact_posterior
-from gpsift.reference.response import LatentGP, LatentGPResponse, Predictive
+from gpsift.reference.posterior import Posterior, exact_posterior
+from gpsift.reference.response import LatentGP, LatentGPResponse
 
 Derivatives = Literal["auto", "closed", "autograd"]
 
@@ -48,14 +50,14 @@ def reference_of(
     feature_names: Sequence[str] | None = None,
     output: int | None = None,
 ) -> Reference:
-    """A fitted model of GPyTorch as one that can be ranked.
+    """Read a fitted model of GPyTorch as one that can be ranked.
 
     Parameters
     ----------
     model : ExactGP, ApproximateGP or IndependentModelList
         With one output and without batch dimensions, in training or evaluation mode, of any precision, on any device.
     likelihood : Likelihood, optional
-        What is observed of an `ApproximateGP`, which does not know it. An `ExactGP` has its own.
+        The likelihood that an `ApproximateGP` was fitted with, which it does not keep. An `ExactGP` has its own.
     noise : float, optional
         Variance of the noise of a new observation, in squared units of the target. By default that of the likelihood;
         with known noise of each training point, their mean.
@@ -106,14 +108,17 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
     if model.train_inputs is None or model.train_targets is None:
         raise ValueError(f"This {type(model).__name__} has no training data: call its `set_train_data(X, y)` first.")
     if len(model.train_inputs) != 1:
-        raise TypeError(f"This {type(model).__name__} takes several inputs; a ranking needs one table of features.")
+        raise TypeError(
+            f"This {type(model).__name__} takes {len(model.train_inputs)} inputs; a ranking needs one table of "
+            "features. Fit it with one tensor, or pass a function of one."
+        )
     if model.train_inputs[0].ndim != 2 or model.train_targets.ndim != 1:
         raise _several(model)
     if bool(torch.isnan(model.train_targets).any()):
         raise ValueError(f"The targets of this {type(model).__name__} have missing values. Fit it without those rows.")
     twin = private_copy(model)
     (Z,), y = twin.train_inputs, twin.train_targets
-    shared = {"inputs": _inputs(Z, options, as_array(Z)), **_observed(twin.likelihood, options)}
+    shared = LIKELIHOODS.read(twin.likelihood, options.noise).fields(_inputs(Z, options, as_array(Z)))
     prior = _closed_prior(twin, Z, options)
     if prior is None:
         return _automatic(twin, Z, shared, options)
@@ -132,42 +137,29 @@ def _several(model: Any) -> TypeError:
 
 
 def _inputs(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> Inputs:
-    return known_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
+    return read_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
 
 
-def _observed(likelihood: Any, options: Options) -> dict[str, Any]:
-    """What is observed of the latent function, as the fields of a reference."""
-    # By the class itself, not by what it inherits: a subclass may predict something else.
-    reader = LIKELIHOODS.get(type(likelihood))
-    if reader is None:
-        raise TypeError(
-            f"{type(likelihood).__name__} is not known here; known are "
-            f"{', '.join(kind.__name__ for kind in LIKELIHOODS)}. If a normal distribution comes near enough, pass "
-            'GaussianLikelihood(); otherwise a function, such as `as_reference(lambda X: mean, family="poisson", '
-            "X_train=X)`."
-        )
-    predictive = reader(likelihood)
-    if options.noise is not None:
-        if not isinstance(predictive, NormalNoise):
-            raise ValueError(f"`noise` is for normal noise; a {type(likelihood).__name__} has none.")
-        predictive = NormalNoise(float(options.noise))
-    is_label = isinstance(likelihood, BernoulliLikelihood)
-    return {"predictive": predictive, "mean_of": "the latent function" if is_label else "the target"}
-
-
-LIKELIHOODS: dict[type, Callable[[Any], Predictive]] = {
-    GaussianLikelihood: lambda likelihood: NormalNoise(number(as_array(likelihood.noise))),
-    # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
-    FixedNoiseGaussianLikelihood: lambda likelihood: NormalNoise(float(as_array(likelihood.noise).mean())),
-    BernoulliLikelihood: lambda _: Observed(Probit()),
-    StudentTLikelihood: lambda likelihood: Observed(
-        StudentT(number(as_array(likelihood.deg_free)), number(as_array(likelihood.noise)) ** 0.5)
-    ),
-}
+LIKELIHOODS = LikelihoodReader(
+    normal={
+        GaussianLikelihood: lambda likelihood: number(as_array(likelihood.noise)),
+        # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
+        FixedNoiseGaussianLikelihood: lambda likelihood: float(as_array(likelihood.noise).mean()),
+    },
+    others={
+        BernoulliLikelihood: lambda _: Probit(),
+        StudentTLikelihood: lambda likelihood: StudentT(
+            number(as_array(likelihood.deg_free)), number(as_array(likelihood.noise)) ** 0.5
+        ),
+    },
+    listed="GaussianLikelihood, FixedNoiseGaussianLikelihood, BernoulliLikelihood and StudentTLikelihood",
+    advice="If a normal distribution comes near enough, pass likelihood=GaussianLikelihood(); otherwise a function, "
+    'such as `as_reference(lambda X: mean, family="poisson", X_train=X)`.',
+)
 
 
 def _closed_prior(model: Any, Z: torch.Tensor, options: Options) -> tuple[Kernel, Mean] | None:
-    """The kernel of the prior as ours, and its mean; None where torch is to differentiate."""
+    """Return our kernel of the prior, and its mean; None where torch is to differentiate."""
 
     def read() -> tuple[Kernel, Mean]:
         strategy = getattr(model, "variational_strategy", None)
@@ -192,7 +184,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
         raise _several(model)
     twin, likelihood = private_copy(model), private_copy(likelihood)
     Z = twin.variational_strategy.inducing_points
-    shared = {"inputs": _inputs(Z, options, None), **_observed(likelihood, options)}
+    shared = LIKELIHOODS.read(likelihood, options.noise).fields(_inputs(Z, options, None))
     prior = _closed_prior(twin, Z, options)
     if prior is None:
         return _automatic(twin, Z, shared, options)
@@ -202,7 +194,7 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
 
 
 def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Options) -> Reference:
-    """A model whose predictions torch differentiates; with differences instead where it does so wrongly."""
+    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
 
     def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         prediction = model(x)
@@ -216,22 +208,23 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
         prediction = model(Z[:2] + 0.1)
     if not isinstance(prediction, gpytorch.distributions.MultivariateNormal) or prediction.mean.ndim != 1:
         raise _several(model)
-    reference = Differentiated(
+    reference = torch_model(
         function,
-        what="the model's predictions",
         mean=mean,
         covariance=lambda x: model(x).covariance_matrix,
         within=exact_computations,
         device=Z.device,
         dtype=Z.dtype,
+        what="the model's predictions",
         **shared,
     )
-    if reference.is_differentiated_rightly(as_array(Z)):
+    error = gradient_error(reference, as_array(Z)) if Z.dtype == torch.float64 else None
+    if error is None:
         return reference
     if options.derivatives == "autograd":
         raise ValueError(
-            f"The gradients of this {type(model).__name__} are not those of its predictions: somewhere it detaches "
-            "what it computes. Leave `derivatives` out for finite differences."
+            f"The gradients of this {type(model).__name__} are not those of its predictions ({error}): somewhere it "
+            "detaches what it computes. Leave `derivatives` out for finite differences."
         )
     return reference.by_differences()
 
@@ -241,16 +234,17 @@ WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
 
 
 def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
-    """The latent posterior of one exact model, in double precision on the CPU.
+    """Return the latent posterior of an exact model, in double precision on the CPU.
 
     Parameters
     ----------
     kernel : Kernel
-        From `converted`.
     Z : tensor (n, p)
         Training inputs.
-    y, prior_mean : tensors (n,)
-        Training targets, and the mean function at Z.
+    y : tensor (n,)
+        Training targets.
+    prior_mean : array (n,) or float
+        The mean function at Z.
     noise_var : tensor (n,) or of one element
     """
     y = as_array(y)
@@ -259,34 +253,26 @@ def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any)
 
 
 def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
-    r"""The latent posterior of inducing values, and the variance that the library adds to it.
-
-    With :math:`K_{zz} = L L^T` and inducing values :math:`u = L v + \mathrm{mean}`, v ~ N(m, S), Hensman et al. (2015):
-
-    .. math:: w = L^{-T} m, \qquad M = L^{-T} (I - S) L^{-1} .
-    """
+    """Return the latent posterior of inducing values, and the variance that the library adds to it."""
     Z, jitter = as_array(strategy.inducing_points), float(strategy.jitter_val)
     q = strategy._variational_distribution()
     L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
     is_whitened = WHITENED[type(strategy)]
-    m = as_array(q.mean) if is_whitened else solve_lower(L, as_array(q.mean) - prior_mean)
-    factors: list[Factor] = [TriangularFactor(L)]
-    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise v is known: S = 0
-        root = _symmetric_root(as_array(q.covariance_matrix))
-        root = root if is_whitened else solve_lower(L, root)
-        factors.append(DenseFactor(np.ascontiguousarray(solve_lower(L, root, transpose=True).T), sign=-1.0))
-    posterior = Posterior(kernel, Z, solve_lower(L, m, transpose=True), tuple(factors))
+    m = as_array(q.mean) if is_whitened else as_array(q.mean) - prior_mean
+    is_normal = isinstance(q, gpytorch.distributions.MultivariateNormal)  # otherwise the values are known
+    root = _symmetric_root(as_array(q.covariance_matrix)) if is_normal else None
+    posterior = variational_posterior(kernel, Z, L, m, root, is_whitened=is_whitened)
     return posterior, jitter if is_whitened else 0.0
 
 
 def _symmetric_root(S: np.ndarray) -> np.ndarray:
-    """R with R R^T = S, which may be singular."""
+    """Return R with R R^T = S, which may be singular."""
     values, vectors = np.linalg.eigh(S)
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def closed_form(posterior: Posterior, mean: Mean, *, extra_var: float = 0.0, **shared: Any) -> LatentGP:
-    """A latent posterior around the mean function of its prior, as a reference."""
+    """Return the reference of a latent posterior around the mean function of its prior."""
     if mean.level is None:
         return MeanGP(posterior=posterior, mean=mean, extra_var=extra_var, **shared)
     if extra_var:
@@ -320,7 +306,7 @@ class MeanGP(LatentGP):
 
 @dataclass(frozen=True, eq=False)
 class MeanGPResponse(LatentGPResponse):
-    """The closed forms, with the mean function and its derivatives added."""
+    """The closed forms of a latent posterior, with the mean function and its derivatives added."""
 
     mean: GradedResponse | None
     extra_var: float
@@ -343,7 +329,10 @@ class MeanGPResponse(LatentGPResponse):
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
         if self.mean is not None:
-            raise MissingCapability("Second derivatives of a mean function are not offered.")
+            raise MissingCapability(
+                "Second derivatives of a model whose mean function varies with the inputs are not offered. Fit it "
+                "with a constant mean."
+            )
         return super().hessians()
 
     def mean_hessian(self) -> np.ndarray:
@@ -351,7 +340,10 @@ class MeanGPResponse(LatentGPResponse):
 
     def placed_posterior(self) -> PlacedPosterior:
         if self.mean is not None:
-            raise MissingCapability("A mean function that varies with the inputs is no part of a triple.")
+            raise MissingCapability(
+                "The posterior of a model whose mean function varies with the inputs is not offered as support "
+                "points, weights and a matrix. Fit it with a constant mean."
+            )
         return super().placed_posterior()
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:

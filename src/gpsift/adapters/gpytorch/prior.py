@@ -1,4 +1,4 @@
-"""What the prior of a GPyTorch model is made of, read from a copy that nobody else sees."""
+"""The prior of a GPyTorch model: its kernel as ours and its mean function, read from a private copy of the model."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from gpsift._utils.arrays import to_numpy
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -30,7 +31,7 @@ from gpsift.adapters.kernels import (
     radial,
     scale_term,
 )
-from gpsift.adapters.torch_autograd import Differentiated, as_array, differentiating
+from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
 from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
 from gpsift.reference.finite_differences import GradedResponse
@@ -41,7 +42,7 @@ ANY_SIZE = 2**31
 
 
 def private_copy(module: Any) -> Any:
-    """The same module in evaluation mode and double precision, without caches and gradients, on the same device."""
+    """Copy a module in evaluation mode and double precision, without caches and gradients, on the same device."""
     memo: dict[int, Any] = {}
     for part in module.modules():
         state = vars(part)
@@ -52,7 +53,7 @@ def private_copy(module: Any) -> Any:
         # Torch does not copy tensors that remember how they were made.
         memo.update({id(t): t.detach().clone() for t in held if isinstance(t, torch.Tensor) and not t.is_leaf})
     twin = copy.deepcopy(module, memo)
-    _part_from(twin, module, memo)
+    _separate(twin, module, memo)
     # Their default depends on the precision.
     jitters = {name: part.jitter_val for name, part in module.named_modules() if hasattr(part, "_jitter_val")}
     for name, jitter in jitters.items():
@@ -61,8 +62,8 @@ def private_copy(module: Any) -> Any:
     return twin.train().eval().requires_grad_(False).to(precision_of(_device_of(module)))
 
 
-def _part_from(twin: Any, module: Any, memo: dict[int, Any]) -> None:
-    """Copy what both still share: some kernels hand their likelihood on when they are copied."""
+def _separate(twin: Any, module: Any, memo: dict[int, Any]) -> None:
+    """Copy the modules that both still share: some kernels pass their likelihood on when they are copied."""
     theirs = {id(part) for part in module.modules()}
     for part in [part for part in twin.modules() if id(part) not in theirs]:
         for name, child in part._modules.items():
@@ -78,13 +79,13 @@ def _device_of(module: Any) -> torch.device:
 
 
 def precision_of(device: torch.device) -> torch.dtype:
-    """Doubles, where there are any."""
+    """Return double precision, where the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64  # Apple's chips have no doubles
 
 
 @contextmanager
 def exact_computations() -> Iterator[None]:
-    """The library without approximations, whatever the user has set."""
+    """A context in which the library makes no approximations, whatever the user has set."""
     settings = gpytorch.settings
     with ExitStack() as stack:
         for setting in (
@@ -115,24 +116,24 @@ class Mean:
             return self.function(X)
 
     def at(self, X: np.ndarray, scale: np.ndarray) -> GradedResponse:
-        """Its values and derivatives."""
-        model = Differentiated(
+        """Return its values and derivatives at X."""
+        model = torch_model(
             lambda x: (self.function(x),),
-            predictive=families.Gaussian,
-            what="the mean function",
-            inputs=Inputs(()),
             device=self.device,
             dtype=precision_of(self.device),
             within=exact_computations,
+            predictive=families.Gaussian,
+            what="the mean function",
+            inputs=Inputs(()),
         )
         return GradedResponse(model, X, scale)
 
 
 def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
-    """The kernel of a model's prior as ours, and its mean function; raises `NoClosedForm` where there is none.
+    """Return our kernel of a model's prior, and its mean function; raises `NoClosedForm` where there is none.
 
-    What `forward` is made of shows in what it returns: a covariance that is not yet evaluated knows its kernel and the
-    inputs, and those must be the very tensor that `forward` was given, without scaling or a network in between.
+    The parts of `forward` are found in the distribution that it returns: a covariance that is not yet evaluated has its
+    kernel and its inputs. These must be the very tensor that `forward` was given, without scaling or a network between.
     """
     for kind in (gpytorch.models.ExactGP, gpytorch.models.ApproximateGP):
         if isinstance(model, kind) and type(model).__call__ is not kind.__call__:
@@ -140,7 +141,7 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     x = Z.detach().clone().requires_grad_(True)
     with differentiating(), exact_computations():
         prior = model.forward(x)
-    kernels = _evaluated_at(prior.lazy_covariance_matrix, x)
+    kernels = _kernels_at(prior.lazy_covariance_matrix, x)
     terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]
     values = as_array(prior.loc)
     is_constant = not prior.loc.requires_grad and bool(np.all(values == values[0]))
@@ -148,10 +149,10 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     return terms[0] if len(terms) == 1 else Sum(tuple(terms)), Mean(lambda x: model.forward(x).loc, Z.device, level)
 
 
-def _evaluated_at(covariance: Any, x: torch.Tensor) -> list[Any]:
-    """Kernels whose values at x add up to a covariance."""
+def _kernels_at(covariance: Any, x: torch.Tensor) -> list[Any]:
+    """List the kernels whose values at x add up to a covariance."""
     if isinstance(covariance, SumLinearOperator):
-        return [kernel for part in covariance.linear_ops for kernel in _evaluated_at(part, x)]
+        return [kernel for part in covariance.linear_ops for kernel in _kernels_at(part, x)]
     if not isinstance(covariance, LazyEvaluatedKernelTensor):
         raise NoClosedForm(f"a covariance that is a {type(covariance).__name__}")
     kernel = covariance.kernel
@@ -182,7 +183,7 @@ def _columns(kernel: gpt.Kernel, columns: Columns) -> Columns:
     return columns if kernel.active_dims is None else columns.select(to_numpy(kernel.active_dims))
 
 
-def _scaled(reader: KernelReader, kernel: gpt.ScaleKernel, columns: Columns) -> list[Term]:
+def _read_scale(reader: KernelReader, kernel: gpt.ScaleKernel, columns: Columns) -> list[Term]:
     # It has selected columns for its base kernel, whose `forward` it calls.
     base, factor = kernel.base_kernel, number(reader.value(kernel.outputscale))
     return [scale_term(term, factor) for term in reader.row(base)(reader, base, columns)]
@@ -193,12 +194,12 @@ KERNELS = _Kernels(
     {
         gpt.AdditiveKernel: SumOf("kernels"),
         gpt.ProductKernel: ProductOf("kernels"),
-        gpt.ScaleKernel: _scaled,
+        gpt.ScaleKernel: _read_scale,
         gpt.RBFKernel: radial(SquaredExponential, lengthscale="lengthscale"),
         gpt.MaternKernel: matern(lengthscale="lengthscale"),
         gpt.RQKernel: radial(RationalQuadratic, lengthscale="lengthscale", shape="alpha"),
-        gpt.LinearKernel: linear(variance="variance"),
-        gpt.ConstantKernel: constant(variance="constant"),
+        gpt.LinearKernel: Leaf(linear, variance="variance"),
+        gpt.ConstantKernel: Leaf(constant, variance="constant"),
     },
     value=as_array,
     columns=_columns,

@@ -1,12 +1,15 @@
 """Models of scikit-learn: its Gaussian processes, alone, in pipelines and inside searches.
 
 Predictions are those of the library: a new observation has the noise of the kernel's `WhiteKernel`, and not `alpha`.
+With a kernel that we have, the posterior of a regression, or Laplace's approximation of two classes, has closed-form
+derivatives. Otherwise they are finite differences of predictions. Transformers in front of a model that only shift,
+scale and select columns are undone by the chain rule; others are differenced through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -24,26 +27,28 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
+    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
     Term,
     constant,
     factor_of,
-    linear_term,
+    linear,
     matern,
     number,
     radial,
     scale_term,
     white,
 )
+from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import (
     NormalNoise,
     Observed,
     Options,
     closed_form_or_none,
-    known_inputs,
     output_index,
+    read_inputs,
     read_only,
 )
 from gpsift.kernels import Constant, Kernel, RationalQuadratic, SquaredExponential
@@ -51,7 +56,7 @@ from gpsift.kernels.radial import Radial
 from gpsift.likelihoods import Logit
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, map_members
-from gpsift.reference.finite_differences import Numeric, latent_var_of
+from gpsift.reference.finite_differences import latent_var_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
@@ -70,7 +75,7 @@ def reference_of(
     X_train: Any = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reference | Ensemble:
-    """A fitted model of scikit-learn as one that can be ranked.
+    """Read a fitted model of scikit-learn as one that can be ranked.
 
     Parameters
     ----------
@@ -122,22 +127,23 @@ def _refuse_unfitted(model: Any, attribute: str) -> None:
 
 
 def _inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
-    """Names and training inputs of a model."""
+    """Read names and training inputs of a model."""
     known, names = getattr(model, "feature_names_in_", None), options.feature_names
-    return known_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
+    return read_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
 
 
 def _support(model: Any) -> np.ndarray:
-    """The training inputs that a Gaussian process keeps."""
+    """Return the training inputs that a Gaussian process keeps."""
     if np.ndim(model.X_train_) != 2:
         raise TypeError(
-            f"This {type(model).__name__} was fitted on objects without columns, so there is nothing to rank."
+            f"This {type(model).__name__} was fitted on objects without columns, so there is nothing to rank. Fit it "
+            "on a table of features."
         )
     return read_only(model.X_train_)
 
 
 def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
-    """The kernel as ours and its white noise; None where differences are to be taken."""
+    """Return our kernel and the white noise; None where differences are to be taken."""
 
     def read() -> tuple[Kernel, float]:
         kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
@@ -160,7 +166,12 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
         "notices": (_no_noise(model, y_scale),) if noise_var == 0.0 and options.noise is None else (),
     }
     if closed is None:
-        return DifferencedRegressor(model=model, k=k, white_var=white * y_scale**2, **shared)
+        return LibraryModel(
+            predict=partial(_regressor_moments, model, k, white * y_scale**2),
+            predict_mean=partial(_regressor_mean, model, k),
+            what="predict",
+            **shared,
+        )
     posterior = Posterior(
         kernel=closed[0],
         Z=Z,
@@ -172,7 +183,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
 
 
 def _noise_var(model: GaussianProcessRegressor, noise: str | float | None, white: float, y_scale: float) -> float:
-    """Variance of the noise of a new observation, in squared units of the target."""
+    """Return the variance of the noise of a new observation, in squared units of the target."""
     if noise is None or noise == "predict":
         return white * y_scale**2
     if noise == "alpha":
@@ -190,30 +201,20 @@ def _no_noise(model: GaussianProcessRegressor, y_scale: float) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferencedRegressor(Numeric):
-    """A regressor whose kernel we do not have: differences of its own `predict`."""
+def _regressor_moments(
+    model: GaussianProcessRegressor, k: int, white_var: float, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Predict mean and variance of target k without white noise."""
+    mean, std = model.predict(with_fitted_names(model, X), return_std=True)
+    return _one_target(mean, k), latent_var_of(_one_target(std, k) ** 2, white_var)
 
-    model: GaussianProcessRegressor
-    k: int
-    white_var: float
-    predictive: NormalNoise
-    inputs: Inputs
-    notices: tuple[str, ...] = ()
 
-    how = "finite differences of predict"
+def _regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
+    return _one_target(model.predict(with_fitted_names(model, X)), k)
 
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance without white noise."""
-        mean, std = self.model.predict(as_fitted(self.model, X), return_std=True)
-        total = self._one(std) ** 2
-        return self._one(mean), latent_var_of(total, self.white_var)
 
-    def mean_only(self, X: np.ndarray) -> np.ndarray:
-        return self._one(self.model.predict(as_fitted(self.model, X)))
-
-    def _one(self, values: np.ndarray) -> np.ndarray:
-        return values if values.ndim == 1 else values[:, self.k]
+def _one_target(values: np.ndarray, k: int) -> np.ndarray:
+    return values if values.ndim == 1 else values[:, k]
 
 
 def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
@@ -228,7 +229,10 @@ def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference
     if isinstance(base, OneVsRestClassifier):
         return _one_vs_rest(base, options, around=model)
     if options.output is not None:
-        raise ValueError("`output` chooses among more than two classes; this classifier has two.")
+        raise ValueError(
+            f"`output` chooses among more than two classes; this classifier has two, got {options.output!r}. Leave it "
+            "out."
+        )
     return _two_classes(base, options, around=model)
 
 
@@ -238,12 +242,15 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
     around = model if around is None else around
     if model.multilabel_:
         raise TypeError(
-            f"A {type(model).__name__} of several labels at once cannot be ranked; rank one of its estimators_."
+            f"A {type(model).__name__} of several labels at once has no single ranking. Rank each of its `estimators_`."
         )
     parts = [getattr(part, "base_estimator_", part) for part in model.estimators_]
     strange = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
     if strange:
-        raise TypeError(f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}.")
+        raise TypeError(
+            f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}. Pass a "
+            'function, such as `as_reference(model.predict_proba, family="categorical", X_train=X)`.'
+        )
     members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
     if len(members) == 1 and options.output is None:
         return members[0]
@@ -261,16 +268,24 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
 
 def _refuse_noise(model: Any, options: Options) -> None:
     if options.noise is not None:
-        raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none.")
+        raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none. Leave it out.")
 
 
-def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | DifferencedClassifier:
-    """Two classes: Laplace's approximation with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
+def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | LibraryModel:
+    """Read Laplace's approximation of two classes with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
     inputs = _inputs(around, options, Z)
     closed = _closed_form(model, Z.shape[1], options)
     if closed is None:
-        return DifferencedClassifier(model, Observed(Logit(), KERNELS.white_var(model.kernel_)), inputs)
+        predictive = Observed(Logit(), KERNELS.white_var(model.kernel_))
+        return LibraryModel(
+            predict=partial(_classifier_moments, model, predictive.white_var),
+            predict_mean=partial(_classifier_mean, model),
+            inputs=inputs,
+            predictive=predictive,
+            what="the latent mean and variance",
+            mean_of="the latent function",
+        )
     kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
@@ -284,27 +299,17 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Differ
     return LatentGP(posterior, Observed(Logit(), white), inputs, mean_of="the latent function")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferencedClassifier(Numeric):
-    """Two classes with a kernel that we do not have: differences of the latent mean and variance."""
+def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Predict latent mean and variance without white noise (Rasmussen & Williams 2006, Algorithm 3.2)."""
+    K = model.kernel_(model.X_train_, X)
+    root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
+    prior_var = model.kernel_.diag(X) - white_var
+    var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
+    return K.T @ (model.y_train_ - model.pi_), var
 
-    model: Any
-    predictive: Observed
-    inputs: Inputs
 
-    how = "finite differences of the latent mean and variance"
-    mean_of = "the latent function"
-
-    def parameters(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        model = self.model
-        K = model.kernel_(model.X_train_, X)
-        root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
-        prior_var = model.kernel_.diag(X) - self.predictive.white_var
-        var = np.maximum(prior_var - np.sum(root**2, axis=0), np.finfo(float).eps * prior_var)
-        return K.T @ (model.y_train_ - model.pi_), var
-
-    def mean_only(self, X: np.ndarray) -> np.ndarray:
-        return self.model.kernel_(X, self.model.X_train_) @ (self.model.y_train_ - self.model.pi_)
+def _classifier_mean(model: Any, X: np.ndarray) -> np.ndarray:
+    return model.kernel_(X, model.X_train_) @ (model.y_train_ - model.pi_)
 
 
 def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference | Ensemble:
@@ -319,15 +324,15 @@ def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     first = steps[0] if steps else last
     known = getattr(first, "feature_names_in_", None)
     n_features = first.n_features_in_ if steps else inner.inputs.n_features
-    transform = partial(transformed, steps)
+    transform = partial(apply_steps, steps)
     column_map = column_map_of(steps, n_features)
     seen = inner.inputs.X
     kept = None if column_map is None or seen is None else column_map.inverse(seen)
-    inputs = known_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
+    inputs = read_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
         through = ", ".join(type(step).__name__ for step in steps)
         return map_members(inner, lambda each: Transformed(each, transform, through, inputs))
-    return map_members(inner, lambda each: ColumnMapped.around(each, transform, column_map, inputs))
+    return map_members(inner, lambda each: ColumnMapped.wrap(each, transform, column_map, inputs))
 
 
 READERS: dict[type, Any] = {
@@ -350,7 +355,7 @@ def _power(reader: KernelReader, kernel: sk.Exponentiation, columns: Columns) ->
 
 
 def _dot_product(reader: KernelReader, kernel: sk.DotProduct, columns: Columns) -> list[Term]:
-    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear_term(columns, np.array(1.0))]
+    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear(columns, np.array(1.0))]
 
 
 KERNELS = KernelReader(
@@ -358,8 +363,8 @@ KERNELS = KernelReader(
         sk.Sum: SumOf("k1", "k2"),
         sk.Product: ProductOf("k1", "k2"),
         sk.Exponentiation: _power,
-        sk.ConstantKernel: constant(variance="constant_value"),
-        sk.WhiteKernel: white(variance="noise_level"),
+        sk.ConstantKernel: Leaf(constant, variance="constant_value"),
+        sk.WhiteKernel: Leaf(white, variance="noise_level"),
         sk.RBF: radial(SquaredExponential, lengthscale="length_scale"),
         sk.Matern: matern(lengthscale="length_scale"),
         sk.RationalQuadratic: radial(RationalQuadratic, lengthscale="length_scale", shape="alpha"),
@@ -369,19 +374,19 @@ KERNELS = KernelReader(
 
 
 def active_steps(pipeline: Pipeline) -> list[Any]:
-    """The steps of a pipeline that do something."""
+    """List the steps of a pipeline that do something."""
     return [step for _, step in pipeline.steps if not _passes_through(step)]
 
 
-def transformed(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
-    """X as the steps see it, each after the one before."""
+def apply_steps(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
+    """Transform X by the steps, one after another."""
     for k, step in enumerate(steps):
-        X = step.transform(as_fitted(step, X) if k == 0 else X)
+        X = step.transform(with_fitted_names(step, X) if k == 0 else X)
     return np.asarray(X, dtype=float)
 
 
-def as_fitted(model: Any, X: np.ndarray) -> Any:
-    """X with the names of columns that a model was fitted with, without which scikit-learn warns."""
+def with_fitted_names(model: Any, X: np.ndarray) -> Any:
+    """Give X the names of columns that a model was fitted with, without which scikit-learn warns."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return X
@@ -391,7 +396,7 @@ def as_fitted(model: Any, X: np.ndarray) -> Any:
 
 
 def column_map_of(steps: Sequence[Any], n_inputs: int) -> ColumnMap | None:
-    """What the steps do together, where all of them shift, scale and select columns; None otherwise."""
+    """Compose the steps, where all of them shift, scale and select columns; None otherwise."""
     total = ColumnMap.scaling(0.0, 1.0, n_inputs)
     for step in steps:
         one = _map_of_step(step, total.columns.size)
@@ -457,7 +462,7 @@ def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Column
 
 
 def _column_indices(step: ColumnTransformer, chosen: Any, n_inputs: int) -> np.ndarray:
-    """Columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
+    """List the columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
     names = getattr(step, "feature_names_in_", None)
     index = {} if names is None else {name: j for j, name in enumerate(names)}
     if isinstance(chosen, slice):

@@ -1,4 +1,4 @@
-"""scikit-learn's kernels and Gaussian processes for other numbers of columns.
+"""Kernels and Gaussian processes of scikit-learn that can be fitted to other numbers of columns.
 
 `RFE` and `SequentialFeatureSelector` fit copies of an estimator to some of the columns and do not say which. A kernel
 with a length-scale for each column then has too many, and scikit-learn's own estimators refuse it.
@@ -37,7 +37,7 @@ class FlexibleGaussianProcessRegressor(GaussianProcessRegressor):  # type: ignor
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model; X (n, q) may have any number of columns."""
-        with _kernel_that_fits(self, X):
+        with _adapted_kernel(self, X):
             return super().fit(X, y)
 
 
@@ -49,12 +49,12 @@ class FlexibleGaussianProcessClassifier(GaussianProcessClassifier):  # type: ign
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model; X (n, q) may have any number of columns."""
-        with _kernel_that_fits(self, X):
+        with _adapted_kernel(self, X):
             return super().fit(X, y)
 
 
 @contextmanager
-def _kernel_that_fits(estimator: Any, X: Any) -> Iterator[None]:
+def _adapted_kernel(estimator: Any, X: Any) -> Iterator[None]:
     """Put the adapted kernel in place while `fit` copies it: parameters of an estimator are the user's."""
     given = estimator.kernel
     shape = np.shape(X)
@@ -67,7 +67,7 @@ def _kernel_that_fits(estimator: Any, X: Any) -> Iterator[None]:
 
 
 def subset_kernel(kernel: sk.Kernel, columns: Sequence[int] | np.ndarray) -> sk.Kernel:
-    """A scikit-learn kernel for some of the columns: length-scales and bounds of the others are left out.
+    """Restrict a scikit-learn kernel to some of the columns: length-scales and bounds of the others are left out.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ def subset_kernel(kernel: sk.Kernel, columns: Sequence[int] | np.ndarray) -> sk.
 
 
 def kernel_for_width(kernel: sk.Kernel, n_features: int) -> sk.Kernel:
-    """A scikit-learn kernel for this many columns, whichever they are.
+    """Adapt a scikit-learn kernel to another number of columns.
 
-    A kernel that has one length-scale for each of that many columns is left as it is. One of another number starts with
-    the geometric mean of its length-scales for every column, within the widest of its bounds.
+    A kernel with one length-scale for each of that many columns does not change. One of another number starts with the
+    geometric mean of its length-scales for every column, within the widest of its bounds.
     """
 
     def values_for(values: np.ndarray) -> np.ndarray:
@@ -108,7 +108,7 @@ def kernel_for_width(kernel: sk.Kernel, n_features: int) -> sk.Kernel:
 
 
 def _with_vectors(kernel: sk.Kernel, change_values: Change, change_bounds: Change) -> sk.Kernel:
-    """A copy whose hyperparameters that have one value for each column are changed, in all parts of the kernel."""
+    """Copy a kernel, and change the hyperparameters with one value for each column in all of its parts."""
     parameters = dict(kernel.get_params(deep=False))
     for name, value in parameters.items():
         if isinstance(value, sk.Kernel):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift.app.analysis.cautions import column_notes
 from gpsift.app.findings import Finding, group_by_title
@@ -100,7 +100,7 @@ class Analysis(ShownRankings):
         How columns act, if `add_effects` was called.
     tested : Discoveries or None
         The columns that matter given all others, at a false discovery rate, if `add_test` was called.
-    recipe : Recipe
+    recipe : CleaningRecipe
         The recipe by which new rows take the form of `X`.
     cautions : tuple of Finding
         Cautions for the reader, the gravest first.
@@ -126,7 +126,7 @@ class Analysis(ShownRankings):
     stability: Stability | None = None
     column_effects: ColumnEffects | None = None
     tested: Discoveries | None = None
-    recipe: Recipe = Recipe()
+    recipe: CleaningRecipe = CleaningRecipe()
     cautions: tuple[Finding, ...] = ()
     command: str | None = None
     seed: int = 0

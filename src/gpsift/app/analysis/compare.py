@@ -24,7 +24,7 @@ from gpsift.relevance import KL, Measure
 from gpsift.relevance.plots import BLUE, MAX_BARS, ORANGE, new_axes, short
 from gpsift.relevance.rank import get_measure
 from gpsift.relevance.ranking import LEVEL, Ranking
-from gpsift.selection.orders import unit_ranking
+from gpsift.selection.orders import rank_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,11 +96,11 @@ def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | N
     wanted = not intervals_are_slow(model) if intervals is None else intervals
     with collect_warnings():  # a model that explains nothing has warned at its fit
         try:
-            return unit_ranking(model, units, measure, intervals=wanted, seed=seed)
+            return rank_units(model, units, measure, intervals=wanted, seed=seed)
         except MissingCapability:
             if intervals:
                 raise
-            return unit_ranking(model, units, measure, seed=seed)
+            return rank_units(model, units, measure, seed=seed)
 
 
 def _label_files(first: Any, second: Any) -> tuple[str, str]:

@@ -32,7 +32,7 @@ class RowDetails:
     names: tuple[str, ...]  # the columns, most relevant first
     labels: pd.Index  # the names of the rows in the user's table
     values: list[pd.Series]  # of the user's table, by column
-    shades: np.ndarray  # (p, m), the rank of each value in its column, from 0 to 1
+    color_ranks: np.ndarray  # (p, m), the rank of each value in its column, from 0 to 1
     relevance: np.ndarray  # (p, m)
     average: np.ndarray  # (p,), over all rows of the ranking
     mean_share: np.ndarray | None  # (p, m), the share of squared relevance due to the mean
@@ -42,7 +42,7 @@ class RowDetails:
     added_sd: np.ndarray | None = None  # (p, m), its standard deviation
 
     @property
-    def is_thinned(self) -> bool:
+    def is_subsample(self) -> bool:
         """True if some rows are not shown."""
         return len(self.places) < self.total
 
@@ -90,7 +90,7 @@ def row_details(analysis: Analysis) -> RowDetails | None:
         names=names,
         labels=analysis.rows.index[positions],
         values=values,
-        shades=np.array([color_rank(each) for each in values]),
+        color_ranks=np.array([color_rank(each) for each in values]),
         relevance=ranking.pointwise[places][:, order].T,
         average=ranking.pointwise.mean(axis=0)[order],
         mean_share=None if shares is None else shares[places][:, order].T,

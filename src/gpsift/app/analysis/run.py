@@ -36,7 +36,7 @@ from gpsift.selection.conditional_test.discover import Discoveries, discover
 from gpsift.selection.conditional_test.folds import InOrder
 from gpsift.selection.cross_validation import Folds
 from gpsift.selection.data import Data, Features
-from gpsift.selection.orders import Order, Ordered, Ranked, read_order, unit_ranking
+from gpsift.selection.orders import FeatureOrder, Order, Ranked, rank_units, read_order
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
@@ -242,7 +242,7 @@ class _FittedTable:
             return None
         return Finding(FindingKind.NOT_SEARCHED, {"n_columns": len(self.table.columns), "most": MANY_COLUMNS})
 
-    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], Ordered | None]:
+    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], FeatureOrder | None]:
         """Rank by the leading measure and by the others that the model has.
 
         Also return the order of the search, if the leading ranking is that order.
@@ -257,34 +257,34 @@ class _FittedTable:
         others = [each for each in beside if type(each) is not type(first)]
         turns = track([first, *others], 1 + len(others))
         with collect_warnings() as caught:
-            leading = unit_ranking(self.fitted, units, next(turns), seed=self.seed)
+            leading = rank_units(self.fitted, units, next(turns), seed=self.seed)
         for message in messages(caught):
             warn(message)
         found = {type(first).__name__: leading}
         for each in turns:
             with suppress(MissingCapability):
-                found[type(each).__name__] = unit_ranking(self.fitted, units, each)
+                found[type(each).__name__] = rank_units(self.fitted, units, each)
         if type(self.order) is not Ranked:
             return found, None
-        return found, Ordered.by(leading, units, messages(caught))
+        return found, FeatureOrder.by(leading, units, messages(caught))
 
     def path(
-        self, selection: Selection, known: Ordered | None, notes: list[Finding]
+        self, selection: Selection, known: FeatureOrder | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
         """Search submodels of increasing size, with a note if not all sizes; or return the reason why not."""
-        from gpsift.selection.search import planned, searched, told_units  # not needed for a ranking
+        from gpsift.selection.search import make_plan, n_candidate_units, run_plan  # not needed for a ranking
 
         if self.too_many_columns:
             notes.append(self.too_many_columns)
             return None, self.too_many_columns
         n_columns, units = len(self.table.columns), self.features.units(self.fitted.inputs.names)
-        largest = min(LARGEST_PATH, told_units(self.fitted, units))
+        largest = min(LARGEST_PATH, n_candidate_units(self.fitted, units))
         if largest < n_columns:
             notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
-        plan = planned(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
-        return searched(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
+        plan = make_plan(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
+        return run_plan(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
 
     def stability(self, samples: int) -> Stability:
         """Rank random samples of the rows; by KL if the order is that of a projection, which has no scores."""

@@ -22,7 +22,7 @@ from gpsift.reference.ensemble import Ensemble
 from gpsift.relevance import Measure
 from gpsift.relevance.ranking import Ranking
 from gpsift.selection.data import Features
-from gpsift.selection.orders import unit_ranking
+from gpsift.selection.orders import rank_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def rank_saved(
     """Rank a saved model. `names` are the files of model and table; the options are those of `rank`."""
     new = None if table is None else table_to_inputs(table, model)
     units = user_columns(model).units(model.inputs.names)
-    ranking = unit_ranking(model, units, measure, None if new is None else new.X, **options)
+    ranking = rank_units(model, units, measure, None if new is None else new.X, **options)
     cautions = () if new is None else tuple(step.finding for step in new.steps)
     return SavedModelRanking(*names, ranking, cautions, options.get("seed", 0))
 

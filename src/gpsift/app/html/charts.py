@@ -125,7 +125,7 @@ def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any
         {
             "x": x.ravel().astype(np.float32),
             "y": heights.ravel().astype(np.float32),
-            "shade": rows.shades[:shown].ravel().astype(np.float32),
+            "shade": rows.color_ranks[:shown].ravel().astype(np.float32),
         }
     )
     plot = frame(STRIP_HEIGHT * shown + FRAME_HEIGHT, f"{score} at the row")

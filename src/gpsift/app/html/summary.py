@@ -38,7 +38,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Acting:
-    """How a column acts: a small picture and a sentence."""
+    """The effect of a column: a small picture and a sentence."""
 
     name: str
     picture: Markup

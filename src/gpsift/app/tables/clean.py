@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import pandas as pd
 from pandas.api import types
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.columns import ColumnType, infer_type, is_row_count, raise_if_constant, to_basic_types
@@ -198,7 +198,9 @@ def _basic_type(column: pd.Series) -> ColumnType:
     return ColumnType.NUMBER if types.is_float_dtype(column) else ColumnType.CATEGORY
 
 
-def _complete_recipe(state: CleaningState, kinds: dict[str, ColumnType], missing: str, frame: pd.DataFrame) -> Recipe:
+def _complete_recipe(
+    state: CleaningState, kinds: dict[str, ColumnType], missing: str, frame: pd.DataFrame
+) -> CleaningRecipe:
     """Add to the recipe of the steps what encoding has learned, and means where the user asks for them."""
     recipe = extend_recipe(state.recipe, codes=sorted(state.codes))
     if missing == "mean":

@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 import pandas as pd
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift.app.findings import Finding
 from gpsift.app.tables.columns import (
     ColumnType,
@@ -39,7 +39,7 @@ class ModelTable:
     groups: dict[str, list[str]] = field(default_factory=dict)  # columns of `X`, by category or date
     notes: tuple[Finding, ...] = ()  # what was done to the table
     dates: tuple[str, ...] = ()
-    recipe: Recipe = Recipe()  # by which new rows take the same form
+    recipe: CleaningRecipe = CleaningRecipe()  # by which new rows take the same form
 
     @property
     def categories(self) -> list[str]:

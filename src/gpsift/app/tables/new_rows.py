@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
 from gpsift.app.tables.columns import DAY, HOUR, to_basic_types
@@ -41,7 +41,7 @@ class CleanedRows:
     steps: tuple[CleaningStep, ...] = ()
 
 
-def apply_recipe(frame: pd.DataFrame, features: Sequence[str], recipe: Recipe) -> CleanedRows:
+def apply_recipe(frame: pd.DataFrame, features: Sequence[str], recipe: CleaningRecipe) -> CleanedRows:
     """Turn a table into the features of a model, by the recipe of the table that the model was fitted to."""
     unique, renamed = make_unique(list(map(str, frame.columns)))
     table = frame.set_axis(unique, axis=1)
@@ -66,7 +66,7 @@ def note_unused_columns(table: pd.DataFrame, used: Collection[str]) -> Iterator[
         yield CleaningStep(FindingKind.COLUMNS_SET_ASIDE, others, len(others))
 
 
-def _source(feature: str, table: pd.DataFrame, recipe: Recipe) -> str:
+def _source(feature: str, table: pd.DataFrame, recipe: CleaningRecipe) -> str:
     """Return the column of the table that a feature of the model is made from."""
     if feature in recipe.marks:
         return recipe.marks[feature]
@@ -93,7 +93,7 @@ def _is_indicator(feature: str, source: str) -> bool:
     return feature.startswith(f"{source}=")
 
 
-def _feature(feature: str, read: pd.DataFrame, done: pd.DataFrame, source: str, recipe: Recipe) -> np.ndarray:
+def _feature(feature: str, read: pd.DataFrame, done: pd.DataFrame, source: str, recipe: CleaningRecipe) -> np.ndarray:
     """Return a feature, from the table before (`read`) and after (`done`) missing values are filled in."""
     if feature in recipe.marks:
         return read[source].isna().to_numpy(dtype=float)
@@ -170,7 +170,7 @@ def _fill_own_level(state: CleaningState) -> Iterator[CleaningStep]:
 
 
 def _note_unknown_levels(
-    frame: pd.DataFrame, known: Mapping[str, Sequence[str]], recipe: Recipe
+    frame: pd.DataFrame, known: Mapping[str, Sequence[str]], recipe: CleaningRecipe
 ) -> Iterator[CleaningStep]:
     """Note levels that the table of the fit did not have.
 
@@ -187,7 +187,7 @@ def _note_unknown_levels(
             yield CleaningStep(FindingKind.LEVELS_UNKNOWN, (name,), len(new), detail)
 
 
-def _note_dates(source_of: Mapping[str, str], recipe: Recipe) -> Iterator[CleaningStep]:
+def _note_dates(source_of: Mapping[str, str], recipe: CleaningRecipe) -> Iterator[CleaningStep]:
     """Note which features the model takes for each date."""
     parts = {
         name: [feature.removeprefix(f"{name}: ") for feature in source_of if feature.startswith(f"{name}: ")]

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gpsift._utils.recipe import Recipe
+from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.tables.columns import (
@@ -129,7 +129,7 @@ class CleaningState:
     codes: frozenset[str] = frozenset()  # columns of numbers that are categories, as the user says
     missing: str = "auto"  # the treatment of missing values, as the user says
     steps: tuple[CleaningStep, ...] = ()
-    recipe: Recipe = Recipe()
+    recipe: CleaningRecipe = CleaningRecipe()
 
     @property
     def inputs(self) -> list[str]:
@@ -168,7 +168,7 @@ def raise_if_strict(steps: Sequence[CleaningStep]) -> None:
         raise TableError("Something would have to be done with the table, and `strict` refuses that: ", text)
 
 
-def extend_recipe(recipe: Recipe, **learned: Any) -> Recipe:
+def extend_recipe(recipe: CleaningRecipe, **learned: Any) -> CleaningRecipe:
     """Return the recipe with further entries in its mappings and tuples."""
     fields: dict[str, Any] = {}
     for name, new in learned.items():

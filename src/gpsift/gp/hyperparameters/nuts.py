@@ -176,7 +176,7 @@ class NUTS(Hyper):
         """Yield what makes the density of a chain: its own, or one in other processes if that saves time."""
 
         def here() -> Density:
-            return log_posterior(problem.fresh(), self.prior)
+            return log_posterior(problem.stateless(), self.prior)
 
         if cores == 1 or self._expected_seconds(here(), at) < WORTH_PROCESSES or not _travels(problem, self.prior):
             yield here
@@ -297,7 +297,7 @@ def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Den
     idle: SimpleQueue[Any] = SimpleQueue()
     for _ in range(n_processes):
         ours, theirs = Pipe()
-        workers.append(context.Process(target=_serve, args=(theirs, problem.fresh(), prior), daemon=True))
+        workers.append(context.Process(target=_serve, args=(theirs, problem.stateless(), prior), daemon=True))
         workers[-1].start()
         theirs.close()
         connections.append(ours)

@@ -19,7 +19,7 @@ from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import SearchProgress
 from gpsift.gp.hyperparameters.coordinates import Affine, Scaling, curvature_by_differences
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 from gpsift.kernels import Kernel
 
 # Parameters and the logarithms of their values -> log prior density and its gradient.
@@ -160,7 +160,11 @@ def maximise(
 def low_precision_problem(problem: Problem) -> Problem | None:
     """Return the problem for a first, less precise search; None where that would save nothing."""
     engine = problem.engine
-    if len(problem.y) < LEAST_ROUGH_ROWS or not isinstance(engine, DenseEngine) or (rough := engine.rough()) is engine:
+    if (
+        len(problem.y) < LEAST_ROUGH_ROWS
+        or not isinstance(engine, DenseInference)
+        or (rough := engine.low_precision()) is engine
+    ):
         return None
     return replace(problem.with_engine(rough), tolerance=ROUGH_TOLERANCE)
 

@@ -28,10 +28,8 @@ __all__ = ["SAAS", "GammaPrior", "HalfT", "InverseGamma", "OnLogScale", "Prior"]
 
 # The integrand is left out where it is this many nats below its maximum.
 DEPTH = 36.0
-# Nodes of each look at where the integrand is, and of the quadrature: more where the step would exceed the largest one,
-# at which the rule is right to 1e-12 for a single secant.
-LOOKING_NODES = 65
-LOOKS = 2
+# Nodes of the quadrature: more where the step would exceed the largest one, at which the rule is right to 1e-12 for a
+# single secant.
 NODES = 129
 LARGEST_STEP = 0.35
 
@@ -78,19 +76,14 @@ def _integral_of_secants(centres: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _where_it_matters(centres: np.ndarray) -> tuple[float, float]:
-    """An interval outside which the integrand is negligible.
+    """Return an interval outside which the integrand is negligible.
 
     The maximum lies between the centres, and x beyond the last of m the integrand has fallen by m log cosh(x) nats at
-    least. By concavity it is above a height between the nodes next to those that are above it.
+    least.
     """
     margin = DEPTH / centres.size + math.log(2.0)
     low, high = centres.min() - margin, centres.max() + margin
-    for _ in range(LOOKS):
-        nodes = np.linspace(low, high, LOOKING_NODES)
-        log_integrand = _log_secants(nodes, centres)
-        above = np.flatnonzero(log_integrand > log_integrand.max() - DEPTH)
-        low, high = nodes[max(above[0] - 1, 0)], nodes[min(above[-1] + 1, LOOKING_NODES - 1)]
-    return float(low), float(high)
+    return log_concave_interval(lambda nodes: _log_secants(nodes, centres), low, high, DEPTH)
 
 
 def _log_secants(nodes: np.ndarray, centres: np.ndarray) -> np.ndarray:

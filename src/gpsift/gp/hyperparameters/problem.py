@@ -11,12 +11,12 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from gpsift._utils.linalg import NotPositiveDefinite
-from gpsift.gp.inference import DenseEngine, Engine, Evidence, ExactEngine
+from gpsift.gp.inference import DenseInference, Evidence, ExactInference, InferenceMethod
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Gaussian, Likelihood
 
-E = TypeVar("E", bound=Engine, covariant=True)
-F = TypeVar("F", bound=Engine)
+E = TypeVar("E", bound=InferenceMethod, covariant=True)
+F = TypeVar("F", bound=InferenceMethod)
 Label = tuple[str, str | None]  # kind of hyperparameter, and the feature it belongs to
 
 # A gain of less than this share of the value in one iteration ends the search: a few 1e-6 nats.
@@ -59,10 +59,10 @@ class Problem(Generic[E]):
     @staticmethod
     def exact(
         kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
-    ) -> Problem[ExactEngine]:
+    ) -> Problem[ExactInference]:
         """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
-        return Problem(kernel, likelihood, X, y, ExactEngine(X, y), names)
+        return Problem(kernel, likelihood, X, y, ExactInference(X, y), names)
 
     def with_engine(self, engine: F, **changes: Any) -> Problem[F]:
         """Return the problem with other inference, and with these fields changed, too."""

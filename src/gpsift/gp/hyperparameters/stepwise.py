@@ -172,7 +172,7 @@ class Sift(Hyper):
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Sift:
         return replace(self, groups=groups) if self.groups is None else self
 
-    def estimate(self, problem: Problem[DenseEngine]) -> Estimate:
+    def estimate(self, problem: Problem[DenseInference]) -> Estimate:
         features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
         if not features or None in features:
             raise ValueError(

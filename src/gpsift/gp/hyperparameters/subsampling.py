@@ -42,7 +42,7 @@ MOST_GROWTH = 3.5
 
 def begins_on_few(problem: Problem) -> bool:
     """Whether a search is quicker by way of fewer rows: its gradients must have all digits, and rows must be many."""
-    is_dense = isinstance(problem.engine, DenseEngine) and problem.likelihood.has_closed_form
+    is_dense = isinstance(problem.engine, DenseInference) and problem.likelihood.has_closed_form
     return is_dense and len(problem.y) >= MANY_ROWS
 
 
@@ -98,7 +98,7 @@ MOST_NONLINEAR = 4
 class SubsampledSearch:
     """A search from several starts on growing samples of the rows."""
 
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     log_prior: LogPrior
     n_starts: int
     seed: int

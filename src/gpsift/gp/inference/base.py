@@ -1,7 +1,7 @@
-"""Inference on one data set: the same three questions to exact inference, EP and Laplace's method.
+"""The interface of a method of inference: evidence, posterior and derivatives for given hyperparameters.
 
-An engine is made once for the data and asked many times, with other hyperparameters; what it learns from one answer it
-may use for the next (workspaces, sites, modes).
+A method is bound to one data set and evaluated many times, at other hyperparameters. It may use results of one
+evaluation for the next: workspaces, sites, modes.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ LogParamsEvidence = Callable[[np.ndarray], Evidence]
 
 
 @dataclass(frozen=True, eq=False)
-class Inferred:
-    """A posterior, and what leaving each observation out makes of it."""
+class InferenceResult:
+    """A posterior, its evidence, and the latent moments at each point without its own observation."""
 
     posterior: LatentPosterior
     log_evidence: float
@@ -60,35 +60,35 @@ class Inferred:
     converged: bool = True
     n_iterations: int = 0
     jitter: float = 0.0
-    n_inducing: int = 0  # inducing points that stand for the rows; 0 where none do
-    n_blocks: int = 0  # blocks of rows whose neighbours are asked; 0 where none are
+    n_inducing: int = 0  # inducing points, 0 without these
+    n_blocks: int = 0  # blocks of Vecchia's approximation, 0 without these
 
     @property
     def is_sparse(self) -> bool:
-        """Whether something stands for the rows."""
+        """Whether the posterior is an approximation by inducing points or blocks."""
         return bool(self.n_inducing or self.n_blocks)
 
 
-class Engine(ABC):
-    """A way of inference, bound to data."""
+class InferenceMethod(ABC):
+    """A method of inference, bound to data."""
 
     name: str
 
     @property
     def has_exact_slopes(self) -> bool:
-        """Whether gradients of the evidence are right to rounding; those of an iteration are as right as it ends."""
+        """Whether gradients of the evidence are right to rounding, not only as far as an iteration converges."""
         return False
 
     @abstractmethod
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        """Log evidence and its gradient for the log parameters of the kernel, then of the likelihood."""
+        """Return the log evidence and its gradient for the log parameters of the kernel, then of the likelihood."""
 
     @abstractmethod
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        """The posterior."""
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
+        """Infer the posterior."""
 
     def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
-        """The same as a function of these log parameters, to be asked many times."""
+        """Return the evidence as a function of the log parameters of kernel and likelihood, for many evaluations."""
         n_kernel = kernel.log_params.size
 
         def evidence(log_params: np.ndarray) -> Evidence:
@@ -98,17 +98,17 @@ class Engine(ABC):
 
         return evidence
 
-    def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        """The posterior, to be looked at its own rows once: where that is quicker, without what other rows need."""
+    def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
+        """Infer the posterior for one evaluation at its training points; where that is quicker, for these alone."""
         return self.infer(kernel, likelihood)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        """Without its gradient, where that takes less time."""
+        """Return the log evidence without its gradient, in less time where the method allows it."""
         return self.evidence(kernel, likelihood).value
 
     @abstractmethod
-    def fresh(self) -> Self:
-        """An engine on the same data whose answers do not depend on what it was asked before."""
+    def stateless(self) -> Self:
+        """Return a method on the same data whose results do not depend on earlier evaluations."""
 
 
 class Slope(NamedTuple):
@@ -121,44 +121,44 @@ class Slope(NamedTuple):
     weights: np.ndarray
 
 
-class DenseEngine(Engine):
-    """A way of inference that has the covariance matrix of all rows."""
+class DenseInference(InferenceMethod):
+    """A method of inference with the covariance matrix of all rows."""
 
     X: Array
 
     @abstractmethod
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        """Without its gradient, at a third of the price."""
+        """Return the log evidence without its gradient, in a third of the time."""
 
     @abstractmethod
     def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        """How the evidence reacts to the covariance matrix."""
+        """Return the derivative of the evidence by the covariance matrix."""
 
     @abstractmethod
     def on_columns(self, columns: Sequence[int]) -> Self:
-        """An engine on the same rows that sees some of the columns."""
+        """Return a method on the same rows with some of the columns."""
 
     @abstractmethod
     def on_rows(self, rows: np.ndarray) -> Self:
-        """An engine on some of the rows."""
+        """Return a method on some of the rows."""
 
-    def rough(self) -> Self:
-        """An engine on the same data whose answers may have fewer digits, for searches that other ones follow."""
+    def low_precision(self) -> Self:
+        """Return a method on the same data whose results may have fewer digits, for the first of several searches."""
         return self
 
 
-class Memory:
-    """Where the last answer ended, from which the next one starts; engines on other columns of the rows share it."""
+class WarmStart:
+    """The end of the last iteration, where the next one starts; methods on other columns of the rows share it."""
 
     def __init__(self, last: Any = None):
         self.last = last
 
 
-class IteratedEngine(DenseEngine):
-    """Inference of one latent function by iteration; each answer starts from where the last one ended if `warm`."""
+class IteratedInference(DenseInference):
+    """Inference of one latent function by iteration; each starts at the end of the last one if `warm`."""
 
-    TOLERANCE: ClassVar[float]  # of answers, and of those that may have fewer digits
-    ROUGH: ClassVar[float]
+    TOLERANCE: ClassVar[float]
+    LOW_PRECISION: ClassVar[float]  # the tolerance of `low_precision`
 
     def __init__(
         self,
@@ -167,26 +167,28 @@ class IteratedEngine(DenseEngine):
         size: np.ndarray,
         *,
         warm: bool = True,
-        memory: Memory | None = None,
+        warm_start: WarmStart | None = None,
         tolerance: float | None = None,
     ):
         self.X, self.y, self.size, self.warm = X, y, size, warm
         self.tolerance = self.TOLERANCE if tolerance is None else tolerance
-        self._memory = memory or Memory()
+        self._warm_start = warm_start or WarmStart()
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = take_columns(self.X, columns)
-        return type(self)(X, self.y, self.size, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
+        return type(self)(X, self.y, self.size, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance)
 
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
 
-    def rough(self) -> Self:
-        return type(self)(self.X, self.y, self.size, memory=Memory(self._memory.last), tolerance=self.ROUGH)
+    def low_precision(self) -> Self:
+        return type(self)(
+            self.X, self.y, self.size, warm_start=WarmStart(self._warm_start.last), tolerance=self.LOW_PRECISION
+        )
 
 
 def site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:
-    """1 / precision where the training-point identities can use it."""
+    """Return 1 / precision where the identities at training points can use it, else None."""
     return 1.0 / precision if np.all(precision * np.diagonal(K) > LEAST_PRECISION) else None
 
 
@@ -197,10 +199,10 @@ LEAST_SHARE = 1e-4
 def marginal_variances(
     K: np.ndarray, L: np.ndarray, root: np.ndarray, B_inverse: np.ndarray | None = None
 ) -> np.ndarray:
-    """Diagonal of (K^-1 + S^2)^-1, for S = diag(root) and L the Cholesky factor of B = I + S K S.
+    """Return the diagonal of (K^-1 + S^2)^-1, for S = diag(root) and L the Cholesky factor of B = I + S K S.
 
-    S (K^-1 + S^2)^-1 S = I - B^-1, of which the diagonal needs a third of the work of K - K S B^-1 S K; that form
-    remains for the points whose sites say almost nothing. `B_inverse` is the diagonal of B^-1, where it is known.
+    S (K^-1 + S^2)^-1 S = I - B^-1, whose diagonal needs a third of the work of K - K S B^-1 S K; that form remains for
+    the points whose sites have next to no precision. `B_inverse` is the diagonal of B^-1, where it is known.
     """
     if B_inverse is None:
         B_inverse = np.einsum("ij,ij->j", inverse := invert_lower(L), inverse)

@@ -32,28 +32,38 @@ from gpsift._utils.linalg import (
     one_plus_scaled,
     triangle_gram,
 )
-from gpsift._utils.newton import anderson_weights, symv
-from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Memory, Slope, marginal_variances, site_var
+from gpsift._utils.newton import anderson_shares, symv
+from gpsift.gp.inference.base import (
+    Evidence,
+    InferenceResult,
+    IteratedInference,
+    Slope,
+    WarmStart,
+    marginal_variances,
+    site_var,
+)
 from gpsift.gp.inference.laplace import SingleLatentDensity, latent_mode
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives, Moments
 from gpsift.reference.posterior import Posterior, TriangularFactor
 
-# Of one answer.
+# Sweeps of one inference, at most.
 MAX_SWEEPS = 500
-# Far from the end sites move by this share of the way to where they would like to be; halved, near and far, when the
-# sweeps stop settling.
+# Far from the fixed point sites move by this share of the way to their matched values; halved, near and far, when the
+# sweeps stop converging.
 DAMPING = 0.9
 SMALLEST_DAMPING = 0.02
 PATIENCE = 4
-# After as many sweeps that have not come nearer, the means come to rest in each, to within this share of the height.
+# After as many sweeps that have not come nearer, each is followed by Newton's method for the means, which stops with
+# this share of the log joint density left to gain.
 PATIENCE_WITH_MEANS = 3
-RESTED = 1e-8
-# Steps before the last that it is extrapolated from, and the smallest singular value of theirs that counts.
+MEANS_TOLERANCE = 1e-8
+# Steps before the last that are extrapolated (Anderson 1965), and the smallest singular value of theirs that counts.
 MEMORY = 5
 LEAST_SINGULAR = 1e-8
-# They are while sites move by less than this, in widths of their cavities: farther away nothing is linear.
+# Steps are extrapolated while sites move by less than this, in widths of their cavities: farther away nothing is
+# linear.
 NEAR = 0.3
 # A site that would need a negative precision gets this share of its cavity's instead.
 SMALLEST_SHARE = 1e-10
@@ -68,11 +78,11 @@ STRIDE = 10.0
 # The least precision of a site, as a share of its cavity's.
 LEAST_SHARE = 1e-10
 # How far the sites of expectation propagation may still move, in widths of their cavities: for a posterior, for the
-# evidence with its slopes, and where less will do. The evidence is flat around the fixed point. On 300 rows it was
+# evidence with its slopes, and in low precision. The evidence is flat around the fixed point. On 300 rows it was
 # right to 5e-10 nats and its slopes to 8e-5 with the second, to 2e-5 and 0.013 with the third.
 EP_TOLERANCE = 1e-9
 EP_SEARCH_TOLERANCE = 1e-5
-ROUGH_TOLERANCE = 1e-3
+EP_LOW_PRECISION = 1e-3
 # The evidence alone is flat, and may be found with this times the tolerance: to 1e-3 nats at most.
 EP_VALUE_ALONE = 10.0
 
@@ -85,14 +95,14 @@ class Sites:
     nu: np.ndarray
 
     def toward(self, other: Self, share: float) -> Self:
-        """A share of the way to other sites."""
+        """Move a share of the way to other sites."""
         tau, nu = (1.0 - share) * self.tau + share * other.tau, (1.0 - share) * self.nu + share * other.nu
         return type(self)(tau, nu)
 
 
 @dataclass(frozen=True, eq=False)
 class EPResult:
-    """A fixed point of expectation propagation; cavities are what all other observations say about a point."""
+    """A fixed point of expectation propagation; cavities are the marginals without the site of the point itself."""
 
     sites: Sites
     log_evidence: float
@@ -116,13 +126,13 @@ def expectation_propagation(
 ) -> EPResult:
     """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width.
 
-    Sweeps that go astray let the means come to rest before the variances move (`gpsift.gp.inference.ep`).
+    Where sweeps do not converge, Newton's method finds the means at the given variances before these move.
     """
     terms = Terms(K, y, size, likelihood)
     sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
     damping, smallest_move, stalled, n_stalled, sweep = 1.0, np.inf, 0, 0, 0
     trail: list[Step] = []
-    settles = True  # as long as the means come to rest where they are asked to
+    newton_works = True  # as long as Newton's method finds the means where it is tried
     while True:
         sweep += 1
         try:
@@ -144,12 +154,12 @@ def expectation_propagation(
             trail = []
         if stalled >= PATIENCE:
             damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
-        settled = state.settled() if settles and n_stalled >= PATIENCE_WITH_MEANS else None
-        if settled is not None:
-            trail = [*trail[-MEMORY:], Step(sites, settled)]
+        by_newton = state.matched_by_newton() if newton_works and n_stalled >= PATIENCE_WITH_MEANS else None
+        if by_newton is not None:
+            trail = [*trail[-MEMORY:], Step(sites, by_newton)]
             sites = _extrapolated(trail, state.cavity_var, damping)
             continue
-        settles = n_stalled < PATIENCE_WITH_MEANS
+        newton_works = n_stalled < PATIENCE_WITH_MEANS
         if move > NEAR:
             sites = sites.toward(moved, DAMPING * damping)
         else:
@@ -168,21 +178,21 @@ class Terms:
     likelihood: Likelihood
 
     def tilted(self, cavity_mean: np.ndarray, cavity_var: np.ndarray) -> Moments:
-        """Moments of the cavities times the terms."""
+        """Return the moments of the cavities times the terms."""
         return self.likelihood.tilted_moments(self.y, cavity_mean, cavity_var, self.size)
 
 
 class Step(NamedTuple):
-    """Sites, and where they would like to be."""
+    """Sites, and the values that a sweep moves them to."""
 
     sites: Sites
     moved: Sites
 
 
 def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Sites:
-    """The next sites: where the last steps together would come to rest if they were linear (Anderson 1965).
+    """Extrapolate the last steps to their fixed point, as if they were linear (Anderson 1965).
 
-    With one step only, a damped one.
+    One step alone is damped.
     """
     width = np.sqrt(cavity_var)  # brings precisions and natural means to one scale
 
@@ -191,7 +201,9 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
 
     here = np.stack([scaled(step.sites) for step in trail])
     moves = np.stack([scaled(step.moved) for step in trail]) - here
-    there = anderson_weights(moves, LEAST_SINGULAR) @ (here + damping * moves)
+    there = here[-1] + damping * moves[-1]
+    if len(trail) > 1:
+        there = there - np.diff(here + damping * moves, axis=0).T @ anderson_shares(moves, LEAST_SINGULAR)
     tau, nu = np.split(there, 2)
     if np.any(tau <= 0):  # no place for a site: one step only
         return trail[-1].sites.toward(trail[-1].moved, damping)
@@ -200,7 +212,7 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Given the sites: the marginals, these without their own site, and with the observation in its place."""
+    """Sites with the marginals, the cavities and the tilted distributions that belong to them."""
 
     terms: Terms
     sites: Sites
@@ -226,7 +238,7 @@ class _State:
         return cls(terms, sites, L, inverse, mean, var, cavity_mean, cavity_var, terms.tilted(cavity_mean, cavity_var))
 
     def updated(self) -> tuple[Sites, float]:
-        """Where the sites would like to be, and how far that is."""
+        """Return the sites that match the tilted moments, and how far they are."""
         tilted, width = self.tilted, np.sqrt(self.cavity_var)
         move = max(
             float(np.max(np.abs(tilted.mean - self.mean) / width)),
@@ -235,28 +247,28 @@ class _State:
         return matched(self.cavity_mean, self.cavity_var, tilted), move
 
     def followed(self, moved: Sites) -> Sites:
-        """Where sites that have moved would like to be next, when the means have followed and the variances have not.
+        """Match the sites once more after the means have followed `moved`, with the variances of the cavities held.
 
-        The means cost no new factor, and the variances of cavities hardly move: what is left to do then is a sixth of
-        what a sweep without this leaves.
+        New means need no new factor, and the variances of cavities hardly move: a sixth of the distance is left that a
+        sweep without this leaves.
         """
         weights = self.refined(moved, self.sites.nu - self.sites.tau * self.mean)
         mean = symv(self.terms.K, weights)
         cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
         return matched(cavity_mean, self.cavity_var, self.terms.tilted(cavity_mean, self.cavity_var))
 
-    def settled(self) -> Sites | None:
-        """Where sites would like to be next, when the means have come to rest and the variances have not moved.
+    def matched_by_newton(self) -> Sites | None:
+        """Match the sites at the means that Newton's method finds for the variances of these cavities.
 
-        None where rounding keeps the means from that.
+        None where rounding keeps it from arriving.
         """
         terms, weights = self.terms, self.refined(self.sites, self.sites.nu - self.sites.tau * self.mean)
         cavities = CavityTerms(terms.likelihood, self.cavity_mean, self.cavity_var)
-        found = settled_cavities(terms.K, terms.y, terms.size, cavities, weights=weights, tolerance=RESTED)
+        found = newton_cavities(terms.K, terms.y, terms.size, cavities, weights=weights, tolerance=MEANS_TOLERANCE)
         return None if found is None else matched(found[0], self.cavity_var, found[1])
 
     def refined(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
-        """Weights (K + D)^-1 t of sites, from some that are near, by one step with the factor of this state."""
+        """Refine weights towards (K + D)^-1 t of the sites, by one step with the factor of this state."""
         residual = sites.nu - sites.tau * symv(self.terms.K, weights) - weights
         root = np.sqrt(self.sites.tau)
         return weights + residual - root * cholesky_solve(self.L, root * symv(self.terms.K, residual))
@@ -281,13 +293,13 @@ class _State:
 
 
 def matched(cavity_mean: np.ndarray, cavity_var: np.ndarray, tilted: Moments) -> Sites:
-    """The sites with which cavities have the moments of the tilted distributions."""
+    """Return the sites with which the cavities have the moments of the tilted distributions."""
     share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
     return Sites(share / cavity_var, (tilted.mean * (1.0 + share) - cavity_mean) / cavity_var)
 
 
 class CavityTerms:
-    """phi of every term, as what a mode is asked of; searches begin with the means of cavities that were found last."""
+    """phi of every term, in place of a likelihood; searches begin at the means of cavities that were found last."""
 
     is_log_concave = True
 
@@ -301,15 +313,15 @@ class CavityTerms:
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
         h, tilted = self.cavities(y, f, size)
         precision = np.maximum(1.0 / tilted.var - 1.0 / self.cavity_var, LEAST_SHARE / self.cavity_var)
-        return Derivatives((f - h) / self.cavity_var, -precision, np.zeros_like(f))  # nobody asks for the third
+        return Derivatives((f - h) / self.cavity_var, -precision, np.zeros_like(f))  # the third is not used
 
     def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return -self.derivatives(y, f, size).second
 
     def cavities(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, Moments]:
-        """Means of the cavities whose tilted distributions have the means f, and the moments of these.
+        """Find the means of the cavities whose tilted distributions have the means f, and the moments of these.
 
-        Newton's method, and where it leaves what is known to hold the answer, the middle of that: the mean of a tilted
+        By Newton's method, and where it leaves the bracket of the solution, by bisection: the mean of a tilted
         distribution rises with that of its cavity.
         """
         sd = np.sqrt(self.cavity_var)
@@ -330,12 +342,12 @@ class CavityTerms:
         return h, tilted
 
 
-def settled_cavities(
+def newton_cavities(
     K: np.ndarray, y: np.ndarray, size: np.ndarray, terms: CavityTerms, *, weights: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, Moments] | None:
-    """Means of the cavities, and moments of the tilted distributions, where the means rest; None if they do not.
+    """Find the means of the cavities and the tilted moments by Newton's method; None where it does not converge.
 
-    `weights` are those where the search begins, unless all means of 0 are higher.
+    The search begins at `weights`, unless the log joint density is higher at means of 0.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         density, zero = SingleLatentDensity(K, y, size, terms), np.zeros(y.size)
@@ -346,11 +358,11 @@ def settled_cavities(
     return found if mode.converged and np.all(np.isfinite(found[0])) and np.all(found[1].var > 0) else None
 
 
-class EPEngine(IteratedEngine):
-    """Expectation propagation; each answer starts from the sites of the last one if `warm`."""
+class EPInference(IteratedInference):
+    """Expectation propagation; each run starts from the sites of the last one if `warm`."""
 
     name = "ep"
-    TOLERANCE, ROUGH = EP_SEARCH_TOLERANCE, ROUGH_TOLERANCE
+    TOLERANCE, LOW_PRECISION = EP_SEARCH_TOLERANCE, EP_LOW_PRECISION
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -364,12 +376,12 @@ class EPEngine(IteratedEngine):
         result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance)
         return Slope(_ep_gradient(result), result.weights)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
         result = self._run(K, likelihood, EP_TOLERANCE)
         tau = result.sites.tau
         factor = TriangularFactor(result.L, np.sqrt(tau))
-        return Inferred(
+        return InferenceResult(
             posterior=Posterior(kernel, self.X, result.weights, (factor,), site_var(K, tau)),
             log_evidence=result.log_evidence,
             cavity_mean=result.cavity_mean,
@@ -378,22 +390,22 @@ class EPEngine(IteratedEngine):
             n_iterations=result.n_sweeps,
         )
 
-    def fresh(self) -> Self:
-        # Always from the sites of the last answer here, which is near, and to fewer digits: half the sweeps. A sampler
-        # that accepts by the evidence stands slopes that are right to 0.013: its steps stay reversible.
-        memory = Memory(self._memory.last)
-        return type(self)(self.X, self.y, self.size, warm=False, memory=memory, tolerance=ROUGH_TOLERANCE)
+    def stateless(self) -> Self:
+        # Always from the last sites here, which are near, and to fewer digits: half the sweeps. A sampler that accepts
+        # by the evidence tolerates slopes that are right to 0.013: its steps stay reversible.
+        start = WarmStart(self._warm_start.last)
+        return type(self)(self.X, self.y, self.size, warm=False, warm_start=start, tolerance=EP_LOW_PRECISION)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> EPResult:
-        last = self._memory.last
+        last = self._warm_start.last
         result = expectation_propagation(K, self.y, self.size, likelihood, start=last, tolerance=tolerance)
         if self.warm:
-            self._memory.last = result.sites if result.converged else None
+            self._warm_start.last = result.sites if result.converged else None
         return result
 
 
 def _ep_gradient(result: EPResult) -> np.ndarray:
-    """At the fixed point only the explicit dependence on K is left (Rasmussen & Williams 2006, equation 5.27)."""
+    """Return dL/dK, which at the fixed point is the explicit one alone (Rasmussen & Williams 2006, equation 5.27)."""
     G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
     np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
     G *= 0.5

@@ -34,15 +34,15 @@ from gpsift._utils.linalg import (
     jittered_cholesky,
     log_det_from_cholesky,
 )
-from gpsift.gp.inference.base import LOG_2PI, DenseEngine, Evidence, Inferred, LogParamsEvidence, Slope
-from gpsift.gp.inference.exact_rbf import InPlaceEvidence, Solution
+from gpsift.gp.inference.base import LOG_2PI, DenseInference, Evidence, InferenceResult, LogParamsEvidence, Slope
+from gpsift.gp.inference.exact_rbf import RBFEvidence, Solution
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import exact_posterior
 
 
 def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float) -> Evidence:
-    """Evidence of Gaussian observations y = f(X) + noise; `noise_var` is a number or one for each point."""
+    """Return the evidence of Gaussian observations y = f(X) + noise; `noise_var` is a number or one for each point."""
     xp = namespace(X, y)
     pairs = kernel.between(X, X)
     L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
@@ -57,12 +57,12 @@ def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float)
 
 
 def log_evidence_of(y: Array, alpha: Array, L: Array) -> float:
-    """log N(y; 0, L L^T), given alpha = (L L^T)^-1 y."""
+    """Return log N(y; 0, L L^T), given alpha = (L L^T)^-1 y."""
     return -0.5 * float(y @ alpha + log_det_from_cholesky(L)) - 0.5 * y.shape[0] * LOG_2PI
 
 
-def level_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.ndarray | float) -> Evidence:
-    """`exact_evidence` for an X without columns, (n, 0), in O(n)."""
+def null_model_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.ndarray | float) -> Evidence:
+    """Return `exact_evidence` for an X without columns, (n, 0), in O(n)."""
     pairs = kernel.between(X[:1], X[:1])
     c, D = float(pairs.K[0, 0]), np.zeros_like(y) + noise_var
     r = 1.0 / D
@@ -75,19 +75,19 @@ def level_evidence(kernel: Kernel, X: np.ndarray, y: np.ndarray, noise_var: np.n
     return Evidence(value, np.append(pairs.log_gradient(np.array([[by_level]])), by_noise), 0.0)
 
 
-class ExactEngine(DenseEngine):
-    """Closed form, for Gaussian noise."""
+class ExactInference(DenseInference):
+    """Exact inference in closed form, for Gaussian noise."""
 
     name = "exact"
 
-    def __init__(self, X: Array, y: Array, *, rough: bool = False):
+    def __init__(self, X: Array, y: Array, *, low_precision: bool = False):
         self.X, self.y = X, y
-        self._rough = rough
-        self._twin: InPlaceEvidence | None = None
+        self._low_precision = low_precision
+        self._rbf: RBFEvidence | None = None
 
     @property
     def has_exact_slopes(self) -> bool:
-        return not self._rough
+        return not self._low_precision
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         evidence = self._evidence(kernel, self._noise_var(likelihood))
@@ -96,43 +96,43 @@ class ExactEngine(DenseEngine):
         return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
 
     def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
-        """By the quickest form that there is for the kernel and the inputs; the noise comes last in the gradient."""
-        if self._sees_nothing:
-            return level_evidence(kernel, self.X, self.y, noise_var)
-        twin = self._twin_for(kernel)
-        evidence = None if twin is None else twin(kernel, noise_var)
+        """Evaluate the evidence by the quickest form for kernel and inputs; its gradient ends with the noise."""
+        if self._has_no_inputs:
+            return null_model_evidence(kernel, self.X, self.y, noise_var)
+        fast = self._fast_path_for(kernel)
+        evidence = None if fast is None else fast(kernel, noise_var)
         return exact_evidence(kernel, self.X, self.y, noise_var) if evidence is None else evidence
 
     def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
-        twin = None if self._sees_nothing or not likelihood.params else self._twin_for(kernel)
-        if twin is None:
+        fast = None if self._has_no_inputs or not likelihood.params else self._fast_path_for(kernel)
+        if fast is None:
             return super().evidence_by_log_params(kernel, likelihood)
-        in_place = twin.by_log_params(kernel)
+        quick = fast.by_log_params(kernel)
 
         def evidence(log_params: np.ndarray) -> Evidence:
-            found = in_place(log_params)
+            found = quick(log_params)
             if found is not None:
                 return found
             return exact_evidence(kernel.with_log_params(log_params[:-1]), self.X, self.y, np.exp(log_params[-1]))
 
         return evidence
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         xp = namespace(self.y)
         noise_var = xp.zeros_like(self.y) + self._noise_var(likelihood)
         posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
         log_evidence = log_evidence_of(self.y, posterior.weights, posterior.L)
         return self._inferred(Solution(posterior, log_evidence, xp.linalg.diagonal(posterior.M)), jitter)
 
-    def infer_at_rows(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
-        twin = None if self._sees_nothing else self._twin_for(kernel)
-        solution = None if twin is None else twin.solution(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
+    def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
+        fast = None if self._has_no_inputs else self._fast_path_for(kernel)
+        solution = None if fast is None else fast.solution(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
         return self.infer(kernel, likelihood) if solution is None else self._inferred(solution)
 
-    def _inferred(self, solution: Solution, jitter: float = 0.0) -> Inferred:
+    def _inferred(self, solution: Solution, jitter: float = 0.0) -> InferenceResult:
         # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
         posterior, Q = solution.posterior, solution.Q
-        return Inferred(
+        return InferenceResult(
             posterior=posterior,
             log_evidence=solution.log_evidence,
             cavity_mean=to_numpy(self.y - posterior.weights / Q),
@@ -141,10 +141,10 @@ class ExactEngine(DenseEngine):
         )
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        if self._sees_nothing:
-            return level_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
-        twin = self._twin_for(kernel)
-        value = None if twin is None else twin.value(kernel, self._noise_var(likelihood))
+        if self._has_no_inputs:
+            return null_model_evidence(kernel, self.X, self.y, self._noise_var(likelihood)).value
+        fast = self._fast_path_for(kernel)
+        value = None if fast is None else fast.value(kernel, self._noise_var(likelihood))
         if value is not None:
             return value
         L, alpha = self._solved(kernel, likelihood)
@@ -160,22 +160,22 @@ class ExactEngine(DenseEngine):
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(take_rows(self.X, rows), take_rows(self.y, rows))
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.
-        return type(self)(self.X, self.y, rough=True)
+        return type(self)(self.X, self.y, low_precision=True)
 
     @property
-    def _sees_nothing(self) -> bool:
+    def _has_no_inputs(self) -> bool:
         return self.X.shape[1] == 0 and is_numpy(self.X)
 
-    def _twin_for(self, kernel: Kernel) -> InPlaceEvidence | None:
-        if InPlaceEvidence.serves(kernel, self.X):
-            self._twin = self._twin or InPlaceEvidence(self.X, self.y, rough=self._rough)
-            return self._twin
+    def _fast_path_for(self, kernel: Kernel) -> RBFEvidence | None:
+        if RBFEvidence.serves(kernel, self.X):
+            self._rbf = self._rbf or RBFEvidence(self.X, self.y, low_precision=self._low_precision)
+            return self._rbf
         return None
 
     def _solved(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Array, Array]:
-        """The factor L of the covariance A of the observations, and A^-1 y."""
+        """Return the factor L of the covariance A of the observations, and A^-1 y."""
         L, _ = jittered_cholesky(add_diagonal(kernel.between(self.X, self.X).K, self._noise_var(likelihood)))
         return L, cholesky_solve(L, self.y)
 

@@ -1,8 +1,11 @@
-"""The in-place twin of `exact_evidence` for the default model: squared exponential, constants, NumPy.
+r"""Exact inference for the default kernel, a squared exponential with constants, on NumPy arrays: the fast path.
 
 An optimiser evaluates the marginal likelihood hundreds of times on one data set. Here every n x n array is made once
 and every operation touches one triangle only, which makes a value with gradient three to four times as fast as the
-general form. The numbers are the same (`tests/gp/inference/test_exact.py`).
+general form of `exact.py`. With W = (A^{-1} - \alpha \alpha^T) \circ K and scaled inputs z_j = x_j / l_j, the gradient
+by the log length-scales is
+
+.. math:: \partial \log p(y) / \partial \log l_j = z_j^T W z_j - (W 1)^T z_j^2 .
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ class Solution(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Log evidence and its derivatives: by log length-scales and signal variance, by the level, by the log noise."""
+    """Log evidence and its derivatives: by log length-scales and signal variance, by the constant, by the log noise."""
 
     value: float
     lengthscale: np.ndarray
@@ -43,14 +46,14 @@ class Slopes(NamedTuple):
     noise: float
 
 
-class InPlaceEvidence:
-    """exact_evidence(kernel, X, y, noise_var) for fixed X and y, with workspaces that are reused.
+class RBFEvidence:
+    """`exact_evidence` as a function of kernel and noise, for fixed X and y, with workspaces that are reused.
 
-    Kernels are sums of one `SquaredExponential` and any number of `Constant` terms: see `serves`. If `rough`, gradients
-    may have fewer digits than values.
+    Kernels are sums of one `SquaredExponential` and any number of `Constant` terms: see `serves`. With `low_precision`
+    gradients may have fewer digits than values.
     """
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, *, rough: bool = False):
+    def __init__(self, X: np.ndarray, y: np.ndarray, *, low_precision: bool = False):
         self.X, self.y = X, y
         self._centred = X - X.mean(axis=0)  # products of large coordinates would lose the digits of their differences
         n = X.shape[0]
@@ -59,26 +62,26 @@ class InPlaceEvidence:
         self._K = np.zeros((n, n), order="F")
         self._A = np.zeros((n, n), order="F")
         self._ones = np.ones(n)
-        self._singles = _Workspaces.singles(X.shape) if rough and n >= SINGLE_ROWS else None
+        self._singles = _Workspaces.singles(X.shape) if low_precision and n >= SINGLE_ROWS else None
         self._blocks = [(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
     @staticmethod
     def serves(kernel: Kernel, X: Array) -> bool:
-        """Whether the kernel and the array are of the kind that this class computes."""
+        """Whether this class computes the evidence of such a kernel and array."""
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         radial = [term for term in terms if type(term) is SquaredExponential]
         constant = [term for term in terms if type(term) is Constant]
         return is_numpy(X) and len(radial) == 1 and len(radial) + len(constant) == len(terms)
 
     def value(self, kernel: Kernel, noise_var: np.ndarray | float) -> float | None:
-        """The log evidence alone, at a third of the price; None where the matrix needs jitter."""
+        """Return the log evidence alone, in a third of the time; None where the matrix needs jitter."""
         radial, level = self._parts(kernel)
         self._fill(radial.lengthscale, np.log(radial.signal_var), level)
         solved = self._solve(noise_var)
         return None if solved is None else solved[1]
 
     def solution(self, kernel: Kernel, noise_var: np.ndarray) -> Solution | None:
-        """The posterior with its moments and their slopes at X; None where the matrix needs jitter."""
+        """Return the posterior with its moments and their slopes at X; None where the matrix needs jitter."""
         radial, level = self._parts(kernel)
         K, A, scaled = self._K, self._A, self._scaled
         self._fill(radial.lengthscale, np.log(radial.signal_var), level)
@@ -110,7 +113,7 @@ class InPlaceEvidence:
     def by_log_params(
         self, kernel: Kernel, noise_var: np.ndarray | float | None = None
     ) -> Callable[[np.ndarray], Evidence | None]:
-        """The evidence as a function of the kernel's log parameters, which makes no kernel each time.
+        """Return the evidence as a function of the kernel's log parameters, which makes no kernel each time.
 
         Without a noise variance its logarithm is the last of the parameters. It is the last of the gradient in any
         case. The function returns None where the matrix needs jitter.
@@ -143,7 +146,7 @@ class InPlaceEvidence:
     def _slopes(
         self, lengthscale: np.ndarray, log_signal: float, level: float, noise_var: np.ndarray | float
     ) -> Slopes | None:
-        """The evidence and its derivatives; None where the matrix needs jitter."""
+        """Return the evidence and its derivatives; None where the matrix needs jitter."""
         squares = self._fill(lengthscale, log_signal, level)
         solved = self._solve(noise_var)
         if solved is None:
@@ -167,7 +170,7 @@ class InPlaceEvidence:
         return Slopes(value, by_feature, -0.5 * float(row_sums.sum()), -0.5 * total, noise)
 
     def _for_slopes(self, noise_share: float) -> _Workspaces:
-        """K, the factor of A and the scaled coordinates: as they are, or in single precision where that will do."""
+        """Return K, the factor of A and the scaled coordinates, in single precision where slopes may be."""
         if self._singles is None or noise_share < SINGLE_NOISE:
             return _Workspaces(self._K, self._A, self._scaled, self._ones, blas.dsyr, blas.dsymv, blas.dsymm)
         singles = self._singles
@@ -179,20 +182,20 @@ class InPlaceEvidence:
 
     @staticmethod
     def _parts(kernel: Kernel) -> tuple[SquaredExponential, float]:
-        """The radial term of the kernel, and the variance of all constants."""
+        """Return the radial term of the kernel, and the variance of all constants."""
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         radial = next(term for term in terms if isinstance(term, SquaredExponential))
         return radial, sum(term.constant_var for term in terms if isinstance(term, Constant))
 
     def _multiply(self, A: np.ndarray, B: np.ndarray) -> None:
-        """A becomes A o B."""
+        """Multiply A by B in place, entry by entry."""
         for start, stop in self._blocks:
             A[start:, start:stop] *= B[start:, start:stop]
 
     def _solve(self, noise_var: np.ndarray | float, *, clean: bool = False) -> tuple[np.ndarray, float] | None:
-        """A becomes its Cholesky factor, with the noise; alpha = A^-1 y and the log evidence, None without a factor.
+        """Factorise A with the noise in place; return alpha = A^-1 y and the log evidence, None without a factor.
 
-        If it is to be clean, with zeros in its other triangle.
+        `clean` writes zeros into the other triangle.
         """
         diagonal = _diagonal(self._A)
         diagonal += noise_var
@@ -205,7 +208,7 @@ class InPlaceEvidence:
         return blas.dtrsv(self._A, root, lower=1, trans=1, overwrite_x=1), float(value)
 
     def _fill(self, lengthscale: np.ndarray, log_signal: float, level: float) -> np.ndarray:
-        """The lower triangles of K and A = K + level; returns the squares of the scaled coordinates."""
+        """Fill the lower triangles of K and A = K + level; return the squares of the scaled coordinates."""
         np.divide(self._centred, lengthscale, out=self._scaled)
         squares = self._scaled * self._scaled
         # log K_ik = x_i . x_k - h_i - h_k with h half the squared norm, less half the logarithm of the signal variance
@@ -221,7 +224,7 @@ class InPlaceEvidence:
 
 
 class _Workspaces(NamedTuple):
-    """Where slopes are made, and the BLAS routines of its precision."""
+    """Arrays for the slopes, and the BLAS routines of their precision."""
 
     K: np.ndarray
     A: np.ndarray
@@ -240,5 +243,5 @@ class _Workspaces(NamedTuple):
 
 
 def _diagonal(A: np.ndarray) -> np.ndarray:
-    """Of a matrix in Fortran's order, as a view."""
+    """Return the diagonal of a matrix in Fortran's order, as a view."""
     return A.ravel(order="K")[:: A.shape[0] + 1]

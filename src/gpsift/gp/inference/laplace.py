@@ -38,7 +38,7 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import Evidence, Inferred, IteratedEngine, Slope, marginal_variances, site_var
+from gpsift.gp.inference.base import Evidence, InferenceResult, IteratedInference, Slope, marginal_variances, site_var
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives
@@ -48,15 +48,15 @@ from gpsift.reference.posterior import DenseFactor, Factor, Posterior, Triangula
 MAX_ITERATIONS = 500
 # What is left to gain at the end, as a share of the log joint density.
 TOLERANCE = 1e-10
-# What Newton's method may leave before its last step where less will do, as a share of the log joint density, and for
-# a value alone times this.
-ROUGH_LEFT = 1e-6
+# What Newton's method may leave before its last step in low precision, as a share of the log joint density; for a value
+# alone the tolerance is multiplied by this.
+LOW_PRECISION = 1e-6
 VALUE_ALONE = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """K and W at a point of the latent space, factorised: M = (K + W^-1)^-1 and log |I + K W|."""
+    """K and the negative Hessian W at a point of the latent space, factorised: M = (K + W^-1)^-1 and log |I + K W|."""
 
     K: np.ndarray
     W: np.ndarray
@@ -120,7 +120,7 @@ class Curvature:
 
 @dataclass(frozen=True, eq=False)
 class LaplaceResult:
-    """The mode and what belongs to it."""
+    """The mode, the curvature there and the evidence."""
 
     mode: np.ndarray
     weights: np.ndarray  # K^-1 mode, which is the gradient of log p(y | f) up to rounding
@@ -132,7 +132,7 @@ class LaplaceResult:
 
 
 class LogTerms(Protocol):
-    """What the latent posterior is the product of besides its prior: a likelihood, or what stands for one."""
+    """The terms of a latent posterior besides its prior: those of a likelihood, or of one step of EP."""
 
     @property
     def is_log_concave(self) -> bool: ...
@@ -213,7 +213,7 @@ def laplace(
     near: np.ndarray | None = None,
     tolerance: float = TOLERANCE,
 ) -> LaplaceResult:
-    """The normal approximation at the mode, which is searched from `start`, or from `near`, as by `latent_mode`."""
+    """Approximate the posterior by a normal one at its mode, searched from `start` or `near` as by `latent_mode`."""
     density = SingleLatentDensity(K, y, size, likelihood)
     mode = latent_mode(density, start=start, near=near, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
     log_joint = density.log_joint(mode.a, mode.f)
@@ -253,7 +253,7 @@ def latent_mode(
 def laplace_gradient(
     result: LaplaceResult, y: np.ndarray, size: np.ndarray, likelihood: Likelihood
 ) -> tuple[np.ndarray, np.ndarray]:
-    """G with d log q = sum(G o dK) for a change of K, and the gradient for the log parameters of the likelihood."""
+    """Return G with d log q = sum(G o dK), and the gradient for the log parameters of the likelihood."""
     curvature, a, f = result.curvature, result.weights, result.mode
     s = 0.5 * curvature.var * likelihood.derivatives(y, f, size).third
     u = s - curvature.times_M(symv(curvature.K, s))
@@ -268,17 +268,17 @@ def laplace_gradient(
 
 
 class LastMode(NamedTuple):
-    """Weights and latent values at the mode of the latent posterior."""
+    """Weights and latent values at the last mode."""
 
     weights: np.ndarray
     latent: np.ndarray
 
 
-class LaplaceEngine(IteratedEngine):
-    """Laplace's method; each answer starts from the mode of the last one if `warm`."""
+class LaplaceInference(IteratedInference):
+    """Laplace's method; each run starts from the mode of the last one if `warm`."""
 
     name = "laplace"
-    TOLERANCE, ROUGH = TOLERANCE, ROUGH_LEFT
+    TOLERANCE, LOW_PRECISION = TOLERANCE, LOW_PRECISION
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -293,7 +293,7 @@ class LaplaceEngine(IteratedEngine):
         result = self._run(kernel.between(self.X, self.X).K, likelihood)
         return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
         result = self._run(K, likelihood)
         W, var = result.curvature.W, result.curvature.var
@@ -302,7 +302,7 @@ class LaplaceEngine(IteratedEngine):
         # without its observation a point is at most as uncertain as under the prior.
         cavity_var = 1.0 / np.maximum(1.0 / var - W, 1.0 / np.diagonal(K))
         cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
-        return Inferred(
+        return InferenceResult(
             posterior=Posterior(kernel, self.X, result.weights, result.curvature.factors, site_var(K, W)),
             log_evidence=result.log_evidence,
             cavity_mean=cavity_mean,
@@ -311,27 +311,27 @@ class LaplaceEngine(IteratedEngine):
             n_iterations=result.n_iterations,
         )
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.X, self.y, self.size, warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float | None = None) -> LaplaceResult:
         tolerance = self.tolerance if tolerance is None else tolerance
-        last, modes = self._memory.last, [self._from(self._memory.last, K, likelihood, tolerance)]
+        last, modes = self._warm_start.last, [self._from(self._warm_start.last, K, likelihood, tolerance)]
         if not likelihood.is_log_concave:
-            # Several modes: also from nothing, and from a smooth curve through the data.
+            # Several modes: also from zero, and from a smooth curve through the data.
             smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
             starts = [smooth] if last is None else [None, smooth]
             modes += [self._mode(K, likelihood, tolerance, start=start) for start in starts]
         best = max(modes, key=lambda result: result.log_joint)
         if not best.converged and last is not None:
-            # The weights of smoother functions can mean rates of e^48, from where no step leads up.
+            # The weights of smoother functions can mean rates of e^48, from where no step raises the joint density.
             best = self._mode(K, likelihood, tolerance)
         if self.warm:
-            self._memory.last = LastMode(best.weights, best.mode) if best.converged else None
+            self._warm_start.last = LastMode(best.weights, best.mode) if best.converged else None
         return best
 
     def _from(self, last: LastMode | None, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
-        """The mode from the last one, or from nothing if that led to where the curvature has no factor."""
+        """Find the mode from the last one, or from zero if that led to a point whose curvature has no factor."""
         if last is None:
             return self._mode(K, likelihood, tolerance)
         start = {"near": last.latent} if likelihood.is_log_concave else {"start": last.weights}

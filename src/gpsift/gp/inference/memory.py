@@ -1,11 +1,10 @@
-"""Out of memory is foreseen, not met: what dense inference needs, and what the machine has."""
+"""Memory that dense inference needs, and memory that is free: fits that cannot succeed are refused beforehand."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-import array_api_compat
 import numpy as np
 
 from gpsift._utils.arrays import Array
@@ -17,12 +16,12 @@ MATRICES = {"exact": 9, "ep": 9, "laplace": 13}
 
 
 def bytes_needed(inference: str, n: int) -> int:
-    """What dense inference on n rows needs."""
+    """Return the memory that dense inference on n rows needs."""
     return MATRICES[inference] * DOUBLE * n * n
 
 
 def available_bytes() -> int | None:
-    """Memory that a new computation can have, as far as the system tells; None where it does not."""
+    """Return the free memory of the host; None where the system does not report it."""
     free = _meminfo()
     if free is None:
         try:
@@ -45,11 +44,7 @@ def refuse_too_large(inference: str, n: int, remedy: str, beside: Array | None =
 
 
 def device_bytes(beside: Array) -> int | None:
-    """Memory that is free on the device of an array; the host's for torch on the CPU."""
-    if array_api_compat.is_cupy_array(beside):
-        import cupy
-
-        return int(cupy.cuda.Device().mem_info[0])
+    """Return the free memory of the device of an array; the host's for torch on the CPU."""
     if beside.device.type != "cuda":
         return available_bytes()
     import torch
@@ -68,7 +63,7 @@ def _meminfo() -> int | None:
 
 
 def _container_limit() -> int | None:
-    """What a container may still take (control groups, version 2)."""
+    """Return the memory that a container may still take (control groups, version 2)."""
     try:
         limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii") for name in ("max", "current"))
     except OSError:

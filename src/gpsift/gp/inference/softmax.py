@@ -59,9 +59,9 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import DenseEngine, Evidence, Inferred, Memory, Slope
-from gpsift.gp.inference.laplace import MAX_ITERATIONS, ROUGH_LEFT, TOLERANCE, VALUE_ALONE
-from gpsift.gp.inference.softmax_posterior import CoupledPosterior
+from gpsift.gp.inference.base import DenseInference, Evidence, InferenceResult, Slope, WarmStart
+from gpsift.gp.inference.laplace import LOW_PRECISION, MAX_ITERATIONS, TOLERANCE, VALUE_ALONE
+from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
@@ -170,7 +170,7 @@ class FullCurvature:
 
 
 def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
-    """F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
+    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
     return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
@@ -251,7 +251,7 @@ class LowRankCurvature:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxResult:
-    """The mode and what belongs to it; see `LaplaceResult`."""
+    """The mode, (n, C), the curvature there and the evidence."""
 
     K: np.ndarray
     mode: np.ndarray  # (n, C)
@@ -383,7 +383,7 @@ def softmax_laplace(
 
 
 def softmax_gradient(result: SoftmaxResult) -> np.ndarray:
-    """G with d log q = sum(G o dK) for a change of K."""
+    """Return G with d log q = sum(G o dK) for a change of K."""
     curvature, a = result.curvature, result.weights
     M_sum, spread = curvature.M_sum_and_spread
     s = -0.5 * (spread - curvature.pi * spread.sum(axis=1, keepdims=True))
@@ -396,7 +396,7 @@ def softmax_gradient(result: SoftmaxResult) -> np.ndarray:
 
 
 def cavities(result: SoftmaxResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Latent means (n, C) and covariances (n, C, C) at each point without its own observation.
+    """Return latent means (n, C) and covariances (n, C, C) at each point without its own observation.
 
     The likelihood is a normal site around the mode, of precision W and natural mean W f + y - pi. Taking it out of the
     posterior N(f, S) leaves the precision S^-1 - W, and the mean f - (S^-1 - W)^-1 (y - pi).
@@ -412,12 +412,12 @@ def cavities(result: SoftmaxResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """W b, (n, C)."""
+    """Multiply by W, (n, C)."""
     return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
 
 
-class MulticlassEngine(DenseEngine):
-    """Laplace's method for a softmax; each answer starts from the mode of the last one if `warm`."""
+class SoftmaxInference(DenseInference):
+    """Laplace's method for a softmax; each run starts from the mode of the last one if `warm`."""
 
     name = "laplace"
 
@@ -428,12 +428,12 @@ class MulticlassEngine(DenseEngine):
         likelihood: Likelihood,
         *,
         warm: bool = True,
-        memory: Memory | None = None,
+        warm_start: WarmStart | None = None,
         tolerance: float = TOLERANCE,
     ):
         self.X, self.y, self.likelihood, self.warm, self.tolerance = X, y, likelihood, warm, tolerance
         self._indicators = likelihood.indicators(y)
-        self._memory = memory or Memory()  # of latent values at the mode
+        self._warm_start = warm_start or WarmStart()  # of latent values at the mode
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         pairs = kernel.between(self.X, self.X)
@@ -450,20 +450,24 @@ class MulticlassEngine(DenseEngine):
 
     def on_columns(self, columns: Sequence[int]) -> Self:
         X = take_columns(self.X, columns)
-        return type(self)(X, self.y, self.likelihood, warm=self.warm, memory=self._memory, tolerance=self.tolerance)
+        return type(self)(
+            X, self.y, self.likelihood, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance
+        )
 
     def on_rows(self, rows: np.ndarray) -> Self:
         return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm, tolerance=self.tolerance)
 
-    def rough(self) -> Self:
-        return type(self)(self.X, self.y, self.likelihood, memory=Memory(self._memory.last), tolerance=ROUGH_LEFT)
+    def low_precision(self) -> Self:
+        return type(self)(
+            self.X, self.y, self.likelihood, warm_start=WarmStart(self._warm_start.last), tolerance=LOW_PRECISION
+        )
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         result = self._run(kernel.between(self.X, self.X).K, self.tolerance)
         curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
-        return Inferred(
-            posterior=CoupledPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
+        return InferenceResult(
+            posterior=SoftmaxPosterior(kernel, self.X, result.weights, curvature.L, curvature.P, curvature.N),
             log_evidence=result.log_evidence,
             cavity_mean=cavity_mean,
             cavity_var=cavity_cov,
@@ -471,12 +475,12 @@ class MulticlassEngine(DenseEngine):
             n_iterations=result.n_iterations,
         )
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.X, self.y, self.likelihood, warm=False)
 
     def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> SoftmaxResult:
-        start = self._memory.last
+        start = self._warm_start.last
         result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
         if self.warm:
-            self._memory.last = result.mode if result.converged else None
+            self._warm_start.last = result.mode if result.converged else None
         return result

@@ -35,8 +35,8 @@ from gpsift.reference.posterior import DenseFactor, PickledByFields, Posterior
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledPosterior(PickledByFields, Coupled):
-    """Support points, weights and what M consists of."""
+class SoftmaxPosterior(PickledByFields, Coupled):
+    """The joint posterior of the latent functions of a softmax: support points, weights, and the parts of M."""
 
     kernel: Kernel
     Z: np.ndarray  # (m, p)
@@ -49,13 +49,13 @@ class CoupledPosterior(PickledByFields, Coupled):
     def n_classes(self) -> int:
         return self.weights.shape[1]
 
-    def at(self, X: np.ndarray) -> CoupledAt:
+    def at(self, X: np.ndarray) -> SoftmaxPosteriorAt:
         """The posterior at the rows of X."""
-        return CoupledAt(self, X, self.kernel.between(X, self.Z))
+        return SoftmaxPosteriorAt(self, X, self.kernel.between(X, self.Z))
 
-    def at_support(self, rows: np.ndarray | None = None) -> CoupledAt:
+    def at_support(self, rows: np.ndarray | None = None) -> SoftmaxPosteriorAt:
         """The posterior at its own support points, or at those with the given indices."""
-        return CoupledAt(self, self.Z, self.support_pairs) if rows is None else self.at(self.Z[rows])
+        return SoftmaxPosteriorAt(self, self.Z, self.support_pairs) if rows is None else self.at(self.Z[rows])
 
     @cached_property
     def support_pairs(self) -> Pairs:
@@ -72,7 +72,7 @@ class CoupledPosterior(PickledByFields, Coupled):
         return covariance
 
     def combination(self, shares: np.ndarray) -> Posterior:
-        r"""The posterior of sum_c shares_c f_c, for shares of length 1 none of which is 0, as that of one function.
+        r"""Return the posterior of sum_c shares_c f_c, as of one function; no share is 0 and their squares add up to 1.
 
         .. math:: M = L^{-T} \Big( \sum_c s_c^2 P_c - P_s Q^{-1} P_s \Big) L^{-1} , \qquad P_s = \sum_c s_c P_c
         """
@@ -88,10 +88,10 @@ class CoupledPosterior(PickledByFields, Coupled):
         return np.sum([a.T @ b for a, b in zip(q, P_q, strict=True)], axis=0) - shared.T @ shared
 
 
-class CoupledAt:
-    """Means, covariances between the classes and their derivatives at the rows of X, computed when first asked for."""
+class SoftmaxPosteriorAt:
+    """Means, covariances between the classes and their derivatives at the rows of X, computed on first use."""
 
-    def __init__(self, posterior: CoupledPosterior, X: np.ndarray, pairs: Pairs):
+    def __init__(self, posterior: SoftmaxPosterior, X: np.ndarray, pairs: Pairs):
         self.posterior, self.X, self.pairs = posterior, X, pairs
 
     @cached_property

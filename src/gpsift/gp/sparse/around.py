@@ -10,7 +10,7 @@ from typing import Self
 
 from gpsift._utils.arrays import Array, to_numpy
 from gpsift._utils.rows import Rows
-from gpsift.gp.inference import Engine, Evidence, Inferred
+from gpsift.gp.inference import Evidence, InferenceMethod, InferenceResult
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import local_rows
@@ -20,12 +20,12 @@ from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 
-class AroundEngine(Engine):
+class AroundEngine(InferenceMethod):
     """Evidence of one engine, posteriors of another, of which no rows are left out."""
 
     name = "sparse"
 
-    def __init__(self, by: Engine, fitted: BoundEngine):
+    def __init__(self, by: InferenceMethod, fitted: BoundEngine):
         self.by, self.fitted = by, fitted
 
     @classmethod
@@ -52,7 +52,7 @@ class AroundEngine(Engine):
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         if not self.fitted.near_rows:
             inferred = self.fitted.solved(kernel, likelihood).inferred
             if self.by is self.fitted:
@@ -61,5 +61,5 @@ class AroundEngine(Engine):
         log_evidence = self.by.log_evidence(kernel, likelihood)
         return self.fitted.by_neighbours(kernel, likelihood).inferred(log_evidence)
 
-    def fresh(self) -> Self:
-        return type(self)(self.by.fresh(), self.fitted.fresh())
+    def stateless(self) -> Self:
+        return type(self)(self.by.stateless(), self.fitted.stateless())

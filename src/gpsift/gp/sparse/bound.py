@@ -29,7 +29,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, namespace
 from gpsift._utils.linalg import log_det_from_cholesky, total_product
 from gpsift._utils.rows import CHUNK_BYTES, DOUBLE, Rows, RowSource, Totals
-from gpsift.gp.inference import Evidence, Inferred
+from gpsift.gp.inference import Evidence, InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
@@ -188,7 +188,7 @@ class BoundEngine(SparseEngine):
         passes = Passes(model, self.source)
         points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
         none = np.empty(0)
-        inferred = Inferred(passes.posterior(), passes.value, none, none, **points)
+        inferred = InferenceResult(passes.posterior(), passes.value, none, none, **points)
         return Solved(inferred, partial(left_out, model, passes.q))
 
     def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> ByNeighbours:
@@ -241,7 +241,7 @@ class BoundEngine(SparseEngine):
     def _near_blocks(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> NearBlocks:
         return NearBlocks.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows)
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.rows import LocalRows, Rows, RowSource, chunk_bytes_for
-from gpsift.gp.inference import Engine, Inferred
+from gpsift.gp.inference import InferenceMethod, InferenceResult
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.inducing import inducing_rows, most_candidates
 from gpsift.kernels import Kernel
@@ -21,11 +21,11 @@ from gpsift.likelihoods import Likelihood
 class Solved(NamedTuple):
     """An answer before rows are left out, and how that is done: latent mean and variance of some, given all others."""
 
-    inferred: Inferred
+    inferred: InferenceResult
     left_out: Callable[[Rows], tuple[Array, Array]]
 
 
-class SparseEngine(Engine):
+class SparseEngine(InferenceMethod):
     """Inference with inducing points Z (m, p), picked among candidates; they stay where they are, see `picked_for`."""
 
     name = "sparse"
@@ -52,7 +52,7 @@ class SparseEngine(Engine):
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         """The posterior, and how rows are left out of it."""
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         inferred, left_out = self.solved(kernel, likelihood)
         source = self.source.single_chunk() if inferred.n_blocks else self.source  # what leaves rows out divides them
         cavity_mean, cavity_var = source.map_concat(left_out)

@@ -32,10 +32,10 @@ from gpsift._utils.validation import read_groups
 from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
-from gpsift.gp.hyperparameters.restarts import reactivate, shorten_lengthscales, weak_start
-from gpsift.gp.hyperparameters.stepwise import selection_penalty
-from gpsift.gp.inference import DenseEngine, ExactEngine
-from gpsift.gp.inference.laplace import LaplaceEngine
+from gpsift.gp.hyperparameters.restarts import brought_back, idle_back, shorter_where_better
+from gpsift.gp.hyperparameters.stepwise import owed_by
+from gpsift.gp.inference import DenseInference, ExactInference
+from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse.bound import BoundEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.variational import VariationalEngine
@@ -219,21 +219,21 @@ def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, float]:
     return Candidate(estimate, replace(problem, engine=engine)), max(score.objective for score in scores)
 
 
-def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[DenseEngine]:
+def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[DenseInference]:
     """Dense inference on a sample of the rows: of this number, or of that which suits the likelihood."""
     engine, likelihood = problem.engine, problem.likelihood
     if not likelihood.has_closed_form:
         rows = engine.source.sample(n_rows or LAPLACE_ROWS, engine.choice.seed)
         X, (y, size) = to_numpy(rows.X), rows.observed()
-        return problem.with_engine(LaplaceEngine(X, y, size), X=X, y=y, ceiling=np.inf)
+        return problem.with_engine(LaplaceInference(X, y, size), X=X, y=y, ceiling=np.inf)
     rows = engine.source.sample(n_rows or FIRST_ROWS, engine.choice.seed).on_host()
     if rows.noise_var is not None:
         likelihood = likelihood.with_noise_var(rows.noise_var)
-    dense = ExactEngine(rows.X, rows.y)
+    dense = ExactInference(rows.X, rows.y)
     return problem.with_engine(dense, X=rows.X, y=rows.y, likelihood=likelihood, ceiling=np.inf)
 
 
-def estimate_densely(hyper: Hyper, problem: Problem[DenseEngine]) -> Estimate:
+def estimate_densely(hyper: Hyper, problem: Problem[DenseInference]) -> Estimate:
     """Search by dense inference, which has the threads of BLAS; passes over rows have threads of their own."""
     with outer_blas_threads_for(len(problem.y)):
         return hyper.estimate(problem)

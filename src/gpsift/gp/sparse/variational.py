@@ -24,7 +24,7 @@ from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
 from gpsift._utils.rows import Rows, RowSource, Totals, row_chunks
 from gpsift._utils.threads import threaded_map
-from gpsift.gp.inference import Evidence, Inferred
+from gpsift.gp.inference import Evidence, InferenceResult
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine
 from gpsift.gp.sparse.inducing import Inducing, most_candidates
@@ -208,7 +208,7 @@ class VariationalEngine(SparseEngine):
     def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         model, found = self._optimum(kernel, likelihood)
         prepare(model.inducing, found.q)
-        inferred = Inferred(
+        inferred = InferenceResult(
             posterior=model.inducing.posterior(found.q.mean, found.q.precision),
             log_evidence=found.value,
             cavity_mean=np.empty(0),
@@ -220,7 +220,7 @@ class VariationalEngine(SparseEngine):
         )
         return Solved(inferred, partial(left_out, model, found.q))
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
 
     def _optimum(self, kernel: Kernel, likelihood: Likelihood) -> tuple[VariationalModel, Optimum]:

@@ -9,7 +9,7 @@ These are distributions of observations, for models that predict a member of the
 on a latent function, under some of the same names, is `gpsift.likelihoods`; what follows from that is a mixture.
 """
 
-from gpsift.likelihoods.distributions.base import Family, Pool, log1p_excess
+from gpsift.likelihoods.distributions.base import Distribution, Pool, log1p_excess
 from gpsift.likelihoods.distributions.classes import Bernoulli, Categorical, ProbitBernoulli
 from gpsift.likelihoods.distributions.continuous import Gamma, StudentT
 from gpsift.likelihoods.distributions.counts import Binomial, NegativeBinomial, Poisson
@@ -25,7 +25,7 @@ __all__ = [
     "Bernoulli",
     "Binomial",
     "Categorical",
-    "Family",
+    "Distribution",
     "Gamma",
     "Gaussian",
     "MultivariateNormal",

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from gpsift._utils.arrays import Array, namespace
 
 
-class Family(ABC):
+class Distribution(ABC):
     """A predictive distribution at n points, one set of parameters a point."""
 
     mean: Array
@@ -27,36 +27,39 @@ class Family(ABC):
 
     @property
     def parameters(self) -> tuple[Array, ...]:
-        """What varies with the inputs, in the order of `gradients` and `changes`."""
+        """The parameters that vary with the inputs, in the order of `gradients` and `changes`."""
         return tuple(getattr(self, name) for name in self.VARYING)
 
     @abstractmethod
     def quantile(self, probability: Array) -> Array:
-        """Quantiles: (n,) for one probability, (n, k) for k of them."""
+        """Return quantiles: (n,) for one probability, (n, k) for k of them."""
 
     @abstractmethod
     def cdf(self, y: Array) -> Array:
-        """P(Y_i <= y_i)."""
+        """Return P(Y_i <= y_i)."""
 
     @abstractmethod
     def sample(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draws (n_draws, n), independent between points."""
+        """Draw (n_draws, n) observations, independent between points."""
 
     @abstractmethod
     def log_density(self, y: Array) -> Array:
-        """log p(y_i) at each point."""
+        """Return log p(y_i) at each point."""
 
     @abstractmethod
     def metric_terms(self, *gradients: Array) -> Mapping[str, Array]:
-        """Parts of d^T I d, by what they describe; `gradients` holds the derivatives of each parameter, (n, p)."""
+        """Return the parts of d^T I d by name; `gradients` holds the derivatives of each parameter, (n, p)."""
 
     @abstractmethod
     def kl_terms(self, *changes: Array) -> Mapping[str, Array]:
-        """Parts of KL(p || q), q having its parameters changed by `changes`, (n,) each or broadcasting to it."""
+        """Return the parts of KL(p || q) by name.
+
+        The parameters of q are those of p changed by `changes`, (n,) each or broadcasting to it.
+        """
 
 
 def log1p_excess(u: Array) -> Array:
-    """u - log(1 + u), never negative, to full relative precision."""
+    """Return u - log(1 + u), never negative, to full relative precision."""
     # With r = u / (2 + u), log(1 + u) = 2 (r + r^3/3 + r^5/5 + ...), so the first order cancels on paper instead of in
     # floating point: at u = 1e-7 plain subtraction keeps nine digits, at u = 1e-12 four.
     xp = namespace(u)
@@ -70,7 +73,7 @@ def log1p_excess(u: Array) -> Array:
 
 
 def quantiles(inverse_cdf: Callable[[float], np.ndarray], probability: float | np.ndarray) -> np.ndarray:
-    """`inverse_cdf` of one probability, or of k of them along a new last axis."""
+    """Evaluate `inverse_cdf` at one probability, or at k of them along a new last axis."""
     probability = np.asarray(probability, dtype=float)
     if not np.all((probability > 0) & (probability < 1)):
         raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
@@ -79,7 +82,7 @@ def quantiles(inverse_cdf: Callable[[float], np.ndarray], probability: float | n
 
 
 def count_quantile(cdf: Callable[[np.ndarray], np.ndarray], probability: float, start: np.ndarray) -> np.ndarray:
-    """The smallest whole number whose cdf reaches the probability; `start` is where the search from above begins."""
+    """Find the smallest whole number whose cdf reaches the probability; the search from above begins at `start`."""
     low, high = np.full(start.shape, -1.0), np.ceil(start) + 1.0
     while np.any(short := cdf(high) < probability):
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
@@ -96,12 +99,12 @@ BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Pool(Family):
-    """The average of several distributions at the same n points."""
+class Pool(Distribution):
+    """The equally weighted mixture of several distributions at the same n points, one for each draw of a model."""
 
     VARYING: ClassVar = ()
 
-    members: Sequence[Family]
+    members: Sequence[Distribution]
 
     @cached_property
     def mean(self) -> np.ndarray:
@@ -114,7 +117,7 @@ class Pool(Family):
         return within + np.var([member.mean for member in self.members], axis=0)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        """Logarithm of the mean density."""
+        """Return the logarithm of the mean density."""
         return logsumexp([member.log_density(y) for member in self.members], axis=0) - np.log(len(self.members))
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
@@ -126,7 +129,7 @@ class Pool(Family):
         return columns[0] if probability.ndim == 0 else np.stack(columns, axis=1)
 
     def _one_quantile(self, probability: float) -> np.ndarray:
-        """Bisection between the smallest and largest quantile of the members; counts stay whole."""
+        """Bisect between the smallest and largest quantile of the members; counts stay whole."""
         quantiles = np.array([member.quantile(probability) for member in self.members])
         low, high = quantiles.min(axis=0), quantiles.max(axis=0)
         whole = bool(np.all(quantiles == np.floor(quantiles)))

@@ -15,15 +15,15 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from gpsift._utils.arrays import Array
-from gpsift.likelihoods.distributions.base import Family, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
 from gpsift.likelihoods.distributions.counts import share_excess, share_metric
 
 ROOT_2PI = np.sqrt(2.0 * np.pi)
 TINY = 1e-300
 
 
-class TwoClasses(Family):
-    """What follows from the probabilities of both classes; each is given on its own, for its digits near 0."""
+class TwoClasses(Distribution):
+    """A distribution of two classes by the probabilities of both, each on its own for its digits near 0."""
 
     @property
     @abstractmethod
@@ -51,7 +51,7 @@ class TwoClasses(Family):
         return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, self.complement, 0.0))
 
     def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        """0 or 1."""
+        """Return the class, 0 or 1, at each probability."""
         return np.less.outer(self.complement, np.asarray(probability, dtype=float)).astype(float)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -151,8 +151,8 @@ def normal_cdf_change(z: np.ndarray, step: np.ndarray) -> np.ndarray:
     return np.where(small, density * series, ndtr(z + step) - ndtr(z))
 
 
-class SeveralClasses(Family):
-    """What follows from the probabilities of the classes 0, ..., C - 1, (n, C), which add up to 1 in each row.
+class SeveralClasses(Distribution):
+    """A distribution of the classes 0, ..., C - 1 by their probabilities, (n, C), which add up to 1 in each row.
 
     `mean` and `var` are those of the indicator of each class, (n, C).
     """

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betaln, gammainc, gammaincinv, gammaln, stdtr, stdtrit, xlogy
 
 from gpsift._utils.quadrature import gauss_beta
-from gpsift.likelihoods.distributions.base import Family, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
 from gpsift.likelihoods.distributions.counts import column
 
 # Against 40 digits for nu from 0.5 to 1e6: changes of 1e-9 are right to 2e-12, a mean that moves by 5 scales or a scale
@@ -27,7 +27,7 @@ NEAR_CHANGE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Gamma(Family):
+class Gamma(Distribution):
     """Positive values with the given means m and variances m^2 / shape.
 
     Parameters
@@ -79,7 +79,7 @@ def gamma_kl_of_change(m: np.ndarray, k: np.ndarray, change: np.ndarray) -> np.n
 
 
 @dataclass(frozen=True, eq=False)
-class StudentT(Family):
+class StudentT(Distribution):
     """Student's t around `mean`, stretched by `scale`.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
 
-from gpsift.likelihoods.distributions.base import Family, count_quantile, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, count_quantile, log1p_excess, quantiles
 
 # A share that was rounded to zero is taken to be this, so that a saturated prediction that does not move scores 0.
 SMALLEST_SHARE = 1e-300
@@ -34,7 +34,7 @@ def share_metric(share: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Binomial(Family):
+class Binomial(Distribution):
     """Successes out of `trials`, each with the given probability.
 
     Parameters
@@ -73,15 +73,16 @@ class Binomial(Family):
         return np.where(possible, log_ways + log_power(p, q, y) + log_power(q, p, self.trials - y), -np.inf)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        y = np.floor(y)
-        inside = np.clip(y, 0.0, np.maximum(self.trials - 1.0, 0.0))
-        # 0.5 where no trials are left: the function has no value for 0, and every y that is not negative is certain.
-        left = np.maximum(self.trials - inside, 0.5)
-        below = incomplete_beta(left, inside + 1.0, self.complement, self.probability)
-        return np.where(y >= self.trials, 1.0, np.where(y < 0, 0.0, below))
+        from scipy.stats import binom
+
+        y, p, q = np.floor(y), self.probability, self.complement
+        # From the smaller of both probabilities, which has more digits.
+        return np.where(p < q, binom.cdf(y, self.trials, p), binom.sf(self.trials - y - 1.0, self.trials, q))
 
     def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        return quantiles(lambda p: count_quantile(self.cdf, p, self.mean), probability)
+        from scipy.stats import binom
+
+        return quantiles(lambda p: binom.ppf(p, self.trials, self.probability), probability)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         trials = np.asarray(self.trials).astype(int)
@@ -108,7 +109,7 @@ def binomial_kl_of_change(trials: np.ndarray, p: np.ndarray, q: np.ndarray, chan
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(Family):
+class Poisson(Distribution):
     """Counts with the given means, (n,)."""
 
     VARYING: ClassVar = ("mean",)
@@ -145,7 +146,7 @@ class Poisson(Family):
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial(Family):
+class NegativeBinomial(Distribution):
     """Counts with the given means m and variances m + m^2 / concentration.
 
     Parameters

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gpsift._utils.arrays import Array, namespace
-from gpsift.likelihoods.distributions.base import Family, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Family):
+class Gaussian(Distribution):
     """Normal distributions with the given means and variances, (n,) each."""
 
     VARYING: ClassVar = ("mean", "var")
@@ -84,7 +84,7 @@ def gaussian_metric(var: Array, mean_gradient: Array, var_gradient: Array) -> tu
 
 
 @dataclass(frozen=True, eq=False)
-class MultivariateNormal(Family):
+class MultivariateNormal(Distribution):
     """D outputs at each of n points: means (n, D) and covariances (n, D, D), independent between points.
 
     Gradients are (n, D, p) and (n, D, D, p), changes (n, D) and (n, D, D). `var`, `cdf` and `quantile` are those of

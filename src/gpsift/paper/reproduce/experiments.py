@@ -28,7 +28,7 @@ from gpsift.relevance.conditionals import Covariance
 from gpsift.selection.cross_validation import prediction_metrics
 from gpsift.selection.data import Data
 from gpsift.selection.projection import forward_projection
-from gpsift.selection.submodels import SubmodelFit, as_parent, fit_submodel
+from gpsift.selection.submodels import SubmodelFit, fit_submodel, parent_start
 
 # Inverse gamma densities have their mode at scale / (shape + 1): 5 standard deviations of a feature, and 0.83.
 LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0, 5.0)}
@@ -201,7 +201,7 @@ def _curves(
     train: Data, test: Data, model: GP, full: FittedGP, orders: Mapping[str, Sequence[int]], largest: int
 ) -> dict[str, list[dict[str, float]]]:
     """Evaluate the submodels along each order; orders that agree on a set of features share its fit."""
-    parent, known = as_parent(full, model.hyper), {}
+    parent, known = parent_start(full, model.hyper), {}
     everything = tuple(range(len(train.names)))
     known[everything] = _metrics(SubmodelFit.of(full, everything, test, len(train.names)), test, model)
     curves: dict[str, list[dict[str, float]]] = {}

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.base import PlacedPosterior, Reference, Response
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs, Points
@@ -121,7 +121,7 @@ class OtherTarget(Wrapped):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnMapped(Wrapped):
-    """A model of shifted, scaled and selected columns; made by `ColumnMapped.around`.
+    """A model of shifted, scaled and selected columns; made by `ColumnMapped.wrap`.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class ColumnMapped(Wrapped):
     inputs: Inputs
 
     @classmethod
-    def around(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
+    def wrap(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
         """Wrap a model; categories are the columns that the model itself takes as such."""
         categorical = tuple(int(column_map.columns[k]) for k in inner.inputs.categorical)
         return cls(inner, transform, column_map, replace(inputs, categorical=categorical))
@@ -174,7 +174,7 @@ class ColumnMappedResponse(Response):
     def __init__(self, inner: Response, column_map: ColumnMap):
         self._inner, self._map = inner, column_map
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self._inner.distribution(latent=latent)
 
     def gradients(self) -> tuple[np.ndarray, ...]:
@@ -251,7 +251,7 @@ class Transformed(Wrapped, Numeric):
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return self._inner_at(X).distribution(latent=True).parameters
 
-    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Family:
+    def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         return self._inner_at(X).distribution(latent=latent)
 
     at = Numeric.at
@@ -288,7 +288,7 @@ class CoordinateMap(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coordinatewise(Wrapped):
-    """A model that sees a function of each column; made by `Coordinatewise.around`.
+    """A model that sees a function of each column; made by `Coordinatewise.wrap`.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ class Coordinatewise(Wrapped):
     inputs: Inputs
 
     @classmethod
-    def around(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
+    def wrap(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
         """Wrap a model; categories are those of the map and of the model itself."""
         seen, known = inner.inputs.categorical, transform.categorical
         columns = range(inputs.n_features)
@@ -335,7 +335,7 @@ class CoordinatewiseResponse(Response):
     def __init__(self, model: Coordinatewise, points: Points, inner: Response):
         self._model, self._points, self._X, self._inner = model, points, points.X, inner
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self._inner.distribution(latent=latent)
 
     def gradients(self) -> tuple[np.ndarray, ...]:
@@ -368,7 +368,7 @@ class CoordinatewiseResponse(Response):
             column[lost] = self._model.transform(X)[:, k]
         return column
 
-    def _latent(self, X: np.ndarray) -> Family:
+    def _latent(self, X: np.ndarray) -> Distribution:
         moved = self._points.with_values(X).transformed(self._model.transform, self._model.inner.inputs)
         return self._model.inner.at(moved).distribution(latent=True)
 

@@ -20,7 +20,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from gpsift.likelihoods.distributions import Family, Gaussian, MultivariateNormal, log1p_excess
+from gpsift._utils.quadrature import normal_trapezoid
+from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal, log1p_excess
 from gpsift.likelihoods.distributions.classes import SeveralClasses
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.ensemble import Ensemble
@@ -57,9 +58,7 @@ class OneVsRestLogit(SeveralClasses):
     def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Standard normal nodes and weights, (h,) each."""
         step = min(COARSEST_STEP, LOGIT_STEP / float(self._sd.max()))
-        t = np.linspace(-REACH, REACH, int(np.ceil(2.0 * REACH / step)) + 1)
-        weights = np.exp(-0.5 * t**2)
-        return t, weights / weights.sum()
+        return normal_trapezoid(int(np.ceil(2.0 * REACH / step)) + 1, REACH)
 
     @cached_property
     def _latent(self) -> np.ndarray:
@@ -175,7 +174,7 @@ class StackedResponse(Response):
     def __init__(self, members: Sequence[Response]):
         self._members = members
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         return self.normal(latent=latent)
 
     def normal(self, *, latent: bool) -> MultivariateNormal:
@@ -206,7 +205,7 @@ class OneVsRestResponse(StackedResponse):
         super().__init__(members)
         self._white_var = white_var
 
-    def distribution(self, *, latent: bool) -> Family:
+    def distribution(self, *, latent: bool) -> Distribution:
         normal = self.normal(latent=True)
         return normal if latent else OneVsRestLogit(normal.mean, normal.cov + np.diag(self._white_var))
 

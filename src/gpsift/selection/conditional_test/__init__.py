@@ -1,8 +1,6 @@
-"""Does a feature matter at all? A test on rows that a model has not seen, with an error rate.
+"""A test of every feature with an error rate, on rows that the models have not seen (conditional randomisation test).
 
-`discover.py` is the verb. Rows are divided (`division.py`); a model of some of them is asked (`folds.py`) what it would
-predict for others if a feature had other values (`axes.py`). What values it could have had, given the other features,
-says a conditional distribution (`conditionals.py`, `straight.py`). `statistic.py` compares the two with what was
-observed, `multiplicity.py` turns the p-values of many features into a choice with a rate. Rows of dask collections are
-gathered first (`gathered.py`). Read `statistic.py` first.
+`discover.py` takes a table and returns `Discoveries`. Read `folds.py` first: it has the statistic, the splits of the
+rows, and the predictions of models for rows that they have not seen, with a feature at other values (`axes.py`). The
+distribution of a feature given the others comes from `conditionals.py` and `gaussian_copula.py`.
 """

@@ -1,8 +1,16 @@
-"""The values along which a feature is moved, and how predictions there become moments under a conditional.
+r"""Axes: the values along which a feature is varied, and moments of predictions under a conditional distribution.
 
-A model is asked once for its predictions with the feature at each of a few values: a curve for every row. Any
-conditional distribution of the feature is then a mixture of these, so that one can be exchanged for another without
-asking the model again.
+A model predicts once with the feature at each of a few values: a curve for every row. Any conditional distribution of
+the feature is then a mixture of these values, so that one can be replaced by another without further predictions.
+
+`assess_calibration` compares a conditional with the data. With o_i the coordinates of row i on the axis of a feature,
+and m_i and v_i the mean and the variance of the coordinates under its conditional,
+
+.. math:: \text{explained} = 1 - \sum_i (o_i - m_i)^2 / \sum_i (o_i - \bar o)^2 , \qquad
+          \text{calibration} = \sum_i (o_i - m_i)^2 / \sum_i v_i .
+
+Coordinates are normal scores of a continuous column, indicators of levels, and values of columns that vary jointly in
+standard deviations; over several coordinates squares are summed.
 """
 
 from __future__ import annotations
@@ -15,23 +23,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.relevance.nodes import gauss_hermite
 
-# A column with at most this many values has levels; curves of the others have this many points, and conditionals this
+# A column with at most this many values is discrete. Curves of the others have this many points, and conditionals this
 # many nodes.
 MOST_LEVELS = 12
 N_POINTS = 25
 N_NODES = 15
-# Draws of several columns that are moved together: 2 to this power.
+# Draws of several columns that vary jointly: 2 to this power.
 LOG2_DRAWS = 6
-# A feature that the others decide has no deviation left; it is taken for this many standard deviations.
+# The conditional standard deviation of a feature is at least this, also where the others decide it.
 LEAST_SD = 1e-6
+# A column with a smaller share of its variance left is decided by the others, and there is nothing to be calibrated.
+LEAST_LEFT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Redraws:
-    """Nodes of a conditional at each row, as mixtures (n, q, g) of the points of an axis, and their weights (n, q)."""
+class ConditionalDraws:
+    """A conditional at each row: nodes as mixtures (n, q, g) of the points of an axis, with weights (n, q)."""
 
     mixtures: np.ndarray
     weights: np.ndarray
@@ -43,20 +53,20 @@ class Redraws:
         off = values - mean[:, None, :]
         return mean, np.einsum("iq,iqc,iqd->icd", self.weights, off, off)
 
-    def at(self, rows: np.ndarray) -> Redraws:
-        """Those of some rows."""
-        return Redraws(self.mixtures[rows], self.weights[rows])
+    def at(self, rows: np.ndarray) -> ConditionalDraws:
+        """Return the conditional at some rows."""
+        return ConditionalDraws(self.mixtures[rows], self.weights[rows])
 
 
 class Axis(ABC):
-    """Values of the columns of one unit.
+    """The points along which the columns of one unit vary.
 
     Attributes
     ----------
     values : array (g, k) or (n, g, k)
-        The points, in units of the k columns, which may differ from row to row.
+        The points, in units of the k columns; they may differ from row to row.
     own : array (n, g) or None
-        Every row's own value as a mixture of them; None where it is none.
+        Each row's own value as a mixture of the points; None where it is none.
     """
 
     values: np.ndarray
@@ -65,21 +75,21 @@ class Axis(ABC):
     @property
     @abstractmethod
     def coordinates(self) -> np.ndarray:
-        """Numbers (g, c) or (n, g, c) for the points, in which distances between them are measured."""
+        """Coordinates of the points, (g, c) or (n, g, c), in which distances are measured."""
 
     @property
-    def places(self) -> np.ndarray:
-        """Those of every row's own value, (n, c)."""
+    def own_coordinates(self) -> np.ndarray:
+        """Coordinates of each row's own value, (n, c)."""
         return self.own @ self.coordinates
 
     @abstractmethod
-    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
-        """Those of a column whose normal scores have these conditional means and standard deviations, (n,) each."""
+    def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
+        """The conditional of a column whose normal scores have these means and standard deviations, (n,) each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Continuous(Axis):
-    """A column of many values: points at equal distances of its normal scores, and cubic splines in between."""
+class ContinuousAxis(Axis):
+    """The axis of a column of many values: points equally spaced in normal scores, and cubic splines between them."""
 
     x: np.ndarray
 
@@ -103,11 +113,10 @@ class Continuous(Axis):
     def coordinates(self) -> np.ndarray:
         return self.points[:, None]
 
-    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
+    def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
         t, weights = gauss_hermite(N_NODES)
-        return Redraws(
-            self._mixture(mean[:, None] + sd[:, None] * t), np.broadcast_to(weights, (mean.size, weights.size))
-        )
+        mixtures = self._mixture(mean[:, None] + sd[:, None] * t)
+        return ConditionalDraws(mixtures, np.broadcast_to(weights, (mean.size, weights.size)))
 
     def _mixture(self, scores: np.ndarray) -> np.ndarray:
         """Cardinal splines at normal scores, which stay within those of the data."""
@@ -118,24 +127,24 @@ class Continuous(Axis):
 
 
 @dataclass(frozen=True, eq=False)
-class Levels(Axis):
-    """A column of few values, or the columns that code a category."""
+class DiscreteAxis(Axis):
+    """The axis of a column of few values, or of the columns that code a category, (n, k)."""
 
-    rows: np.ndarray  # (n, k)
+    rows: np.ndarray
 
     @cached_property
-    def _found(self) -> tuple[np.ndarray, np.ndarray]:
+    def _levels(self) -> tuple[np.ndarray, np.ndarray]:
         values, codes = np.unique(self.rows, axis=0, return_inverse=True)
         return values, codes.reshape(-1)
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]
-        return self._found[0]
+        return self._levels[0]
 
     @property
     def codes(self) -> np.ndarray:
-        """The number of the level that each row has."""
-        return self._found[1]
+        """The number of each row's level."""
+        return self._levels[1]
 
     @cached_property
     def own(self) -> np.ndarray:  # type: ignore[override]
@@ -145,29 +154,28 @@ class Levels(Axis):
     def coordinates(self) -> np.ndarray:
         return np.eye(len(self.values))
 
-    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
-        """The normal scores of a column are cut where the shares of its levels say."""
+    def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
+        """The conditional of a column whose normal scores are cut at the quantiles of the shares of its levels."""
         cuts = ndtri(np.cumsum(self.own.mean(axis=0))[:-1])
         below = ndtr((cuts - mean[:, None]) / np.maximum(sd, LEAST_SD)[:, None])
         edges = np.concatenate([np.zeros((mean.size, 1)), below, np.ones((mean.size, 1))], axis=1)
-        return self.by_probability(np.diff(edges, axis=1))
+        return _draws_of_points(np.diff(edges, axis=1))
 
-    def by_probability(self, probabilities: np.ndarray) -> Redraws:
-        """Those of levels with given probabilities, (n, g)."""
-        n, g = probabilities.shape
-        return Redraws(np.broadcast_to(np.eye(g), (n, g, g)), probabilities)
+    def by_probability(self, probabilities: np.ndarray) -> ConditionalDraws:
+        """The conditional of levels with given probabilities, (n, g)."""
+        return _draws_of_points(probabilities)
 
 
 @dataclass(frozen=True, eq=False)
-class Jointly(Axis):
-    """Several columns that are moved together, each row to points of its own: draws of a joint conditional.
+class JointAxis(Axis):
+    """The axis of several columns that vary jointly: every row has its own points, drawn from a joint conditional.
 
-    Another conditional would have other points, and the model would have to be asked again.
+    Another conditional would have other points, which need new predictions.
     """
 
     rows: np.ndarray  # (n, k)
-    mean: np.ndarray  # of their normal scores, (n, k)
-    root: np.ndarray  # of the covariance of these, (k, k)
+    mean: np.ndarray  # conditional means of normal scores, (n, k)
+    root: np.ndarray  # a root of their conditional covariance, (k, k)
 
     own = None
 
@@ -185,7 +193,7 @@ class Jointly(Axis):
         return self.values / self._scale
 
     @property
-    def places(self) -> np.ndarray:
+    def own_coordinates(self) -> np.ndarray:
         return self.rows / self._scale
 
     @property
@@ -193,14 +201,20 @@ class Jointly(Axis):
         sd = self.rows.std(axis=0)
         return np.where(sd > 0, sd, 1.0)
 
-    def redraws(self, mean: np.ndarray, sd: np.ndarray) -> Redraws:
+    def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
         n, g = self.values.shape[:2]
-        return Redraws(np.broadcast_to(np.eye(g), (n, g, g)), np.full((n, g), 1.0 / g))
+        return _draws_of_points(np.full((n, g), 1.0 / g))
 
 
-def axis_of(rows: np.ndarray) -> Continuous | Levels:
-    """Of one column, (n, 1): by the number of its values."""
-    return Levels(rows) if len(np.unique(rows)) <= MOST_LEVELS else Continuous(rows[:, 0])
+def _draws_of_points(probabilities: np.ndarray) -> ConditionalDraws:
+    """The conditional whose nodes are the points of an axis, with probabilities (n, g)."""
+    n, g = probabilities.shape
+    return ConditionalDraws(np.broadcast_to(np.eye(g), (n, g, g)), probabilities)
+
+
+def column_axis(x: np.ndarray) -> ContinuousAxis | DiscreteAxis:
+    """The axis of one column, (n, 1), by the number of its values."""
+    return DiscreteAxis(x) if len(np.unique(x)) <= MOST_LEVELS else ContinuousAxis(x[:, 0])
 
 
 def quantiles(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -208,23 +222,19 @@ def quantiles(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.interp(ndtr(scores), (np.arange(x.size) + 0.5) / x.size, np.sort(x))
 
 
-# A column with a smaller share of its variance left is decided by the others, and nothing is left to be calibrated.
-LEAST_LEFT = 1e-9
-
-
-class Adequacy(NamedTuple):
-    """The share of a feature that the others explain, and squared deviations over those expected, 1 if right."""
+class Calibration(NamedTuple):
+    """The share of a feature that the others explain, and squared deviations over those expected: 1 if right."""
 
     explained: float
     calibration: float
 
 
-def adequacy(axis: Axis, redraws: Redraws) -> Adequacy:
-    """Of a conditional, at all rows; of a feature that the others decide, or that is constant, 1 and 1."""
-    mean, covariance = redraws.moments(axis.coordinates)
-    here = axis.places
-    total = float(np.sum((here - here.mean(axis=0)) ** 2))
-    left, expected = float(np.sum((here - mean) ** 2)), float(np.einsum("icc->", covariance))
+def assess_calibration(axis: Axis, draws: ConditionalDraws) -> Calibration:
+    """Assess a conditional at all rows; a constant feature, or one that the others decide, gets 1 and 1."""
+    mean, covariance = draws.moments(axis.coordinates)
+    own = axis.own_coordinates
+    total = float(np.sum((own - own.mean(axis=0)) ** 2))
+    left, expected = float(np.sum((own - mean) ** 2)), float(np.einsum("icc->", covariance))
     if max(left, expected) <= LEAST_LEFT * max(total, 1.0):
-        return Adequacy(1.0, 1.0)
-    return Adequacy(1.0 - left / total if total > 0 else 1.0, left / max(expected, LEAST_LEFT * max(total, 1.0)))
+        return Calibration(1.0, 1.0)
+    return Calibration(1.0 - left / total if total > 0 else 1.0, left / max(expected, LEAST_LEFT * max(total, 1.0)))

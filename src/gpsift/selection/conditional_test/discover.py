@@ -1,4 +1,4 @@
-"""The verb: which features matter, with a rate of false discoveries."""
+"""Discovery: the features that matter, at a rate of false discoveries (Benjamini and Hochberg 1995)."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from gpsift.io.serializable import Serializable
 from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 from gpsift.relevance.rank import versions
-from gpsift.selection.conditional_test.axes import adequacy
+from gpsift.selection.conditional_test.axes import assess_calibration
 from gpsift.selection.conditional_test.conditionals import (
     FEW_SCORES,
     GAUSSIAN_PROCESS,
     TestedUnit,
-    left_out_by_few,
-    left_out_by_gp,
+    draws_from_moments,
+    loo_by_gp,
+    loo_by_regression,
+    make_tested_units,
     quick_hyper,
-    redraws_by_moments,
-    units_to_test,
     varying_others,
 )
-from gpsift.selection.conditional_test.folds import Fit, InOrder, Part, Unseen, divided, unseen
-from gpsift.selection.data import Data, Features, Observed
+from gpsift.selection.conditional_test.folds import Fit, HeldOutPredictions, InOrder, predict_held_out, split_rows
+from gpsift.selection.data import Data, Features, ObservationOptions
 from gpsift.selection.submodels import choices
 from gpsift.version import __version__
 
@@ -56,36 +56,36 @@ def discover(
     features: Features = Features(),
     seed: int = 0,
     work: Work = Work(),
-    **observed: Unpack[Observed],
+    **observed: Unpack[ObservationOptions],
 ) -> Discoveries:
     """Test every feature on rows that the models have not seen, and choose those that matter at a rate.
 
-    A feature matters if the target depends on it given all other features. The model may be wrong; what has to be right
-    is the conditional distribution of the features, which is described by a regression of normal scores. What would be
-    chosen is tested once more, by a Gaussian process where straight lines miss something, and the less sure answer
-    counts.
+    A feature matters if the target depends on it given all other features. The model may be wrong, but the conditional
+    distribution of the features has to be right. It is described by a regression of normal scores. Features that would
+    be chosen are tested once more, by a Gaussian process where the regression misses something, and the less sure
+    answer counts.
 
     Parameters
     ----------
     X, y : array or data frame (n, p), and array (n,)
-        As in `GP.fit`. Rows of dask collections are brought here, at most 10,000 of them, drawn with the seed.
+        As in `GP.fit`. At most 10,000 rows of dask collections are loaded, drawn with the seed.
     model : GP or function, optional
-        What is fitted outside of each fold: a `GP`, or a function of X and y that returns something with `predict` or
+        The model to fit outside of each fold: a `GP`, or a function of X and y that returns an object with `predict` or
         `predict_proba`. By default a `GP` with `MAP(starts=1)` where there are ten rows or more for each column, and
         with ``Sift(toll=2)`` otherwise.
     rate : float
         The share of false discoveries, among all, that may be expected (Benjamini and Hochberg).
     folds : int or InOrder, optional
-        Parts of the rows, each of which is asked for after a fit to all others. For models that do not follow the
+        Folds of the rows, each of which is predicted after a fit to all others. For models that do not follow the
         noise, as the ones that are fitted here, p-values are then on the safe side; with `InOrder()`, whose models see
-        the rows before a part alone, they are right for any model. By default 5 parts with a `GP`, and `InOrder()` with
+        the rows before a fold alone, they are right for any model. By default 5 folds with a `GP`, and `InOrder()` with
         `Fixed` hyperparameters or a function, of whose models nothing is known.
     repeats : int
-        How often the rows are divided anew; p-values are then twice the median.
+        The number of random splits of the rows; p-values are then twice the median.
     features : Features
         Groups and categories are tested as one.
     seed : int
-        Of the folds.
+        For the folds.
     work : Work
         Processes, checkpoint and progress.
     **observed
@@ -105,15 +105,15 @@ def discover(
     >>> sorted(found.discoveries)
     ['x1', 'x2']
     """
-    folds = folds_for(model) if folds is None else folds
+    folds = _default_folds(model) if folds is None else folds
     n_folds = folds.folds if isinstance(folds, InOrder) else folds
     _check(rate, n_folds, repeats)
-    data = Data.read(*gathered(X, y, observed, seed))
+    data = Data.read(*gather_rows(X, y, observed, seed))
     n, p = data.X.shape
-    parts = [divided(n, folds, [seed, repeat]) for repeat in range(repeats)]
+    splits = [split_rows(n, folds, [seed, repeat]) for repeat in range(repeats)]
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
     chosen = features.units(data.names)
-    units = units_to_test(data, chosen)
+    units = make_tested_units(data, chosen)
     identity = {
         "gpsift": __version__,
         "data": data.fingerprint,
@@ -122,15 +122,21 @@ def discover(
         "units": chosen.identity,
     }
     with work.runner("folds", n_folds * repeats, identity) as runner:
-        answers = [_asked(data, model, units, each, f"repeat {repeat}", runner) for repeat, each in enumerate(parts)]
-        z = np.array([statistics(answers, unit) for unit in units]).T
+        predictions = []
+        for repeat, folds_of_repeat in enumerate(splits):
+            tasks = [
+                Task(f"repeat {repeat}, fold {k}", (data, split, model, units))
+                for k, split in enumerate(folds_of_repeat)
+            ]
+            predictions.append([HeldOutPredictions.read(each) for each in runner.run(predict_held_out, tasks)])
+        z = np.array([z_statistics(predictions, unit) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
-        again = _redrawn(data, [units[j] for j in np.flatnonzero(promising)], runner)
+        again = _second_conditionals(data, [units[j] for j in np.flatnonzero(promising)], runner)
     for unit in again:
-        other = statistics(answers, unit)
+        other = z_statistics(predictions, unit)
         if np.median(other) < np.median(z[:, unit.number]):
             z[:, unit.number], units[unit.number] = other, unit
-    fits = [adequacy(unit.axis, unit.redraws) for unit in units]
+    fits = [assess_calibration(unit.axis, unit.draws) for unit in units]
     p_values = twice_the_median(ndtr(-z))
     return Discoveries(
         names=chosen.names,
@@ -139,7 +145,7 @@ def discover(
         q=q_values(p_values),
         rate=float(rate),
         conditionals=tuple(unit.conditional for unit in units),
-        copies=copies(units),
+        copies=find_copies(units),
         details={
             "folds": n_folds,
             "in_order": isinstance(folds, InOrder),
@@ -154,51 +160,43 @@ def discover(
     )
 
 
-def folds_for(model: GP | Fit | None) -> int | InOrder:
-    """What is not fitted here may follow the noise, for which folds that have seen each other are not safe."""
+def _default_folds(model: GP | Fit | None) -> int | InOrder:
+    """Folds in order for models that may follow the noise, for which folds fitted to each other are not safe."""
     is_ours = model is None or (isinstance(model, GP) and not isinstance(model.hyper, Fixed))
     return 5 if is_ours else InOrder()
 
 
-def _asked(
-    data: Data, model: GP | Fit, units: Sequence[TestedUnit], parts: Sequence[Part], name: str, runner: Runner
-) -> list[Unseen]:
-    """What the model of each part's rows says of those that are asked for."""
-    tasks = [Task(f"{name}, fold {k}", (data, part, model, units)) for k, part in enumerate(parts)]
-    return [Unseen.read(result) for result in runner.run(unseen, tasks)]
-
-
-def statistics(answers: Sequence[Sequence[Unseen]], unit: TestedUnit) -> np.ndarray:
+def z_statistics(predictions: Sequence[Sequence[HeldOutPredictions]], unit: TestedUnit) -> np.ndarray:
     """The statistic of a unit in each repeat, under its conditional distribution."""
-    return np.array([reduce(add, (fold.sums(unit) for fold in folds)).z for folds in answers])
+    return np.array([reduce(add, (fold.sums(unit) for fold in folds)).z for folds in predictions])
 
 
-def _redrawn(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[TestedUnit]:
-    """The units that a second conditional can redraw, redrawn by that one."""
+def _second_conditionals(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[TestedUnit]:
+    """Give a second conditional to the units that can have one, and leave out the others."""
     scores = normal_scores(data.X)
-    found, asked, tasks = [], [], []
+    found, waiting, tasks = [], [], []
     for unit in units:
         target, others = unit.gp_target, varying_others(data, unit.columns)
         if target is None or not others:
             continue
-        straight = left_out_by_few(target[0], scores[:, others]) if target[1] == "gaussian" else None
-        if straight is not None:
-            found.append(replace(unit, redraws=redraws_by_moments(unit.axis, *straight), conditional=FEW_SCORES))
+        moments = loo_by_regression(target[0], scores[:, others]) if target[1] == "gaussian" else None
+        if moments is not None:
+            found.append(replace(unit, draws=draws_from_moments(unit.axis, *moments), conditional=FEW_SCORES))
         else:
-            asked.append(unit)
+            waiting.append(unit)
             tasks.append(Task(f"conditional of {unit.name}", (data.table(others), *target)))
-    for unit, result in zip(asked, runner.run(left_out_by_gp, tasks), strict=True):
-        redraws = redraws_by_moments(unit.axis, np.array(result["mean"]), np.array(result["var"]))
-        found.append(replace(unit, redraws=redraws, conditional=GAUSSIAN_PROCESS))
+    for unit, result in zip(waiting, runner.run(loo_by_gp, tasks), strict=True):
+        draws = draws_from_moments(unit.axis, np.array(result["mean"]), np.array(result["var"]))
+        found.append(replace(unit, draws=draws, conditional=GAUSSIAN_PROCESS))
     return found
 
 
-def copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:
-    """The names of units whose columns order the rows alike."""
+def find_copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:
+    """Find names of units whose columns order the rows alike."""
     alike: dict[bytes, list[str]] = {}
     for unit in units:
-        for key in unit.orders:
-            alike.setdefault(key, []).append(unit.name)
+        if unit.rank_key is not None:
+            alike.setdefault(unit.rank_key, []).append(unit.name)
     return tuple(dict.fromkeys(tuple(names) for names in alike.values() if len(names) > 1))
 
 
@@ -216,12 +214,12 @@ LEAST_Z = 1.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Discoveries(Serializable):
-    """A test of every feature, on rows that the models had not seen.
+    """The results of a test of every feature, on rows that the models had not seen.
 
     Attributes
     ----------
     names : tuple of str
-        Of the features, groups and categories.
+        The features, groups and categories.
     z : array (p,)
         The statistic, standard normal where the feature does not matter given the others; the median over repeats.
         Minus infinity where no model reacts to the feature.
@@ -232,20 +230,20 @@ class Discoveries(Serializable):
     rate : float
         The share of false discoveries, among all, that is expected at most.
     conditionals : tuple of str
-        What described the values that each feature could have had given the others: "normal scores"; "a few normal
-        scores" or "Gaussian process" where these were tried as well and were less sure; of categories "Gaussian
-        process", or "shares of its levels" where no other column varies.
+        The conditional distribution of each feature given the others: "normal scores"; "a few normal scores" or
+        "Gaussian process" where these were tried as well and were less sure; for categories "Gaussian process", or
+        "shares of its levels" where no other column varies.
     copies : tuple of tuple of str
-        Features that carry the same values, up to a monotone function: none of them can be told from the others.
+        Features that have the same values, up to a monotone function, and cannot be distinguished.
     price : float
-        By which q-values have been raised for a rate that holds under any dependence.
+        The factor of the q-values for a rate that holds under any dependence.
     details : mapping
     explained : array (p,) or None
         The share of each feature's variance that the others explain, by its conditional: of normal scores, or of the
         shares of levels.
     calibration : array (p,) or None
         Squared deviations from the conditional over those that it expects, 1 if it is right. A regression of normal
-        scores is asked at the rows that it was fitted to, and is near 1; the others at rows left out.
+        scores is assessed at the rows that it was fitted to, and is near 1; the others are leave-one-out.
     """
 
     names: tuple[str, ...]
@@ -266,7 +264,7 @@ class Discoveries(Serializable):
 
     @property
     def found(self) -> np.ndarray:
-        """Which features are discoveries at the rate, (p,)."""
+        """Whether features are discoveries at the rate, (p,)."""
         return self.q <= self.rate
 
     @property
@@ -276,7 +274,7 @@ class Discoveries(Serializable):
 
     @property
     def limits(self) -> np.ndarray:
-        """Of ordered p-values, (p,): features down to the last one that is not above its limit are discoveries."""
+        """Limits of ordered p-values, (p,): features up to the last one within its limit are discoveries."""
         return self.rate * np.arange(1, self.n_features + 1) / (self.n_features * self.price)
 
     @property
@@ -285,11 +283,11 @@ class Discoveries(Serializable):
         return tuple(self.names[j] for j in self.order if self.found[j])
 
     def rows_needed(self, n_rows: int, chance: float = 0.8) -> np.ndarray:
-        """Rows with which a feature that is not found would be, with a chance, if its effect is as it seems here, (p,).
+        """Rows with which a feature that is not found would be, with a chance, if its effect is as large as here, (p,).
 
         The statistic grows with the root of the rows, with a standard deviation of 1, and must pass the limit of one
         discovery more. Infinite for a statistic below 1. It is one number with the error of the statistic; `power`
-        makes up studies instead.
+        simulates studies instead.
 
         Parameters
         ----------
@@ -303,9 +301,9 @@ class Discoveries(Serializable):
         return np.nan_to_num(n_rows * np.maximum((limit + ndtri(chance)) / safe, 1.0) ** 2, nan=np.inf)
 
     def under_any_dependence(self) -> Discoveries:
-        """The same test with a rate that holds however the p-values depend on each other, which finds less.
+        """Raise the q-values for a rate that holds under any dependence of the p-values, which finds less.
 
-        It is that of Benjamini and Yekutieli (2001): q-values are larger by 1 + 1/2 + ... + 1/p.
+        This is the rule of Benjamini and Yekutieli (2001): q-values are larger by 1 + 1/2 + ... + 1/p.
         """
         price = float(np.sum(1.0 / np.arange(1, self.n_features + 1)))
         return replace(self, q=np.minimum(price * self.q, 1.0), price=price)
@@ -362,7 +360,7 @@ class Discoveries(Serializable):
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
-    """The smallest rate at which each of the features would be chosen (Benjamini and Hochberg 1995).
+    """The smallest rate at which each feature would be chosen (Benjamini and Hochberg 1995).
 
     >>> q_values(np.array([0.001, 0.03, 0.2, 1.0])).round(3)
     array([0.004, 0.06 , 0.267, 1.   ])
@@ -376,31 +374,29 @@ def q_values(p: np.ndarray) -> np.ndarray:
 
 
 def twice_the_median(p: np.ndarray) -> np.ndarray:
-    """One p-value for each feature from those of several repeats, (repeats, p), however they depend on each other."""
+    """One p-value for each feature from those of several repeats, (repeats, p), valid under any dependence."""
     return p[0] if len(p) == 1 else np.minimum(2.0 * np.median(p, axis=0), 1.0)
 
 
-# What observations may bring along that is no noise; a likelihood takes one of them.
+# Further known numbers of observations besides the noise; a likelihood takes one of them.
 SIZES = ("exposure", "trials")
 
 
-def gathered(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[Any, Any, Mapping[str, Any]]:
-    """What came, in memory."""
+def gather_rows(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[Any, Any, Mapping[str, Any]]:
+    """Load rows of dask collections into memory, or a sample of them; other tables are returned as they are.
+
+    P-values are valid for a sample, but fewer features are found.
+    """
     if not is_dask(X) and not is_dask(y):
         return X, y, observed
     size_name = next((name for name in SIZES if observed.get(name) is not None), SIZES[0])
     rows = read_collections(X, y, observed.get("noise_var"), observed.get(size_name), size_name=size_name)
-    here = rows.sample(KEPT_ROWS, seed)
-    if len(here.X) < rows.n:
-        warn(f"The test was made on {len(here.X)} of {rows.n} rows, drawn with the seed of the folds.")
-    brought = {"noise_var": here.noise_var, size_name: here.size}
-    return named(here.X, rows.names), here.y, {**observed, **brought}
+    sample = rows.sample(KEPT_ROWS, seed)
+    if len(sample.X) < rows.n:
+        warn(f"The test was made on {len(sample.X)} of {rows.n} rows, drawn with the seed of the folds.")
+    table = sample.X
+    if rows.names is not None:
+        import pandas as pd  # collections with names need pandas too
 
-
-def named(values: Any, names: tuple[str, ...] | None) -> Any:
-    """A table with names, if there are any."""
-    if names is None:
-        return values
-    import pandas as pd  # here: whoever has collections with names has it
-
-    return pd.DataFrame(values, columns=list(names))
+        table = pd.DataFrame(table, columns=list(rows.names))
+    return table, sample.y, {**observed, "noise_var": sample.noise_var, size_name: sample.size}

@@ -1,6 +1,6 @@
-r"""A test of whether the target depends on a feature, given all others, on rows that a model has not seen.
+r"""The statistic of the test: whether the target depends on a feature given all others, on rows that are held out.
 
-With m the prediction of a model that was fitted to other rows, and with x~ the row whose feature has been drawn anew
+With m the prediction of a model that was fitted to other rows, and with x~ the row whose feature has been drawn again
 from its conditional distribution given the others, let
 
 .. math:: \bar m_i = E\, m(\tilde x_i), \qquad V_i = \mathrm{Var}\, m(\tilde x_i), \qquad d_i = m(x_i) - \bar m_i ,
@@ -12,47 +12,54 @@ the log density at \bar m_i). If y does not depend on the feature given the othe
 
 has mean 0 and variance \sum_i r_i^2 V_i, *whatever the model is*: only the conditional distribution has to be right.
 Divided by the larger of this standard deviation and that of the observed products, \sum_i r_i^2 d_i^2, it is at most
-standard normal; large values speak for the feature.
+standard normal; large values are evidence for the feature.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from gpsift._utils.arrays import rows_at_values
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.data import Data
 
+# In order, the first rows are fitted to and not tested: one in this many.
+ONE_IN = 3
+
 
 @dataclass(frozen=True)
-class Sums:
-    """Over rows: products of residual and deviation, their variance given the conditional, and their squares."""
+class StatisticSums:
+    """Sums over rows: products of residual and deviation, their variance given the conditional, and their squares."""
 
     products: float = 0.0
     variance: float = 0.0
     squares: float = 0.0
 
     @classmethod
-    def of(cls, residual: np.ndarray, deviation: np.ndarray, covariance: np.ndarray) -> Sums:
-        """From residuals and deviations (n, c) of c predictions of each row, and the covariance (n, c, c) of these."""
+    def of(cls, residual: np.ndarray, deviation: np.ndarray, covariance: np.ndarray) -> StatisticSums:
+        """Sum over residuals and deviations (n, c) of c predictions of each row, with their covariance (n, c, c)."""
         product = np.sum(residual * deviation, axis=1)
         variance = np.einsum("ic,icd,id->", residual, covariance, residual)
         return cls(float(product.sum()), float(variance), float(product @ product))
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.products + other.products, self.variance + other.variance, self.squares + other.squares)
+    def __add__(self, other: StatisticSums) -> StatisticSums:
+        return StatisticSums(
+            self.products + other.products, self.variance + other.variance, self.squares + other.squares
+        )
 
     @property
     def z(self) -> float:
-        """In standard deviations; minus infinity where no model reacts to the feature."""
+        """The statistic in standard deviations; minus infinity where no model reacts to the feature."""
         largest = max(self.variance, self.squares)
         return self.products / float(np.sqrt(largest)) if largest > 0 else -np.inf
 
@@ -62,24 +69,20 @@ class Sums:
         return float(ndtr(-self.z))
 
 
-# Rows that no model is asked for where each part follows those before it: one in this many.
-ONE_IN = 3
-
-
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Numbers of rows that are asked for, and of those that the model is fitted to."""
+class Split:
+    """Numbers of the rows that are tested, and of those that the model is fitted to."""
 
-    rows: np.ndarray
-    fitted: np.ndarray
+    test: np.ndarray
+    train: np.ndarray
 
 
 @dataclass(frozen=True)
 class InOrder:
     """Folds that follow each other: each is tested by a model of the rows before it, in a random order.
 
-    A third of the rows is learnt from alone. P-values are then right for *any* model, such as one that follows the
-    noise, at the price of finding less.
+    A third of the rows is only fitted to. P-values are then right for *any* model, such as one that follows the noise,
+    but fewer features are found.
 
     Parameters
     ----------
@@ -89,83 +92,88 @@ class InOrder:
     folds: int = 5
 
 
-def divided(n: int, folds: int | InOrder, seed: Sequence[int]) -> list[Part]:
-    """The parts of n rows."""
-    return growing(n, folds.folds, seed) if isinstance(folds, InOrder) else left_out(n, folds, seed)
+def split_rows(n: int, folds: int | InOrder, seed: Sequence[int]) -> list[Split]:
+    """Split n rows into folds, each with the rows that its model is fitted to."""
+    return split_in_order(n, folds.folds, seed) if isinstance(folds, InOrder) else split_k_folds(n, folds, seed)
 
 
-def left_out(n: int, folds: int, seed: Sequence[int]) -> list[Part]:
-    """Every row is asked for once, after a fit to all rows that are not in its part."""
-    _check(n, folds, n)
+def split_k_folds(n: int, folds: int, seed: Sequence[int]) -> list[Split]:
+    """Test every row once, after a fit to all rows of other folds."""
+    _check_folds(n, folds, n)
     number = np.random.default_rng(seed).permutation(n) % folds
-    return [Part(np.flatnonzero(number == k), np.flatnonzero(number != k)) for k in range(folds)]
+    return [Split(np.flatnonzero(number == k), np.flatnonzero(number != k)) for k in range(folds)]
 
 
-def growing(n: int, folds: int, seed: Sequence[int]) -> list[Part]:
-    """Every row but the first ones, in a random order, is asked for once, after a fit to rows before it.
+def split_in_order(n: int, folds: int, seed: Sequence[int]) -> list[Split]:
+    """Test every row except the first ones, in a random order, once, after a fit to rows before it.
 
-    Then no two parts have each seen the other, and sums over parts have the variance that the parts' own add up to.
+    No two folds have then both been fitted to each other, and the variance of a sum over folds is the sum of their
+    variances.
     """
     first = max(2, round(n / ONE_IN))
-    _check(n - first, folds, n)
+    _check_folds(n - first, folds, n)
     order = np.random.default_rng(seed).permutation(n)
     edges = np.linspace(first, n, folds + 1).astype(int)
-    return [Part(np.sort(order[a:b]), np.sort(order[:a])) for a, b in pairwise(edges)]
+    return [Split(np.sort(order[a:b]), np.sort(order[:a])) for a, b in pairwise(edges)]
 
 
-def _check(n_asked: int, folds: int, n: int) -> None:
-    if folds > n_asked:
-        raise ValueError(f"`folds` must be at most {n_asked} with {n} rows, got {folds}.")
+def _check_folds(n_tested: int, folds: int, n: int) -> None:
+    if folds > n_tested:
+        raise ValueError(f"`folds` must be at most {n_tested} with {n} rows, got {folds}.")
 
 
-class Predictor(Protocol):
+class Predictor(ABC):
     """A fitted model, as far as the test needs it."""
 
+    @abstractmethod
     def mean(self, X: np.ndarray) -> np.ndarray:
-        """Of c predictions of each row, (n, c)."""
+        """Predict c numbers for each row, (n, c)."""
 
     def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
-        """Predictions (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
+        """Predict (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
+        return self.mean(rows_at_values(X, columns, values)).reshape(len(X), values.shape[-2], -1)
 
-    def pull(self, y: np.ndarray, mean: np.ndarray, sizes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """How the observations pull at these predictions, (n, c): the residuals, up to a factor."""
+    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Residuals of the observations at these predictions, (n, c), up to a factor."""
+        return y[:, None] - mean
 
     def uses(self, columns: Sequence[int]) -> bool:
         """Whether predictions depend on any of these columns."""
+        return True
 
 
 @dataclass(frozen=True, eq=False)
-class OfGP:
-    """A Gaussian process of ours: its latent means, and the slopes of the log density there."""
+class GPPredictor(Predictor):
+    """A Gaussian process of this package: its latent means, and the slopes of the log density there."""
 
     fitted: FittedGP | DrawnGP
 
     def mean(self, X: np.ndarray) -> np.ndarray:
         # Not `predict`, which has variances too: they would take most of the time.
-        latent = self._averaged(lambda member, points: member.at(points).latent_mean, X)
+        latent = self._average(lambda member, points: member.at(points).latent_mean, X)
         return latent[:, None] if latent.ndim == 1 else latent
 
     def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
         if len(columns) > 1 or values.ndim > 2:
-            return moved_means(self, X, columns, values)
+            return super().curves(X, columns, values)
         (j,), base, offset = columns, np.zeros(len(X)), values[:, 0]
-        found = self._averaged(
+        found = self._average(
             lambda member, points: member.scaling.y_center + member.at(points).section(j, base, offset), X
         )
         return found.reshape(len(X), offset.size, -1)
 
-    def _averaged(self, of: Callable[[FittedGP, Points], np.ndarray], X: np.ndarray) -> np.ndarray:
-        """Over the draws of a model that has some."""
+    def _average(self, function: Callable[[FittedGP, Points], np.ndarray], X: np.ndarray) -> np.ndarray:
+        """Average a function of the model at rows over its draws, if it has some."""
         members = self.fitted.members if isinstance(self.fitted, DrawnGP) else (self.fitted,)
         with blas_threads_for(self.fitted.inputs.n_rows):
-            return np.mean([of(member, member.inputs.points(X)) for member in members], axis=0)
+            return np.mean([function(member, member.inputs.points(X)) for member in members], axis=0)
 
-    def pull(self, y: np.ndarray, mean: np.ndarray, sizes: Mapping[str, np.ndarray]) -> np.ndarray:
+    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
         one = one_of(self.fitted)
         likelihood = one.likelihood
         if likelihood.has_closed_form:
-            return y[:, None] - mean
-        size = next(iter(sizes.values()), np.ones(len(y)))
+            return super().residuals(y, mean, options)
+        size = next(iter(options.values()), np.ones(len(y)))
         f = mean if likelihood.n_latent > 1 else mean[:, 0]
         slopes = likelihood.in_units(one.scaling.y_scale).derivatives(y, f, size).first
         return slopes.reshape(mean.shape)
@@ -175,8 +183,8 @@ class OfGP:
 
 
 @dataclass(frozen=True, eq=False)
-class OfFunction:
-    """Whatever a function of the user's has fitted: probabilities of classes, or predictions."""
+class FunctionPredictor(Predictor):
+    """A model that a function of the user has fitted: probabilities of classes, or predictions."""
 
     fitted: Any
 
@@ -185,16 +193,10 @@ class OfFunction:
             return np.asarray(self.fitted.predict_proba(X), dtype=float)
         return np.asarray(self.fitted.predict(X), dtype=float).reshape(len(X), -1)
 
-    def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
-        return moved_means(self, X, columns, values)
-
-    def pull(self, y: np.ndarray, mean: np.ndarray, _sizes: Mapping[str, np.ndarray]) -> np.ndarray:
+    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
         if hasattr(self.fitted, "predict_proba"):
             return (y[:, None] == np.asarray(self.fitted.classes_)) - mean
-        return y[:, None] - mean
-
-    def uses(self, _columns: Sequence[int]) -> bool:
-        return True
+        return super().residuals(y, mean, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,71 +206,66 @@ class KnownGP:
     fitted: FittedGP
 
     def fit(self, data: Data) -> FittedGP:
-        """Given these rows."""
-        return self.fitted.given_rows(data.X, data.y, next(iter(data.sizes.values()), np.ones(len(data.y))))
+        """Condition on these rows."""
+        size = next(iter(data.prediction_options.values()), np.ones(len(data.y)))
+        return self.fitted.given_rows(data.X, data.y, size)
 
 
 Fit = Callable[[np.ndarray, np.ndarray], Any]
 
 
-def fitted_to(model: GP | KnownGP | Fit, data: Data) -> Predictor:
-    """A model of these rows."""
+def fit_predictor(model: GP | KnownGP | Fit, data: Data) -> Predictor:
+    """Fit a model to these rows."""
     if isinstance(model, KnownGP):
-        return OfGP(model.fit(data))
+        return GPPredictor(model.fit(data))
     if isinstance(model, GP):
-        return OfGP(model.fit(data.table(range(len(data.names))), data.y, **data.extras))  # type: ignore[arg-type]
-    return OfFunction(model(data.X, data.y))
-
-
-def moved_means(predictor: Predictor, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
-    """The curves of any predictor."""
-    n, g = len(X), values.shape[-2]
-    moved = np.repeat(X, g, axis=0)
-    moved[:, list(columns)] = np.broadcast_to(values, (n, g, len(columns))).reshape(n * g, -1)
-    return predictor.mean(moved).reshape(n, g, -1)
+        return GPPredictor(model.fit(data.table(range(len(data.names))), data.y, **data.extras))  # type: ignore[arg-type]
+    return FunctionPredictor(model(data.X, data.y))
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
-    """What a model of the other rows says of some rows.
+class HeldOutPredictions:
+    """Predictions of rows by a model of other rows.
 
     `means` (n, c) are its predictions; for each unit that it uses, by number, `curves` (n, g, c) are those along the
-    unit's axis, and `pulls` (n, c) say how the observations pull at what it expects without the unit.
+    unit's axis, and `residuals` (n, c) those of the observations at its predictions without the unit.
     """
 
     rows: np.ndarray
     means: np.ndarray
     units: list[int]
     curves: list[np.ndarray]
-    pulls: list[np.ndarray]
+    residuals: list[np.ndarray]
 
     @classmethod
-    def read(cls, result: Mapping[str, Any]) -> Unseen:
-        """From the form that a checkpoint keeps."""
+    def read(cls, result: Mapping[str, Any]) -> HeldOutPredictions:
+        """Restore predictions from another process or a checkpoint."""
         rows, means = np.array(result["rows"], dtype=int), np.array(result["means"])
-        curves, pulls = ([np.array(each) for each in result[name]] for name in ("curves", "pulls"))
-        return cls(rows, means, [int(unit) for unit in result["units"]], curves, pulls)
+        curves, residuals = ([np.array(each) for each in result[name]] for name in ("curves", "residuals"))
+        return cls(rows, means, [int(unit) for unit in result["units"]], curves, residuals)
 
-    def sums(self, unit: TestedUnit) -> Sums:
-        """Of a unit, under its conditional distribution."""
+    def sums(self, unit: TestedUnit) -> StatisticSums:
+        """The sums of the statistic of a unit, under its conditional."""
         if unit.number not in self.units:
-            return Sums()
+            return StatisticSums()
         place = self.units.index(unit.number)
         curves, own = self.curves[place], unit.axis.own
-        expected, covariance = unit.redraws.at(self.rows).moments(curves)
-        here = self.means if own is None else np.einsum("ig,igc->ic", own[self.rows], curves)
-        return Sums.of(self.pulls[place], here - expected, covariance)
+        expected, covariance = unit.draws.at(self.rows).moments(curves)
+        means = self.means if own is None else np.einsum("ig,igc->ic", own[self.rows], curves)
+        return StatisticSums.of(self.residuals[place], means - expected, covariance)
 
 
-def unseen(data: Data, part: Part, model: GP | KnownGP | Fit, units: Sequence[TestedUnit]) -> Unseen:
-    """Fit to some rows, and ask at others."""
-    rows = part.rows
-    predictor, there = fitted_to(model, data.take(part.fitted)), data.take(rows)
+def predict_held_out(
+    data: Data, split: Split, model: GP | KnownGP | Fit, units: Sequence[TestedUnit]
+) -> HeldOutPredictions:
+    """Fit a model to the training rows of a split, and predict its test rows."""
+    rows = split.test
+    predictor, held_out = fit_predictor(model, data.take(split.train)), data.take(rows)
     used = [unit for unit in units if predictor.uses(unit.columns)]
-    found, pulls = [], []
+    curves, residuals = [], []
     for unit in used:
         values = unit.axis.values
-        found.append(predictor.curves(there.X, unit.columns, values if values.ndim == 2 else values[rows]))
-        expected, _ = unit.redraws.at(rows).moments(found[-1])
-        pulls.append(predictor.pull(there.y, expected, there.sizes))
-    return Unseen(rows, predictor.mean(there.X), [unit.number for unit in used], found, pulls)
+        curves.append(predictor.curves(held_out.X, unit.columns, values if values.ndim == 2 else values[rows]))
+        expected, _ = unit.draws.at(rows).moments(curves[-1])
+        residuals.append(predictor.residuals(held_out.y, expected, held_out.prediction_options))
+    return HeldOutPredictions(rows, predictor.mean(held_out.X), [unit.number for unit in used], curves, residuals)

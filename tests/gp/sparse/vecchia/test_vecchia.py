@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from gpsift._utils.rows import Rows
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.gp.sparse.vecchia import evidence
 from gpsift.gp.sparse.vecchia.blocks import given_blocks
 from gpsift.gp.sparse.vecchia.evidence import VecchiaEngine
@@ -28,7 +28,7 @@ def engine(k, most=10, noise_var=None, far=0):
 
 @each(KERNELS)
 def test_given_all_earlier_rows_it_is_the_evidence(kernel):
-    found, exact = engine(N).evidence(kernel, Gaussian(0.05)), ExactEngine(X, Y).evidence(kernel, Gaussian(0.05))
+    found, exact = engine(N).evidence(kernel, Gaussian(0.05)), ExactInference(X, Y).evidence(kernel, Gaussian(0.05))
     assert_allclose(found.value, exact.value, rtol=1e-9)
     assert_allclose(found.gradient, exact.gradient, rtol=1e-6, atol=1e-7)
 
@@ -70,7 +70,7 @@ def test_the_more_rows_a_block_is_given_the_nearer_to_the_evidence():
     def off(k):
         blocks = given_blocks(X, KERNEL, 10, k, 0, seed=0)
         found = [VecchiaEngine(Rows(X, y), blocks).log_evidence(KERNEL, Gaussian(0.05)) for y in targets]
-        return np.mean([ExactEngine(X, y).log_evidence(KERNEL, Gaussian(0.05)) for y in targets]) - np.mean(found)
+        return np.mean([ExactInference(X, y).log_evidence(KERNEL, Gaussian(0.05)) for y in targets]) - np.mean(found)
 
     none, few, many = off(0), off(10), off(30)
     assert none > 2.0 * few > 4.0 * many > 0.0

@@ -16,7 +16,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, namespace, take_rows, to_numpy
 from gpsift._utils.linalg import invert_lower
 from gpsift._utils.rows import Rows, map_chunks
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.block_posterior import BlockPosterior
 from gpsift.gp.sparse.vecchia.blocks import Blocks, cut_into_blocks, in_blocks, nearest_rows
@@ -44,10 +44,10 @@ class ByNeighbours(NamedTuple):
     posterior: BlockPosterior
     left_out: Callable[[Rows], tuple[Array, Array]]
 
-    def inferred(self, log_evidence: float) -> Inferred:
+    def inferred(self, log_evidence: float) -> InferenceResult:
         """As an engine answers, before rows are left out."""
         none = np.empty(0)
-        return Inferred(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
+        return InferenceResult(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, namespace, to_numpy
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift._utils.rows import Rows, map_chunks
-from gpsift.gp.inference import Engine, Evidence, Inferred
+from gpsift.gp.inference import Evidence, InferenceMethod, InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.vecchia.blocks import GivenBlock, given_blocks
 from gpsift.kernels import Kernel
@@ -41,7 +41,7 @@ VECCHIA_ROWS = 10_000
 T = TypeVar("T")
 
 
-class VecchiaEngine(Engine):
+class VecchiaEngine(InferenceMethod):
     """The evidence of rows with Gaussian noise, block by block."""
 
     name = "neighbours"
@@ -81,10 +81,10 @@ class VecchiaEngine(Engine):
 
         return map_chunks(of_block, self.blocks, self.rows.X)
 
-    def infer(self, kernel: Kernel, likelihood: Likelihood) -> Inferred:
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         raise NotImplementedError("Vecchia's evidence finds hyperparameters; the posterior is that of blocks.")
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         return type(self)(self.rows, self.blocks)
 
 

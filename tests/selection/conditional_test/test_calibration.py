@@ -5,15 +5,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.selection.conditional_test.axes import Continuous, Levels, adequacy
-from gpsift.selection.conditional_test.conditionals import units_to_test
+from gpsift.selection.conditional_test.axes import ContinuousAxis, DiscreteAxis, assess_calibration
+from gpsift.selection.conditional_test.conditionals import make_tested_units
 from gpsift.selection.data import Data
 
 
 def fits(X, **features):
     data = Data.read(X, np.zeros(len(X)), {})
-    units = units_to_test(data, gs.Features(**features).units(data.names))
-    return [adequacy(unit.axis, unit.redraws) for unit in units]
+    units = make_tested_units(data, gs.Features(**features).units(data.names))
+    return [assess_calibration(unit.axis, unit.draws) for unit in units]
 
 
 def test_of_normal_columns_it_is_the_squared_multiple_correlation(rng):
@@ -27,19 +27,21 @@ def test_of_normal_columns_it_is_the_squared_multiple_correlation(rng):
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_calibration_is_the_square_of_a_wrong_spread(rng, factor):
-    axis = Continuous(rng.normal(size=2000))
+    axis = ContinuousAxis(rng.normal(size=2000))
     known, sd = 0.8 * axis.scores + 0.2, 0.3
-    shifted = axis.redraws(known + 0.1 * rng.normal(size=2000), np.full(2000, factor * sd))
+    shifted = axis.draws(known + 0.1 * rng.normal(size=2000), np.full(2000, factor * sd))
     left = axis.scores - known
     expected = (np.mean(left**2) + 0.01) / (factor * sd) ** 2
-    assert_allclose(adequacy(axis, shifted).calibration, expected, rtol=0.06)  # scores stay within those of the data
+    assert_allclose(
+        assess_calibration(axis, shifted).calibration, expected, rtol=0.06
+    )  # scores stay within those of the data
 
 
 def test_of_levels_it_compares_probabilities_with_what_came(rng):
     """By hand: the Brier score against that of the shares, and against what the probabilities expect."""
     p = rng.uniform(0.05, 0.95, size=500)
     x = (rng.uniform(size=500) < p).astype(float)
-    found = adequacy(axis := Levels(x[:, None]), axis.by_probability(np.column_stack([1 - p, p])))
+    found = assess_calibration(axis := DiscreteAxis(x[:, None]), axis.by_probability(np.column_stack([1 - p, p])))
     assert_allclose(found.explained, 1 - np.sum((x - p) ** 2) / np.sum((x - x.mean()) ** 2))
     assert_allclose(found.calibration, np.sum((x - p) ** 2) / np.sum(p * (1 - p)))
 

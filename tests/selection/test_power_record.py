@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from gpsift.selection.power_analysis import Power, crossing, rising
+from gpsift.selection.power_analysis import Power, isotonic, size_reaching
 
 
 @pytest.fixture
@@ -19,19 +19,19 @@ def answer():
 
 def test_rows_needed_are_where_normal_quantiles_over_the_root_of_the_size_cross():
     shares = ndtr([0.0, 1.0])  # a line from 10 to 20 in the root of the size, half of it is 15
-    assert crossing(np.array([100, 400]), shares, ndtr(0.5), 50) == pytest.approx(225.0)
+    assert size_reaching(np.array([100, 400]), shares, ndtr(0.5), 50) == pytest.approx(225.0)
 
 
 def test_a_statistic_that_grows_with_the_root_is_found_where_it_should_be():
     sizes = np.array([50, 100, 200, 400])
     shares = norm.sf(2.0 - 0.2 * np.sqrt(sizes))
     exact = ((2.0 + norm.ppf(0.8)) / 0.2) ** 2
-    assert crossing(sizes, shares, 0.8, 10**9) == pytest.approx(exact)
+    assert size_reaching(sizes, shares, 0.8, 10**9) == pytest.approx(exact)
 
 
 def test_shares_that_fall_are_pooled():
     shares = np.array([[0.4, 0.0], [0.2, 0.5], [0.3, 0.4], [0.9, 0.3]])
-    assert_allclose(rising(shares), [[0.3, 0.0], [0.3, 0.4], [0.3, 0.4], [0.9, 0.4]])
+    assert_allclose(isotonic(shares), [[0.3, 0.0], [0.3, 0.4], [0.3, 0.4], [0.9, 0.4]])
 
 
 def test_rows_needed_and_missing(answer):

@@ -10,7 +10,7 @@ import gpsift as gs
 from gpsift import likelihoods
 from gpsift.selection import power_analysis as planning
 from gpsift.selection.conditional_test import discover as discovering
-from gpsift.selection.conditional_test.folds import OfGP, left_out, moved_means
+from gpsift.selection.conditional_test.folds import GPPredictor, Predictor, split_k_folds
 from gpsift.selection.data import Data
 
 QUIET = gs.Work(progress=False)
@@ -54,19 +54,21 @@ def test_a_model_given_other_rows_is_the_model_fitted_to_them(likelihood, rng):
 def test_curves_in_closed_form_are_predictions_at_moved_rows(likelihood, rng):
     X, y = rng.normal(size=(40, 2)) * 3.0, outcomes(likelihood, rng)
     hyper = gs.Fixed(noise_var=0.3) if likelihood == "gaussian" else gs.Fixed(lengthscale=2.0)
-    predictor = OfGP(gs.GP(hyper=hyper, likelihood=likelihood).fit(X, y))
+    predictor = GPPredictor(gs.GP(hyper=hyper, likelihood=likelihood).fit(X, y))
     values = np.linspace(-2.0, 3.0, 7)[:, None]
-    assert_allclose(predictor.curves(X[:9], (1,), values), moved_means(predictor, X[:9], (1,), values), atol=1e-9)
+    assert_allclose(predictor.curves(X[:9], (1,), values), Predictor.curves(predictor, X[:9], (1,), values), atol=1e-9)
 
 
 def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
-    monkeypatch.setattr(discovering, "_redrawn", lambda *_: [])  # the second conditional is left out by default
-    monkeypatch.setattr(planning, "left_out", lambda n, folds, _: left_out(n, folds, [5, 0]))
+    monkeypatch.setattr(
+        discovering, "_second_conditionals", lambda *_: []
+    )  # the second conditional is left out by default
+    monkeypatch.setattr(planning, "split_k_folds", lambda n, folds, _: split_k_folds(n, folds, [5, 0]))
     fixed = gs.GP(model.kernel, gs.Fixed(noise_var=KNOWN.noise_var), standardize=False)
     shares = gs.power(model, n=50, rate=0.2, studies=4, seed=3, **KNOWING).shares[0]
     found = []
     for number in range(4):
-        made = planning.made_up(model, 50, np.random.default_rng([3, 50, number]))
+        made = planning.simulate_data(model, 50, np.random.default_rng([3, 50, number]))
         X, y = model.scaling.inputs(made.X), model.scaling.target(made.y)
         found.append(gs.discover(X, y, fixed, rate=0.2, folds=5, seed=5, work=QUIET).found)
     assert_array_equal(shares, np.mean(found, axis=0))
@@ -74,15 +76,15 @@ def test_power_is_that_of_a_loop_of_discover(model, monkeypatch):
 
 
 def test_a_searched_study_is_the_answer_of_discover(model):
-    made = planning.made_up(model, 24, np.random.default_rng([0, 24, 0]))
+    made = planning.simulate_data(model, 24, np.random.default_rng([0, 24, 0]))
     expected = gs.discover(made.X, made.y, gs.GP(hyper=discovering.quick_hyper(24, 3)), folds=2, work=QUIET).found
-    found = planning.found_in_study(model, 24, planning.Design(folds=2, search=True), [0, 24, 0])
+    found = planning.run_study(model, 24, planning.Design(folds=2, search=True), [0, 24, 0])
     assert_array_equal(found, expected)
 
 
 def test_functions_are_drawn_from_the_posterior_and_outcomes_around_them(model):
     rng = np.random.default_rng(2)
-    made = [planning.made_up(model, 25, rng) for _ in range(200)]
+    made = [planning.simulate_data(model, 25, rng) for _ in range(200)]
     predicted = [model.predict(each.X) for each in made]
     z = np.concatenate([(each.y - p.mean) / np.sqrt(p.var) for each, p in zip(made, predicted, strict=True)])
     assert abs(z.mean()) < 0.1
@@ -138,7 +140,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_does_not(model, answer)
 
 def test_it_goes_on_from_a_checkpoint(model, answer, tmp_path, monkeypatch):
     kept, calls = gs.Work(checkpoint=tmp_path / "kept", progress=False), []
-    test = planning.found_in_study
+    test = planning.run_study
 
     def fifth_interrupted(*arguments):
         calls.append(arguments)
@@ -146,7 +148,7 @@ def test_it_goes_on_from_a_checkpoint(model, answer, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return test(*arguments)
 
-    monkeypatch.setattr(planning, "found_in_study", fifth_interrupted)
+    monkeypatch.setattr(planning, "run_study", fifth_interrupted)
     with pytest.raises(KeyboardInterrupt):
         gs.power(model, n=[20, 60], studies=6, search=False, work=kept)
     again = gs.power(model, n=[20, 60], studies=6, search=False, work=kept)
@@ -190,8 +192,8 @@ def test_a_study_with_one_outcome_finds_nothing():
     gp = gs.GP(likelihood="bernoulli", hyper=gs.Fixed(lengthscale=2.0)).fit(data()[0], np.arange(40) % 40 == 0)
     never = Data(np.zeros((20, 3)), np.zeros(20), ("x1", "x2", "x3"), {})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "made_up", lambda *_: never)
-        assert not planning.found_in_study(gp, 20, planning.Design(search=False), [0, 20, 0]).any()
+        patch.setattr(planning, "simulate_data", lambda *_: never)
+        assert not planning.run_study(gp, 20, planning.Design(search=False), [0, 20, 0]).any()
 
 
 def test_a_saved_model_is_read(model, answer, tmp_path):
