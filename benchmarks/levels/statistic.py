@@ -15,7 +15,6 @@ from benchmarks.levels.sift import sifted
 from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters import MAP
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.relevance.nodes import gauss_hermite
 from gpsift.selection.conditional_test.axes import N_NODES, Axis, ContinuousAxis, DiscreteAxis, column_axis, quantiles
 from gpsift.selection.conditional_test.conditionals import PENALTY, loo_by_regression, quick_hyper
 from gpsift.selection.conditional_test.discover import q_values

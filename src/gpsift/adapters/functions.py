@@ -13,7 +13,7 @@ from gpsift._utils.validation import read_features
 from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import read_inputs
 from gpsift.likelihoods import distributions as families
-from gpsift.likelihoods.distributions import Family
+from gpsift.likelihoods.distributions import Distribution
 
 # How far probabilities may leave [0, 1], or their sum 1, by rounding.
 ROUNDING = 1e-6

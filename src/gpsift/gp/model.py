@@ -15,7 +15,7 @@ from gpsift.gp.data import LocalData, StandardRows, TrainingData
 from gpsift.gp.drawn import DrawnGP, inferred_for_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
-from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, informed
+from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift, with_warm_start
 from gpsift.gp.inference import InferenceMethod
 from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.sparse import Sparse

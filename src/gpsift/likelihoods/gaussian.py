@@ -9,6 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import ndtr
 
+from gpsift._utils.parameter import Parameter
+from gpsift._utils.priors import HalfT, OnLogScale
 from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 

@@ -207,7 +207,7 @@ def coordinates_for(
 ) -> SamplerCoordinates:
     """Return coordinates in which the posterior is nearly isotropic around a mode, or around all that are found."""
     quantiles = PriorQuantiles.of_prior(prior_of_logarithms(prior), problem.parameters, problem.log_units)
-    density = log_posterior(problem.fresh(), prior)
+    density = log_posterior(problem.stateless(), prior)
     if several is not None and is_nearly_normal(problem):
         warp = WarpU.of_modes(quantiles, density_in(quantiles, density), several, problem.kinds)
         if len(warp.modes) > 1:

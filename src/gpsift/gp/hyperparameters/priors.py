@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpsift._utils.priors import GammaPrior, HalfT, InverseGamma, OnLogScale, PositiveParameters, Prior
+from gpsift._utils.quadrature import log_concave_interval
 
 __all__ = ["SAAS", "GammaPrior", "HalfT", "InverseGamma", "OnLogScale", "Prior"]
 

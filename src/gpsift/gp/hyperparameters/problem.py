@@ -68,9 +68,9 @@ class Problem(Generic[E]):
         """Return the problem with other inference, and with these fields changed, too."""
         return replace(self, engine=engine, **changes)  # type: ignore[arg-type, return-value]
 
-    def on_columns(self, columns: Sequence[int]) -> Problem[DenseEngine]:
+    def on_columns(self, columns: Sequence[int]) -> Problem[DenseInference]:
         """Return the problem for some of the features, by dense inference."""
-        assert isinstance(self.engine, DenseEngine)
+        assert isinstance(self.engine, DenseInference)
         return self.with_engine(
             self.engine.on_columns(columns),
             kernel=self.kernel.for_columns(columns),
@@ -80,9 +80,9 @@ class Problem(Generic[E]):
             curvature=None,
         )
 
-    def on_rows(self, rows: np.ndarray) -> Problem[DenseEngine]:
+    def on_rows(self, rows: np.ndarray) -> Problem[DenseInference]:
         """Return the problem for some of the rows, by dense inference."""
-        assert isinstance(self.engine, DenseEngine)
+        assert isinstance(self.engine, DenseInference)
         likelihood = self.likelihood
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
@@ -152,9 +152,9 @@ class Problem(Generic[E]):
         """How many parameters are the kernel's."""
         return int(self.kernel.log_params.size)
 
-    def fresh(self) -> Self:
+    def stateless(self) -> Self:
         """Return the problem with an engine of its own that remembers nothing between evaluations."""
-        return replace(self, engine=self.engine.fresh())
+        return replace(self, engine=self.engine.stateless())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
         """Log evidence with its gradient."""

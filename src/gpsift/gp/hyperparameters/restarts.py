@@ -21,7 +21,7 @@ import numpy as np
 from gpsift.gp.hyperparameters.optimize import AGREEMENT
 from gpsift.gp.hyperparameters.problem import E, Problem, parameter_names
 from gpsift.gp.hyperparameters.score_tests import ScoreInputs, hermite_features, inverse_square_slopes, nonlinear_scores
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def shorten_lengthscales(problem: Problem, log_params: np.ndarray) -> np.ndarray
     return restart(problem, log_params, SMOOTH, np.isfinite(log_params), keep=True)
 
 
-def restart_trends(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.ndarray:
+def restart_trends(problem: Problem[DenseInference], log_params: np.ndarray) -> np.ndarray:
     """Restart features of negligible effect with a positive slope of the evidence by 1 / l^2 in these rows."""
     far = LINEAR.applies(problem, log_params) & has_feature(problem)
     if not far.any():
@@ -106,7 +106,7 @@ def restart_trends(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.
     return restart(problem, log_params, LINEAR, far & has_trend[feature_columns(problem)])
 
 
-def restart_nonlinear(problem: Problem[DenseEngine], log_params: np.ndarray) -> np.ndarray | None:
+def restart_nonlinear(problem: Problem[DenseInference], log_params: np.ndarray) -> np.ndarray | None:
     """Restart the feature with the largest score of a nonlinear effect; None where none is significant."""
     far = np.flatnonzero(NONLINEAR.applies(problem, log_params) & has_feature(problem))
     if far.size == 0:
@@ -149,7 +149,7 @@ def feature_columns(problem: Problem) -> np.ndarray:
     return np.array([0 if feature is None else column[feature] for _, feature in problem.labels])
 
 
-def score_inputs(problem: Problem[DenseEngine], log_params: np.ndarray) -> ScoreInputs:
+def score_inputs(problem: Problem[DenseInference], log_params: np.ndarray) -> ScoreInputs:
     """Return what score statistics at these parameters depend on."""
     kernel, likelihood = problem.split(log_params)
     radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]

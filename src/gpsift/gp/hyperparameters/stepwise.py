@@ -54,7 +54,8 @@ from gpsift.gp.hyperparameters.score_tests import (
     hermite_features,
 )
 from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sample_rows
-from gpsift.gp.inference import DenseEngine, Slope
+from gpsift.gp.inference import DenseInference as DenseInference
+from gpsift.gp.inference import Slope
 from gpsift.reference.base import N_CLOSE
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
@@ -192,7 +193,7 @@ class Sift(Hyper):
             estimate = self._final_search(problem, search, path.best)
         return replace(estimate, sift=search.report(path))
 
-    def _forward(self, problem: Problem[DenseEngine]) -> tuple[StepwiseSearch, SearchPath]:
+    def _forward(self, problem: Problem[DenseInference]) -> tuple[StepwiseSearch, SearchPath]:
         """Run the path on the samples of rows, each from where the last one has ended, and prune the result."""
         few, *more = rows_of_stages(problem, self.seed)
         search = self._search_of(problem.on_rows(few))
@@ -222,12 +223,12 @@ class Sift(Hyper):
         step = SwitchedOn(new, pruned.evidence - state.evidence, search.penalty(pruned) - search.penalty(state))
         return search.run_path(pruned, (*path.steps, step) if new else path.steps)
 
-    def _search_of(self, problem: Problem[DenseEngine]) -> StepwiseSearch:
+    def _search_of(self, problem: Problem[DenseInference]) -> StepwiseSearch:
         names, groups = read_groups(self.groups, problem.names)
         log_prior = self.prior.log_prior
         return StepwiseSearch(problem, names, groups, self.toll, self.max_active, self.patience, self.pairs, log_prior)
 
-    def _final_search(self, problem: Problem[DenseEngine], search: StepwiseSearch, state: SearchState) -> Estimate:
+    def _final_search(self, problem: Problem[DenseInference], search: StepwiseSearch, state: SearchState) -> Estimate:
         """Find the hyperparameters of all features; inactive ones are at an infinite length-scale."""
         active = problem.on_columns(search.columns(state.active))
         curvature = search.curvature(search.candidate(state))
@@ -296,7 +297,7 @@ class Candidate:
 
     active: tuple[int, ...]
     entering: tuple[int, ...]
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     log_params: np.ndarray
     is_entering: np.ndarray  # which parameters are length-scales of the units that enter
 
@@ -339,7 +340,7 @@ class SearchPath:
 class StepwiseSearch:
     """Stepwise selection for one problem. Its units are features, and groups of them that are activated together."""
 
-    problem: Problem[DenseEngine]
+    problem: Problem[DenseInference]
     names: tuple[str, ...]  # of the units
     groups: tuple[tuple[int, ...], ...]  # the columns of each unit
     toll: float | None  # nats that each of them owes; None: `selection_penalty`
@@ -593,9 +594,9 @@ class StepwiseSearch:
         return curvature_at(problem, self.log_prior, candidate.log_params) * (n_rows / len(problem.y))
 
     @cached_property
-    def low_precision(self) -> Problem[DenseEngine]:
+    def low_precision(self) -> Problem[DenseInference]:
         """The problem for searches on the path."""
-        return self.problem.with_engine(self.problem.engine.rough())
+        return self.problem.with_engine(self.problem.engine.low_precision())
 
     def columns(self, units: Sequence[int]) -> tuple[int, ...]:
         """The columns of some units, one unit after another."""

@@ -32,7 +32,7 @@ from gpsift.gp.hyperparameters.optimize import (
 )
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
-from gpsift.gp.inference import DenseEngine
+from gpsift.gp.inference import DenseInference as DenseInference
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
 MANY_ROWS = 600
@@ -105,7 +105,7 @@ class SubsampledSearch:
     max_iterations: int
 
     @cached_property
-    def samples(self) -> list[Problem[DenseEngine]]:
+    def samples(self) -> list[Problem[DenseInference]]:
         """The problem on each sample, from few rows to all."""
         return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
 
@@ -160,7 +160,7 @@ class SubsampledSearch:
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
 
     def search(
-        self, sample: Problem[DenseEngine], start: np.ndarray, part: int, curvature: np.ndarray | None = None
+        self, sample: Problem[DenseInference], start: np.ndarray, part: int, curvature: np.ndarray | None = None
     ) -> Start:
         """Search from one start, which is this part of the whole."""
         on_evaluation = partial(self.progress.update, part)

@@ -32,8 +32,12 @@ from gpsift._utils.validation import read_groups
 from gpsift._utils.warnings import warn
 from gpsift.gp.hyperparameters import Estimate, Hyper, Problem, Sift, Start
 from gpsift.gp.hyperparameters.optimize import SiftReport, SwitchedOn
-from gpsift.gp.hyperparameters.restarts import brought_back, idle_back, shorter_where_better
-from gpsift.gp.hyperparameters.stepwise import owed_by
+from gpsift.gp.hyperparameters.restarts import (
+    reactivate,
+    shorten_lengthscales,
+    weak_start,
+)
+from gpsift.gp.hyperparameters.stepwise import selection_penalty
 from gpsift.gp.inference import DenseInference, ExactInference
 from gpsift.gp.inference.laplace import LaplaceInference
 from gpsift.gp.sparse.bound import BoundEngine
