@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import gpsift as gs
 from gpsift.gp.hyperparameters import Problem
-from gpsift.gp.inference import ExactEngine
+from gpsift.gp.inference import ExactInference
 from gpsift.likelihoods import Gaussian
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
@@ -42,7 +42,7 @@ def check_ranks_first(gp):
 
 
 def problem_of(kernel, likelihood, X=X, y=Y):
-    return Problem(kernel.for_features(X.shape[1]), likelihood, X, y, ExactEngine(X, y), ("x1", "x2", "x3"))
+    return Problem(kernel.for_features(X.shape[1]), likelihood, X, y, ExactInference(X, y), ("x1", "x2", "x3"))
 
 
 @pytest.mark.parametrize("hyper", HYPERS.values(), ids=HYPERS)

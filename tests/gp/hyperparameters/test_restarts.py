@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.gp.hyperparameters import Problem
 from gpsift.gp.hyperparameters.restarts import INACTIVE, SMOOTH, reactivate, shorten_lengthscales, warm_start
-from gpsift.gp.inference.exact import ExactInference
+from gpsift.gp.inference import ExactInference as ExactInference
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
 from gpsift.selection.submodels import parent_start

@@ -13,7 +13,7 @@ from gpsift.gp.hyperparameters.optimize import Start, maximise
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
 from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, distinct_optima, growing_samples, growing_sizes
-from gpsift.gp.inference.exact import ExactInference
+from gpsift.gp.inference import ExactInference as ExactInference
 
 OPTIONS = {"n_starts": 3, "seed": 0, "max_iterations": 200}
 PRIOR = gs.MAP().log_prior

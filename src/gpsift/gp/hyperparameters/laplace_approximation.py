@@ -3,7 +3,7 @@ r"""Draws of the hyperparameters from a Laplace approximation of their posterior
 In cube-root coordinates (`gpsift.gp.hyperparameters.coordinates`) the posterior is nearly normal. The approximation is
 made in four steps:
 
-1. The modes are searched from several starts (`starting_points`, `maximise`). All modes that are nearly as high as the
+1. The modes are searched from several starts (`starting_points`, `find_mode`). All modes that are nearly as high as the
    highest count, such as one with more noise and one with a rougher function.
 2. The negative Hessian at a mode is found by differences of the gradient. A step of Newton's method with it ends the
    search.

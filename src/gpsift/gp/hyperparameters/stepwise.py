@@ -54,7 +54,8 @@ from gpsift.gp.hyperparameters.score_tests import (
     hermite_features,
 )
 from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sample_rows
-from gpsift.gp.inference import DenseInference, Slope
+from gpsift.gp.inference import DenseInference as DenseInference
+from gpsift.gp.inference import Slope
 from gpsift.reference.base import N_CLOSE
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with

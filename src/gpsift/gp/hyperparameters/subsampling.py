@@ -32,7 +32,7 @@ from gpsift.gp.hyperparameters.optimize import (
 )
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
-from gpsift.gp.inference import DenseInference
+from gpsift.gp.inference import DenseInference as DenseInference
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
 MANY_ROWS = 600
