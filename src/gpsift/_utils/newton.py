@@ -30,6 +30,8 @@ MAX_HALVINGS = 30
 # 1e-2 the error of a step grows by the largest eigenvalues of K, and counts took 70 steps in place of 7.
 FIRST_ACCURACY = 1e-4
 LATER_ACCURACY = 0.1 * FIRST_ACCURACY
+# Directions of Anderson's mixture with singular values below this share of the largest one do not count.
+LEAST_SINGULAR = 1e-8
 # A gain that no step can realise is rounding error below this share of the log joint density.
 ROUNDING = 1e-6
 
@@ -147,12 +149,11 @@ def symv(K: np.ndarray, b: np.ndarray) -> np.ndarray:
     return blas.dsymv(1.0, K.T, b)
 
 
-def anderson_shares(residuals: np.ndarray, least_singular: float) -> np.ndarray:
+def anderson_shares(residuals: np.ndarray) -> np.ndarray:
     """Shares g, (k - 1,), of the differences between the last k steps, whose residuals are given, (k, d).
 
     A residual is the move from the place where a step starts to where it leads. Without the mixture g^T of the
     differences between residuals, the last one is shortest: if all were linear in the places, the last place less the
-    same mixture of differences would be the nearest to the fixed point. Directions whose singular values are less than
-    this share of the largest one do not count.
+    same mixture of differences would be the nearest to the fixed point.
     """
-    return np.linalg.lstsq(np.diff(residuals, axis=0).T, residuals[-1], rcond=least_singular)[0]
+    return np.linalg.lstsq(np.diff(residuals, axis=0).T, residuals[-1], rcond=LEAST_SINGULAR)[0]

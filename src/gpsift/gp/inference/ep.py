@@ -59,9 +59,8 @@ PATIENCE = 4
 # this share of the log joint density left to gain.
 PATIENCE_WITH_MEANS = 3
 MEANS_TOLERANCE = 1e-8
-# Steps before the last that are extrapolated (Anderson 1965), and the smallest singular value of theirs that counts.
+# Steps before the last that are extrapolated (Anderson 1965).
 MEMORY = 5
-LEAST_SINGULAR = 1e-8
 # Steps are extrapolated while sites move by less than this, in widths of their cavities: farther away nothing is
 # linear.
 NEAR = 0.3
@@ -203,7 +202,7 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
     moves = np.stack([scaled(step.moved) for step in trail]) - here
     there = here[-1] + damping * moves[-1]
     if len(trail) > 1:
-        there = there - np.diff(here + damping * moves, axis=0).T @ anderson_shares(moves, LEAST_SINGULAR)
+        there = there - np.diff(here + damping * moves, axis=0).T @ anderson_shares(moves)
     tau, nu = np.split(there, 2)
     if np.any(tau <= 0):  # no place for a site: one step only
         return trail[-1].sites.toward(trail[-1].moved, damping)

@@ -33,7 +33,7 @@ from typing import Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, eye_like, namespace
+from gpsift._utils.arrays import Array, eye_like, namespace, to_numpy
 from gpsift._utils.linalg import (
     NotPositiveDefinite,
     add_diagonal,
@@ -45,15 +45,15 @@ from gpsift._utils.linalg import (
     times_transposed,
     total_product,
 )
+from gpsift._utils.newton import anderson_shares
 from gpsift._utils.rows import Totals
 from gpsift.gp.sparse.inducing import Inducing
 from gpsift.kernels import Pairs
 
 # How often a step is halved that does not lead up.
 MAX_HALVINGS = 30
-# How many places of the path are mixed; directions this near to parallel count as one.
+# How many places of the path are mixed.
 MEMORY = 6
-PARALLEL = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +122,8 @@ def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) ->
     they took 107 visits of the rows, and with mixtures 9.
     """
     here = path[-1][0]
-    ways = [here.scaled(target, q) for q, target in path]
-    lengths = np.array([math.sqrt(float(way @ way)) for way in ways])
-    cosines = np.array([[float(one @ other) for one in ways] for other in ways]) / np.outer(lengths, lengths)
-    weights = np.linalg.solve(cosines + PARALLEL * np.eye(len(ways)), 1.0 / lengths) / lengths
-    weights /= weights.sum()
+    ways = np.stack([to_numpy(here.scaled(target, q)) for q, target in path])
+    weights = np.diff(anderson_shares(ways), prepend=0.0, append=1.0)
     shares = [(float(weight), target) for weight, (_, target) in zip(weights, path, strict=True)]
     return NaturalGaussian(
         sum(weight * target.precision for weight, target in shares),
