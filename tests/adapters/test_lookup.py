@@ -1,4 +1,4 @@
-"""The door: which file reads a model, what is refused, and what is imported."""
+"""Which adapter reads a model, which models are refused, and what is imported."""
 
 import subprocess
 import sys

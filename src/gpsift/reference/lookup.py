@@ -93,7 +93,7 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
 
 
 def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
-    """The function that reads models of this kind, found by the library of their class or of one that it inherits."""
+    """Find the function that reads models of this kind, by the library of their class or of one that it inherits."""
     own = type(model).__module__
     if own.startswith("gpsift.") and not own.startswith("gpsift.adapters."):
         raise TypeError(
@@ -117,7 +117,7 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
 
 
 def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
-    """The function that an installed package declares for models of one of these libraries, the first that has one."""
+    """Find the function that an installed package declares for models of the first of these libraries that has one."""
     if not libraries:  # the entry points of all packages take 30 ms to read
         return None
     from importlib.metadata import entry_points
@@ -135,15 +135,15 @@ def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Refe
             f"{' and '.join(packages)} each declare an adapter of {entry.name}, which a {type(model).__name__} is read "
             "by. Uninstall one."
         )
-    return _loaded(entry)
+    return _load(entry)
 
 
 def _package(entry: EntryPoint) -> str:
     return "an unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
-def _loaded(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
-    """The function that an entry point names; what it returns is checked."""
+def _load(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
+    """Load the function that an entry point names, and check what it returns when it is called."""
     package = _package(entry)
     where = f"The entry point {entry.name} = {entry.value} of {package} in the group {ENTRY_POINTS}"
     remedy = f"Update or uninstall {package}."
