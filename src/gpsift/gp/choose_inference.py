@@ -24,7 +24,8 @@ from gpsift._utils.rows import DOUBLE, Rows
 from gpsift._utils.threads import one_blas_thread
 from gpsift._utils.warnings import warn
 from gpsift.gp import inference as inference_room
-from gpsift.gp.inference import ExactInference, InferenceMethod
+from gpsift.gp.inference import ExactInference
+from gpsift.gp.inference.base import InferenceMethod
 from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes, refuse_too_large
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood
@@ -96,7 +97,7 @@ def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) ->
     return chosen
 
 
-def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Engine:
+def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> InferenceMethod:
     """Return the engine of a chosen inference with a matrix of all rows."""
     name = type(likelihood).__name__
     if inference == "exact":

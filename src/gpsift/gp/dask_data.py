@@ -14,7 +14,7 @@ from gpsift.gp.choose_inference import Dense, Inference, sparse_choice
 from gpsift.gp.data import FitData, StandardisedData, TrainingData, check_data, check_noise
 from gpsift.gp.fitreport import FEW_VALUES
 from gpsift.gp.hyperparameters import Estimate, Problem
-from gpsift.gp.inference import InferenceResult
+from gpsift.gp.inference.base import InferenceResult
 from gpsift.gp.quality import StreamingLeaveOneOut, without_inputs
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, given_size
@@ -142,7 +142,7 @@ class ClusterData(TrainingData):
 
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
-    ) -> tuple[Inferred, FitData]:
+    ) -> tuple[InferenceResult, FitData]:
         """The posterior; moments, and a leave-one-out sheet, by the last pass over all rows."""
         assert isinstance(inference, Sparse)
         kernel, likelihood = problem.split(estimate.log_params)

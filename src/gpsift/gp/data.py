@@ -22,7 +22,7 @@ from gpsift._utils.warnings import warn
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import Dense, Inference, choose_inference
 from gpsift.gp.hyperparameters import Estimate, Problem
-from gpsift.gp.inference import InferenceResult
+from gpsift.gp.inference.base import InferenceResult
 from gpsift.gp.quality import SampledQuality
 from gpsift.gp.sparse import Sparse
 from gpsift.likelihoods import Likelihood, read_size
@@ -96,7 +96,7 @@ class TrainingData(ABC):
     @abstractmethod
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
-    ) -> tuple[Inferred, FitData]:
+    ) -> tuple[InferenceResult, FitData]:
         """The posterior at the hyperparameters that were found, and what the fitted model keeps of these rows."""
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
@@ -167,7 +167,7 @@ class LocalData(TrainingData):
 
     def answer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
-    ) -> tuple[Inferred, FitData]:
+    ) -> tuple[InferenceResult, FitData]:
         inferred = problem.engine.infer(*problem.split(estimate.log_params))
         return inferred, FitData(Inputs(self.names, self.given_names is not None, self.X), self.y, self.size)
 

@@ -16,16 +16,16 @@ from gpsift._utils.text import TextRepr, summary_html
 from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.validation import read_features, read_target
 from gpsift.gp.fitreport import FitReport
-from gpsift.gp.hyperparameters.choices import PER_FEATURE
 from gpsift.gp.hyperparameters.problem import parameter_names
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference.base import InferenceResult
 from gpsift.gp.quality import Missed, Quality, SampledQuality, overfit_check, quality_sheet
 from gpsift.gp.refit import map_draws
 from gpsift.gp.sparse import Sparse
 from gpsift.io.serializable import Serializable
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood, read_size
-from gpsift.likelihoods.distributions import Family, Gaussian
+from gpsift.likelihoods.distributions import Gaussian
+from gpsift.likelihoods.distributions.base import Distribution
 from gpsift.reference.affine import Affine
 from gpsift.reference.base import Coupled, DrawRequest, DrawResult, Reference, T
 from gpsift.reference.inputs import Inputs, Points

@@ -12,6 +12,7 @@ from scipy.linalg import helmert
 
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.fitted import FittedGP, Prediction
+from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
 from gpsift.likelihoods import Softmax, read_size
 from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -22,7 +23,7 @@ from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
 
 if TYPE_CHECKING:
-    from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
+    pass
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +166,7 @@ class LatentClasses(MultivariateNormal):
 class MulticlassResponse(Response):
     """The response of coupled latent functions, in closed form."""
 
-    def __init__(self, latent: CoupledAt, scaling: Affine, likelihood: Softmax):
+    def __init__(self, latent: SoftmaxPosteriorAt, scaling: Affine, likelihood: Softmax):
         self._latent, self._scaling, self._likelihood = latent, scaling, likelihood
 
     @property
@@ -175,7 +176,7 @@ class MulticlassResponse(Response):
         return mean - mean.mean(axis=1, keepdims=True)
 
     @property
-    def posterior(self) -> CoupledPosterior:
+    def posterior(self) -> SoftmaxPosterior:
         """The posterior of all latent functions."""
         return self._latent.posterior
 

@@ -92,7 +92,7 @@ def values_of_draws(
     for number, draw in enumerate(track(around.at(drawn[: request.n]), request.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
-            inferred = problem.engine.infer_at_rows(kernel, likelihood)
+            inferred = problem.engine.infer_at_training_points(kernel, likelihood)
         except NotPositiveDefinite:
             continue
         log_ratios.append(inferred.log_evidence + draw.log_ratio)

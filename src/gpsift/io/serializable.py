@@ -87,7 +87,7 @@ CLASSES: Mapping[str, str] = {
     "TriangularFactor": "gpsift.reference.posterior:TriangularFactor",
     "DenseFactor": "gpsift.reference.posterior:DenseFactor",
     "Inferred": "gpsift.gp.inference.base:InferenceResult",
-    "Scaling": "gpsift.gp.scaling:Scaling",
+    "Scaling": "gpsift.reference.affine:Affine",
     "Inputs": "gpsift.reference.inputs:Inputs",
     "InputMoments": "gpsift.reference.inputs:InputMoments",
     "Recipe": "gpsift._utils.recipe:CleaningRecipe",

@@ -272,7 +272,7 @@ def test_cavities_are_the_posterior_without_the_row_s_site(likelihood, y, size):
         latent = model.inducing.posterior(q.mean, q.precision).at(X[i : i + 1])
         expected = likelihood.expected(y[i : i + 1], latent.mean, latent.var, size[i : i + 1])
         a = np.linalg.solve(model.inducing.L, KERNEL.between(Z, X[i : i + 1]).K[:, 0])
-        W, b = expected.bend[0], expected.bend[0] * latent.mean[0] + expected.first[0]
+        W, b = expected.curvature[0], expected.curvature[0] * latent.mean[0] + expected.first[0]
         without = NaturalGaussian(q.precision - W * np.multiply.outer(a, a), q.shift - b * a)
         left = model.inducing.posterior(without.mean, without.precision).at(X[i : i + 1])
         assert_allclose(mean[i], left.mean[0], rtol=1e-7, atol=1e-8)

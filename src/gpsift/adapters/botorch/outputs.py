@@ -373,9 +373,9 @@ class InputMap(CoordinateMap):
         """Return the column of the model's inputs that input j becomes, in a coordinatewise transform."""
         return j
 
-    def column_map(self, n_inputs: int) -> ColumnMap | None:
+    def column_map(self, n_inputs: int) -> Affine | None:
         """Return the transform as shifted, scaled and selected columns; None where it is more."""
-        total = ColumnMap.scaling(0.0, 1.0, n_inputs)
+        total = Affine.scaling(0.0, 1.0, n_inputs)
         for step in self.steps:
             one = self._column_map_of(step, total.x_center.size)
             if one is None:

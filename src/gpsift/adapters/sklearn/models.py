@@ -396,9 +396,9 @@ def with_fitted_names(model: Any, X: np.ndarray) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
-def column_map_of(steps: Sequence[Any], n_inputs: int) -> ColumnMap | None:
+def column_map_of(steps: Sequence[Any], n_inputs: int) -> Affine | None:
     """Compose the steps, where all of them shift, scale and select columns; None otherwise."""
-    total = ColumnMap.scaling(0.0, 1.0, n_inputs)
+    total = Affine.scaling(0.0, 1.0, n_inputs)
     for step in steps:
         one = _map_of_step(step, total.x_center.size)
         if one is None:

@@ -20,7 +20,7 @@ from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 
-class IntervalEngine(Engine):
+class IntervalEngine(InferenceMethod):
     """Evidence of one engine, by which hyperparameters were found, and posteriors of a sparse one with all rows."""
 
     name = "sparse"

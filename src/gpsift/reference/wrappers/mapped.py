@@ -22,6 +22,7 @@ from typing import Self
 import numpy as np
 
 from gpsift.likelihoods.distributions import Distribution
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import PlacedPosterior, Reference, Response
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs, Points
@@ -99,7 +100,7 @@ class ColumnMapped(Wrapped):
     inputs: Inputs
 
     @classmethod
-    def wrap(cls, inner: Reference, transform: Transform, column_map: ColumnMap, inputs: Inputs) -> Self:
+    def wrap(cls, inner: Reference, transform: Transform, column_map: Affine, inputs: Inputs) -> Self:
         """Wrap a model; categories are the columns that the model itself takes as such."""
         categorical = tuple(int(column_map.selected[k]) for k in inner.inputs.categorical)
         return cls(inner, transform, column_map, replace(inputs, categorical=categorical))

@@ -29,7 +29,6 @@ from scipy.special import ndtr
 from gpsift._utils.arrays import rows_at_values
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
-from gpsift.gp.refit import condition_on
 from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.data import Data
