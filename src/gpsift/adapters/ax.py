@@ -37,6 +37,7 @@ from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 
 from gpsift.adapters import botorch
 from gpsift.likelihoods.distributions import Distribution, Gaussian
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.ensemble import Ensemble, map_members
 from gpsift.reference.inputs import Inputs, Points
@@ -243,7 +244,7 @@ def metric_units(adapter: TorchAdapter, metric: str) -> tuple[float, float, bool
 def _to_user_units(reference: Reference, metric: str, adapter: TorchAdapter, space: SearchSpaceMap) -> Reference:
     """Change the units of the model of one metric to those of the metric and of the search space."""
     center, scale, is_nonlinear = metric_units(adapter, metric)
-    model: Reference = Scaled(reference, center, scale)
+    model: Reference = Scaled(reference, Affine.of_target(center, scale, reference.inputs.n_features))
     seen = reference.inputs.X
     inputs = Inputs(space.labels, True, None if seen is None else space.inverse(seen))
     column_map = space.column_map

@@ -245,7 +245,7 @@ def unit_variances(
     placed = closed_posterior(model, X)
     if placed is not None:
         products = Products.of(placed, units.columns, margins)
-        return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.y_scale**2)
+        return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.affine.y_scale**2)
     kept, _ = units.on_columns(model.used)
     columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
     return _scatter(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns))

@@ -22,7 +22,7 @@ from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import Inferred
+from gpsift.gp.inference import InferenceResult
 from gpsift.gp.sparse import Sparse, vecchia
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.base import DrawRequest, DrawResult, MissingCapability, Reference, T
@@ -63,7 +63,7 @@ def map_draws(model: FittedModel, function: Callable[[Reference], T], request: D
     if is_sparse:
         request = replace(request, n=min(request.n, SPARSE_DRAWS), n_unscored=0)
 
-    def value_of(likelihood: Likelihood, inferred: Inferred) -> T:
+    def value_of(likelihood: Likelihood, inferred: InferenceResult) -> T:
         return function(replace(smaller, likelihood=likelihood, inferred=inferred))
 
     with one_blas_thread() if is_sparse else blas_threads_for(model.n_rows):
@@ -72,7 +72,7 @@ def map_draws(model: FittedModel, function: Callable[[Reference], T], request: D
 
 def values_of_draws(
     problem: Problem[Any],
-    value_of: Callable[[Likelihood, Inferred], T],
+    value_of: Callable[[Likelihood, InferenceResult], T],
     request: DrawRequest[T],
     n_starts: int | None,
 ) -> DrawResult[T]:
@@ -81,15 +81,15 @@ def values_of_draws(
     Draws whose covariance matrix has no Cholesky factor are passed over.
     """
     from gpsift._utils.pareto import pareto_shape
-    from gpsift.gp.hyperparameters.laplace_approximation import Around
+    from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
 
-    around = Around.found(problem, problem.log_params, n_starts=n_starts)
-    drawn = around.places(request.n + request.n_unscored, request.seed)
+    approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=n_starts)
+    drawn = approximation.sample(request.n + request.n_unscored, request.seed)
     values: list[T] = []
     log_ratios: list[float] = []
     used: list[int] = []
     stopped = False
-    for number, draw in enumerate(track(around.at(drawn[: request.n]), request.n)):
+    for number, draw in enumerate(track(approximation.at(drawn[: request.n]), request.n)):
         kernel, likelihood = problem.split(draw.log_params)
         try:
             inferred = problem.engine.infer_at_training_points(kernel, likelihood)

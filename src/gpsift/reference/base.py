@@ -23,6 +23,7 @@ from typing import Any, Generic, NamedTuple, NoReturn, Self, TypeVar
 import numpy as np
 
 from gpsift.likelihoods.distributions import Distribution
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift.likelihoods.distributions import Bernoulli, Distribution, Gaussian
+from gpsift.reference.affine import Affine
 from gpsift.reference.base import PlacedPosterior, Reference, Response
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior

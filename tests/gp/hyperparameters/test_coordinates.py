@@ -11,7 +11,7 @@ import gpsift as gs
 from gpsift.gp.hyperparameters.coordinates import (
     KNOTS,
     LEAST_CURVATURE,
-    Affine,
+    Axes,
     PriorQuantiles,
     Scaling,
     Whitened,
@@ -144,7 +144,7 @@ def test_flat_and_bent_down_directions_count_as_curved():
 
 @pytest.mark.parametrize("start", [np.zeros(4), MINIMUM + 10.0])
 def test_the_first_step_of_the_search_is_that_of_newton(start):
-    coordinates = Affine.newton(start, H, gradient(start))
+    coordinates = Axes.newton(start, H, gradient(start))
     seen = []
 
     def negative(u):
@@ -157,7 +157,7 @@ def test_the_first_step_of_the_search_is_that_of_newton(start):
     assert_allclose(seen[1], MINIMUM, rtol=1e-7)
 
 
-@pytest.mark.parametrize("coordinates", [Scaling(np.array([1.0, 2.0, 4.0, 0.5])), Affine.newton(MINIMUM, H, H[0])])
+@pytest.mark.parametrize("coordinates", [Scaling(np.array([1.0, 2.0, 4.0, 0.5])), Axes.newton(MINIMUM, H, H[0])])
 def test_coordinates_and_parameters_go_both_ways(coordinates):
     x = rng.normal(size=4)
     u = coordinates.of(x)
@@ -168,7 +168,7 @@ def test_coordinates_and_parameters_go_both_ways(coordinates):
     assert_allclose((slopes[0] - slopes[1]) / 2e-5, coordinates.at(u).pull_back(gradient(x)).sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("coordinates", [Scaling(np.array([1.0, 2.0, 4.0, 0.5])), Affine.newton(MINIMUM, H, H[0])])
+@pytest.mark.parametrize("coordinates", [Scaling(np.array([1.0, 2.0, 4.0, 0.5])), Axes.newton(MINIMUM, H, H[0])])
 def test_curvature_of_parameters_comes_from_that_of_coordinates(coordinates):
     J = np.column_stack([coordinates.at(e).params - coordinates.at(np.zeros(4)).params for e in np.eye(4)])
     assert_allclose(coordinates.curvature(np.linalg.inv(J.T @ H @ J)), H, rtol=1e-8)

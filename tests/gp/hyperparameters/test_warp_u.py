@@ -8,7 +8,7 @@ from optional import need
 import gpsift as gs
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.hyperparameters import nuts
-from gpsift.gp.hyperparameters.coordinates import KNOTS, Affine, PriorQuantiles, Whitened
+from gpsift.gp.hyperparameters.coordinates import KNOTS, Axes, PriorQuantiles, Whitened
 from gpsift.gp.hyperparameters.nuts import prior_of_logarithms
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.warp_u import WarpU, find_modes
@@ -34,7 +34,8 @@ def two_hills(s):
 def warped(centres, axes, heights):
     by_prior = identity(len(centres[0]))
     return WarpU(
-        tuple(Whitened(by_prior, Affine(*each)) for each in zip(centres, axes, strict=True)), np.array(heights)
+        tuple(Whitened(by_prior, Axes(*each)) for each in zip(centres, axes, strict=True)),
+        np.array(heights),
     )
 
 

@@ -328,7 +328,7 @@ def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     transform = partial(apply_steps, steps)
     column_map = column_map_of(steps, n_features)
     seen = inner.inputs.X
-    kept = None if column_map is None or seen is None else column_map.inverse(seen)
+    kept = None if column_map is None or seen is None else column_map.inverse(seen, n_features)
     inputs = read_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
     if column_map is None:
         through = ", ".join(type(step).__name__ for step in steps)

@@ -8,7 +8,7 @@ the gradient pulled back, so that a density of x becomes one of u (`density_in`)
 The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing follows its prior
 to infinity, and that of a variance that is not needed follows it to zero.
 
-- `Scaling` has units of typical steps, `Affine` axes along which a known curvature is the same: searches.
+- `Scaling` has units of typical steps, `Axes` axes along which a known curvature is the same: searches.
 - `PriorQuantiles` has a standard normal prior, x(u) being the quantile function of the prior of log parameters. Both
   tails are short. That the function comes from a table is a choice and no approximation: any increasing one is right.
 - `CubeRoots` has :math:`u = l^{-1/3}` for length-scales: under an exponential prior of 1 / l, which an inverse gamma
@@ -114,7 +114,7 @@ class Scaling:
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class Axes:
     """Coordinates u of parameters center + axes u; the constant Jacobian is left out."""
 
     center: np.ndarray
@@ -122,7 +122,7 @@ class Affine:
     least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
 
     @classmethod
-    def newton(cls, center: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Affine:
+    def newton(cls, center: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Axes:
         """Return coordinates in which the first step of a search is that of Newton's method.
 
         With curvature L L^T the axes L^{-T} make it the same in all directions. L-BFGS begins with a step of length 1,
@@ -223,7 +223,7 @@ class Whitened:
     """Coordinates w of prior quantiles center + axes w, in which a density is nearly isotropic around its mode."""
 
     prior_quantiles: PriorQuantiles
-    affine: Affine
+    affine: Axes
 
     @classmethod
     def around_mode(cls, prior_quantiles: PriorQuantiles, of_params: Density, start: np.ndarray) -> Self:
@@ -236,7 +236,7 @@ class Whitened:
         """Return coordinates around a mode of a density of prior quantiles."""
         steps = np.minimum(STEP / prior_quantiles(mode)[1], LARGEST_STEP)
         values, vectors = np.linalg.eigh(-hessian_by_differences(lambda z: density(z)[1], mode, steps))
-        return cls(prior_quantiles, Affine(mode, vectors / np.sqrt(np.maximum(values, LEAST_PRIOR_CURVATURE))))
+        return cls(prior_quantiles, Axes(mode, vectors / np.sqrt(np.maximum(values, LEAST_PRIOR_CURVATURE))))
 
     def at(self, w: np.ndarray) -> Mapped:
         z, _, to_w = self.affine.at(w)

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import SearchProgress
-from gpsift.gp.hyperparameters.coordinates import Affine, Scaling, curvature_by_differences
+from gpsift.gp.hyperparameters.coordinates import Axes, Scaling, curvature_by_differences
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import DenseInference
 from gpsift.kernels import Kernel
@@ -277,11 +277,11 @@ def search_from(
     """
     objective = Objective(problem, log_prior, start, on_evaluation)
     first = start[objective.moves]
-    coordinates: Scaling | Affine
+    coordinates: Scaling | Axes
     if curvature is None:
         coordinates = Scaling(np.array([parameter.search_step for parameter in objective.parameters]))
     else:
-        coordinates = Affine.newton(first, curvature, objective.gradient(first))
+        coordinates = Axes.newton(first, curvature, objective.gradient(first))
 
     def negative_objective(u: np.ndarray) -> tuple[float, np.ndarray]:
         at = coordinates.at(u)

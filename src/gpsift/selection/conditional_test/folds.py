@@ -29,6 +29,7 @@ from scipy.special import ndtr
 from gpsift._utils.arrays import rows_at_values
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.gp.refit import condition_on
 from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.data import Data
@@ -208,7 +209,7 @@ class KnownGP:
     def fit(self, data: Data) -> FittedGP:
         """Condition on these rows."""
         size = next(iter(data.prediction_options.values()), np.ones(len(data.y)))
-        return self.fitted.given_rows(data.X, data.y, size)
+        return condition_on(self.fitted, data.X, data.y, size)
 
 
 Fit = Callable[[np.ndarray, np.ndarray], Any]
