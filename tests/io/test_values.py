@@ -113,7 +113,7 @@ def test_what_a_file_cannot_hold_is_refused_with_its_place(value, tmp_path):
 def test_a_model_with_a_kernel_of_ones_own_is_refused(tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 2))
     gp = gs.GP(OwnKernel(), gs.Fixed(noise_var=0.1)).fit(X, X[:, 0])
-    with pytest.raises(TypeError, match=r"FittedGP\.posterior\.kernel is of type .*OwnKernel, which cannot be saved"):
+    with pytest.raises(TypeError, match=r"FittedGP\.inferred\.posterior\.kernel is of type .*OwnKernel, which cannot"):
         gp.save(tmp_path / "model.gpsift")
 
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
 from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
+from gpsift.gp.refit import dense_problem
 from gpsift.reference.base import DrawRequest, MissingCapability
 from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED
 
@@ -40,7 +41,7 @@ def test_scores_of_draws_are_those_of_models_with_their_hyperparameters(ranking,
     X, y = table
     assert fitted.used == (0, 1)
     all_open = fitted.on_columns(range(4))
-    draws = LaplaceApproximation.fit(all_open.problem, all_open.log_params).draws(3, seed=0)
+    draws = LaplaceApproximation.fit(dense_problem(all_open), all_open.log_params).draws(3, seed=0)
     for draw, found in zip(draws, ranking.draws, strict=False):
         *lengthscale, signal_var, constant_var, noise_var = np.exp(draw.log_params)
         given = gs.Fixed(lengthscale=lengthscale, signal_var=signal_var, constant_var=constant_var, noise_var=noise_var)

@@ -18,7 +18,6 @@ from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift
 from gpsift.gp.hyperparameters.restarts import with_warm_start
 from gpsift.gp.inference import InferenceMethod
-from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.sparse import Sparse
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
@@ -162,8 +161,7 @@ class GP:
         stepped = stepped_features(rows.levels, kernel, data.names)
         report = FitReport.of(estimate, inferred, tuple(compress(data.names, data.constant)), stepped)
         report.warn()
-        form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
-        fitted = form(
+        fitted = fitted_class(likelihood)(
             likelihood=likelihood,
             inferred=inferred,
             inference=problem.engine.name,
@@ -174,6 +172,15 @@ class GP:
         )
         _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
+
+
+def fitted_class(likelihood: Likelihood) -> type[FittedGP]:
+    """Return the class of fitted models with a likelihood."""
+    if likelihood.n_latent == 1:
+        return FittedGP
+    from gpsift.gp.multiclass import FittedMulticlass
+
+    return FittedMulticlass
 
 
 def posed(

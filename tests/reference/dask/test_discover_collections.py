@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from optional import need
 
 import gpsift as gs
-from gpsift.selection.conditional_test import discover as gathered_module
-from gpsift.selection.conditional_test.discover import gathered
+from gpsift.selection.conditional_test import discover as discover_module
+from gpsift.selection.conditional_test.discover import gather_rows
 
 dask = need("dask")
 array = need("dask.array")
@@ -59,9 +59,9 @@ def test_frames_keep_their_names(rows):
 
 def test_many_rows_are_a_sample_and_it_is_said(rows, monkeypatch):
     X, y, _ = rows
-    monkeypatch.setattr(gathered_module, "KEPT_ROWS", 40)
+    monkeypatch.setattr(discover_module, "KEPT_ROWS", 40)
     with pytest.warns(gs.GPSiftWarning, match="40 of 60 rows"):
-        some_X, some_y, observed = gathered(in_parts(X), in_parts(y), {"exposure": 2.0}, 7)
+        some_X, some_y, observed = gather_rows(in_parts(X), in_parts(y), {"exposure": 2.0}, 7)
     numbers = np.array([np.flatnonzero((row == X).all(axis=1))[0] for row in some_X])
     assert len(set(numbers)) == 40
     assert_allclose(some_y, y[numbers])

@@ -312,13 +312,17 @@ def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray) 
 
 
 def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
-    """Which parameters ended at a limit, in words; not those at the end where the feature or the term is absent."""
+    """Which parameters ended at a limit, in words; not those at the end where their term is absent.
+
+    A length-scale at its upper limit is among them: it has lost its gradient there.
+    """
     lower, upper = limits(problem)
     found = []
     ends = zip(problem.labels, problem.parameters, log_params, lower, upper, strict=True)
     for (kind, feature), parameter, value, low, high in ends:
         side, end = ("lower", 0.0) if value <= low else ("upper", np.inf)
-        if np.isfinite(value) and (value <= low or value >= high) and parameter.absent != end:
+        is_harmless = parameter.absent == end and parameter.unit != "input"
+        if np.isfinite(value) and (value <= low or value >= high) and not is_harmless:
             owner = f"{kind} of {feature}" if feature is not None else kind
             found.append(f"{owner} at its {side} limit ({np.exp(value):.3g})")
     return tuple(found)
