@@ -75,7 +75,6 @@ class EffectContext:
 
     @property
     def X(self) -> np.ndarray:
-        """The rows, in the user's units."""
         return self.points.X
 
     @property
@@ -91,7 +90,6 @@ class EffectContext:
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether the model has draws of its own."""
         return isinstance(self.model, Ensemble)
 
     @cached_property

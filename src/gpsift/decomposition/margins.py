@@ -20,7 +20,7 @@ from gpsift.relevance.feature_groups import FeatureGroups
 
 # Values that a column has at most to be taken as they are, and nodes in their place otherwise.
 N_NODES = 32
-# A group of columns has no Gauss quadrature: at most this many rows stand for all of them.
+# A group of columns has no Gauss quadrature: at most this many rows represent all of them.
 MOST_GROUP_ROWS = 500
 # Where the next vector of Lanczos' iteration is shorter than this, in ranges of the column, all values are found.
 EXHAUSTED = 1e-13
@@ -55,7 +55,7 @@ def read_margins(
     if unknown:
         raise ValueError(f"`margins` names {join_names(unknown)}, but the features are {join_names(units.names)}.")
     return tuple(
-        given_margin(own[name], name, len(units.columns[number]))
+        check_margin(own[name], name, len(units.columns[number]))
         if name in own
         else _margin(kind, X if needed is None or number in needed else X[:1], units, number)
         for number, name in enumerate(units.names)
@@ -101,7 +101,7 @@ def group_margin(rows: np.ndarray) -> Margin:
     return Margin(values, counts / counts.sum())
 
 
-def given_margin(given: Any, name: str, n_columns: int) -> Margin:
+def check_margin(given: Any, name: str, n_columns: int) -> Margin:
     """Check a user's margin: nodes, (q,) or (q, k), or a pair of nodes and weights."""
     nodes, weights = given if isinstance(given, tuple) else (given, None)
     nodes = np.asarray(nodes, dtype=float)

@@ -57,7 +57,7 @@ class SupportBlock:
     D: np.ndarray  # (p, r, s)
     A: np.ndarray
     B: np.ndarray
-    mean_weights: np.ndarray  # c c^T, times the number of blocks that this one stands for
+    mean_weights: np.ndarray  # c c^T, times the number of blocks that are equal to this one
     open_weights: np.ndarray | None  # M in place of c c^T
 
 

@@ -1,7 +1,7 @@
 """Values and objects as JSON: `Encoder` writes them, `Decoder` makes them again.
 
-None, truth values, text, whole and finite numbers stand for themselves, and lists for lists. Everything else is a JSON
-object with one key, which names its kind::
+None, truth values, text, whole and finite numbers are written as they are, and lists as lists. Everything else is an
+object of JSON with one key, which names its kind::
 
     {"tuple": [...]}   {"mapping": [[key, value], ...]}   {"float": "nan"}   {"numpy": ["float32", 0.5]}
     {"array": "arrays/3.npy"}   {"object": 3}
@@ -104,7 +104,7 @@ class Decoder:
     """Makes objects of the registered classes, one after the other; `array` returns the array of a name."""
 
     def __init__(self, array: Callable[[str], np.ndarray]):
-        self._array = cache(array)  # a name that occurs twice stands for one array
+        self._array = cache(array)  # a name that occurs twice is one array
         self._objects: list[Any] = []
         self._depth = 0
 
@@ -142,7 +142,7 @@ class Decoder:
         return made
 
     def decode(self, coded: Any) -> Any:
-        """Return the value that the JSON stands for."""
+        """Return the value of its JSON."""
         if isinstance(coded, list):
             return self._items(coded)
         if not isinstance(coded, dict):

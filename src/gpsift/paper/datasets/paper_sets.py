@@ -78,7 +78,7 @@ def headed_table(text: str) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """The files of a data set, how its table is made of them, and which table must come out."""
+    """The files of a data set, how its table is made of them, and which table they must give."""
 
     name: str  # the name that `load` takes
     title: str  # the title in the paper
@@ -234,13 +234,15 @@ def price_table(cells: np.ndarray, coding: str) -> Table:
     if cells.shape[1] != len(AUTOMOBILE_COLUMNS):
         raise ValueError(f"{cells.shape[1]} columns, not {len(AUTOMOBILE_COLUMNS)}")
     every_row = dict(zip(AUTOMOBILE_COLUMNS, cells.T, strict=True))
-    complete = np.all(
-        [every_row[name] != MISSING for name in AUTOMOBILE_COLUMNS if name != "normalized_losses"], axis=0
-    )
+    complete = np.all([column != MISSING for name, column in every_row.items() if name != "normalized_losses"], axis=0)
     raw = {name: column[complete] for name, column in every_row.items()}
     choice = AUTOMOBILE_CODINGS[coding]
     columns = {name: raw[name].astype(float) for name in AUTOMOBILE_NUMERIC}
-    columns |= {name: _numbers(raw[name]) for name in choice.as_numbers}
+    for name in choice.as_numbers:
+        unknown = sorted(set(raw[name].tolist()) - NUMBER_WORDS.keys())
+        if unknown:
+            raise ValueError(f"not number words: {', '.join(unknown)}")
+        columns[name] = np.array([NUMBER_WORDS[word] for word in raw[name].tolist()], dtype=float)
     for name in AUTOMOBILE_TWO_LEVELS + AUTOMOBILE_MORE_LEVELS:
         if name not in choice.as_numbers:
             levels = np.unique(every_row[name] if choice.all_rows else raw[name])
@@ -250,13 +252,6 @@ def price_table(cells: np.ndarray, coding: str) -> Table:
     columns = {name: column for name, column in columns.items() if name not in choice.without}
     columns["price"] = raw["price"].astype(float)
     return Table(tuple(columns), np.column_stack(list(columns.values())))
-
-
-def _numbers(words: np.ndarray) -> np.ndarray:
-    unknown = sorted(set(words.tolist()) - NUMBER_WORDS.keys())
-    if unknown:
-        raise ValueError(f"not number words: {', '.join(unknown)}")
-    return np.array([NUMBER_WORDS[word] for word in words.tolist()], dtype=float)
 
 
 IMPORTS = RawFile("imports-85.data", split_cells, "125db8bd36a84801f7223faf54071d15f85f26c13a9a7aee63375ac46098fb7f")
@@ -352,7 +347,7 @@ CRIME = Recipe(
 
 
 PIMA_INPUTS = ("pregnancies", "glucose", "blood_pressure", "skin_thickness", "insulin", "bmi", "pedigree", "age")
-# A zero in these columns stands for a missing value: no living person has one.
+# A zero in these columns is a missing value: no living person has one.
 PIMA_POSITIVE = slice(1, 6)
 PIMA_CLASSES = {"0": 0.0, "1": 1.0, "tested_negative": 0.0, "tested_positive": 1.0}
 

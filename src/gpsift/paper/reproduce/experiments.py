@@ -64,7 +64,7 @@ class Settings:
     splits: int = 50  # of each data set, as in the paper
     toys: int = 200  # data sets of each toy, as in the paper; a quarter of that where it says 50
     quick: bool = False  # a smoke run: few splits, small sizes, few draws
-    resume: bool = False  # go on with what is in `out`; otherwise start anew
+    resume: bool = False  # continue from what is in `out`; otherwise start anew
     prior: str = "long"  # of `LENGTHSCALE_PRIORS`: the paper is silent on it
     covariance: Covariance = "ridge"  # of the inputs, for VAR; the authors' code adds a diagonal
     log_crime: bool = True  # whether the target of Crime is logged
@@ -160,7 +160,8 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
         parts[split] = (data.take(train), data.take(test))
     tasks = [Task(f"split {s}", (*parts[s], model, settings.measures, largest)) for s in range(n_splits)]
     sampled = [Task(f"sampled {s}", (*parts[s], replace(model, hyper=settings.nuts))) for s in range(n_nuts)]
-    beyond = [Task(f"extra {s}", (*parts[s], model, min(largest, LARGEST_EXTRA))) for s in range(n_extra)]
+    options = ({"RATE": RATE()}, min(largest, LARGEST_EXTRA), True)
+    beyond = [Task(f"extra {s}", (*parts[s], model, *options)) for s in range(n_extra)]
     identity = {
         "data": f"{dataset.name} {fingerprint(data.X, data.y)}",
         "training rows": str(dataset.n_train),
@@ -168,7 +169,7 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
     }
     with work.runner(dataset.name, len(tasks) + len(sampled) + len(beyond), identity) as runner:
         results = runner.run(compare_rankings, tasks)
-        extra = runner.run(extra_rankings, beyond)
+        extra = runner.run(compare_rankings, beyond)
         drawn = runner.run(sampled_reference, sampled)
     scores = [
         {"split": split, "method": method, "feature": name, "score": score, "rank": int(place)}
@@ -193,25 +194,23 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
     )
 
 
-def compare_rankings(train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int) -> Result:
-    """Run one split: the full model, the order by each measure, and the submodels along each order."""
+def compare_rankings(
+    train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int, with_projection: bool = False
+) -> Result:
+    """Run one split: the full model, the order by each measure, and the submodels along each order.
+
+    Another order is that of a forward search with projection.
+    """
     with collect_warnings():
         full = _fit_full(train, model)
+        assert isinstance(full, FittedGP)
         scores = {name: rank(full, measure=measure).scores for name, measure in measures.items()}
         orders = {name: np.argsort(-values, kind="stable").tolist() for name, values in scores.items()}
+        if with_projection:
+            orders["projection"] = [
+                train.names.index(name) for name in forward_projection(full, max_size=largest).order
+            ]
         return {"scores": scores, "orders": orders, "curves": _curves(train, test, model, full, orders, largest)}
-
-
-def extra_rankings(train: Data, test: Data, model: GP, largest: int) -> Result:
-    """Run one split with the orders by RATE and by forward search with projection."""
-    with collect_warnings():
-        full = _fit_full(train, model)
-        path = forward_projection(full, max_size=largest)
-        orders = {
-            "RATE": np.argsort(-rank(full, measure=RATE()).scores, kind="stable").tolist(),
-            "projection": [train.names.index(name) for name in path.order],
-        }
-        return {"orders": orders, "curves": _curves(train, test, model, full, orders, largest)}
 
 
 def sampled_reference(train: Data, test: Data, model: GP) -> Result:
