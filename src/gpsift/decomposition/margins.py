@@ -44,7 +44,10 @@ class Margin:
 def read_margins(
     margins: Margins, X: np.ndarray, units: FeatureGroups, needed: Collection[int] | None = None
 ) -> tuple[Margin, ...]:
-    """Read the margin of each unit from a user's choice; units that are not needed get one row."""
+    """Read the margin of each unit from a user's choice; units that are not needed get one row.
+
+    Categories and groups always have the margin of the rows.
+    """
     kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
     if not isinstance(own, Mapping) or kind not in KINDS:
         raise ValueError(
@@ -54,23 +57,19 @@ def read_margins(
     unknown = [name for name in own if name not in units.names]
     if unknown:
         raise ValueError(f"`margins` names {join_names(unknown)}, but the features are {join_names(units.names)}.")
-    return tuple(
-        check_margin(own[name], name, len(units.columns[number]))
-        if name in own
-        else _margin(kind, X if needed is None or number in needed else X[:1], units, number)
-        for number, name in enumerate(units.names)
-    )
-
-
-def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Margin:
-    """Make the margin of a unit; categories and groups always have that of the rows."""
-    if number in units.levels:
-        levels = units.levels[number]
-        return Margin(levels.values, levels.shares)
-    rows = X[:, list(units.columns[number])]
-    if rows.shape[1] > 1:
-        return group_margin(rows)
-    return {"data": data_margin, "uniform": uniform_margin, "normal": normal_margin}[kind](rows[:, 0])
+    found = []
+    for number, name in enumerate(units.names):
+        columns, rows = list(units.columns[number]), X if needed is None or number in needed else X[:1]
+        if name in own:
+            found.append(check_margin(own[name], name, len(columns)))
+        elif number in units.levels:
+            found.append(Margin(units.levels[number].values, units.levels[number].shares))
+        elif len(columns) > 1:
+            found.append(group_margin(rows[:, columns]))
+        else:
+            margin = {"data": data_margin, "uniform": uniform_margin, "normal": normal_margin}[kind]
+            found.append(margin(rows[:, columns[0]]))
+    return tuple(found)
 
 
 def data_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:

@@ -134,9 +134,9 @@ def plain_interval(values: np.ndarray, level: float = 0.95) -> Interval:
 
 def relative_entropy(orders: np.ndarray) -> np.ndarray:
     """Return the entropy over splits of the feature at each position, divided by log p, (p,)."""
-    n, p = orders.shape
-    shares = np.array([np.bincount(orders[:, place], minlength=p) for place in range(p)]) / n
-    return np.maximum(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1) / np.log(p), 0.0)
+    p = orders.shape[1]
+    counts = [np.bincount(orders[:, place], minlength=p) for place in range(p)]
+    return stats.entropy(counts, base=p, axis=1)
 
 
 def entropies_of(tables: Tables) -> dict[str, np.ndarray]:
