@@ -29,7 +29,6 @@ from gpsift.decomposition.sobol import unit_variances
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,10 +120,7 @@ def interactions(
         points=rows.X,
         features=context.points.inputs.names,
         surfaces=tuple(surface for surface in surfaces if surface is not None),
-        mean_of=context.model.mean_of,
-        of=context.of,
-        how=context.how,
-        details={"n_rows": len(context.X), "versions": versions()},
+        **context.shared_fields(),
     )
 
 

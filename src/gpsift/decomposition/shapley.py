@@ -32,7 +32,6 @@ from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates, scatter_scores
-from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,10 +94,7 @@ def explain(
         sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # variance within and between draws
         average=float(averages.mean()),
         points=context.X[:, [own[0] for own in columns]] if is_single else group_coordinates(context.points, columns),
-        mean_of=context.model.mean_of,
-        of=context.of,
-        how=context.how,
-        details={"n_rows": len(context.X), "versions": versions()},
+        **context.shared_fields(),
     )
 
 

@@ -22,7 +22,6 @@ from gpsift.decomposition.variances import Variances, variances
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups
-from gpsift.relevance.rank import versions
 from gpsift.relevance.ranking import LEVEL, interval_with
 
 if TYPE_CHECKING:
@@ -104,15 +103,12 @@ def variance_shares(
         variance=variance,
         noise_var=None if noises[0] is None else float(np.mean([each for each in noises if each is not None])),
         margins=margins if isinstance(margins, str) else "data, but for " + ", ".join(margins),
-        mean_of=context.model.mean_of,
         draws={
             name: np.array([getattr(each, name) / (float(each.whole) or 1.0) for each in draws])
             for name in (SHARES if draws else ())
         },
         k_hat=k_hat,
-        of=context.of,
-        how=context.how,
-        details={"n_rows": len(context.X), "seed": seed if k_hat is not None else None, "versions": versions()},
+        **context.shared_fields(seed=seed if k_hat is not None else None),
     )
 
 

@@ -197,19 +197,15 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
 def compare_rankings(
     train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int, with_projection: bool = False
 ) -> Result:
-    """Run one split: the full model, the order by each measure, and the submodels along each order.
-
-    Another order is that of a forward search with projection.
-    """
+    """Run one split: the full model, orders by measures and by forward projection, submodels along each order."""
     with collect_warnings():
         full = _fit_full(train, model)
         assert isinstance(full, FittedGP)
         scores = {name: rank(full, measure=measure).scores for name, measure in measures.items()}
         orders = {name: np.argsort(-values, kind="stable").tolist() for name, values in scores.items()}
         if with_projection:
-            orders["projection"] = [
-                train.names.index(name) for name in forward_projection(full, max_size=largest).order
-            ]
+            path = forward_projection(full, max_size=largest)
+            orders["projection"] = [train.names.index(name) for name in path.order]
         return {"scores": scores, "orders": orders, "curves": _curves(train, test, model, full, orders, largest)}
 
 
@@ -218,7 +214,7 @@ def sampled_reference(train: Data, test: Data, model: GP) -> Result:
     with collect_warnings():
         fitted = _fit_full(train, model)
         assert isinstance(fitted, DrawnGP)
-        return {**_metrics(fitted, range(len(train.names)), test, model), **dict(fitted.diagnostics)}
+        return {**_metrics(fitted, list(range(len(train.names))), test, model), **dict(fitted.diagnostics)}
 
 
 def _fit_full(train: Data, model: GP) -> Fitted:
