@@ -170,14 +170,10 @@ class Products:
         return cls(triple, tuple(varying), tuple(units), tuple(there), tuple(terms))
 
     @property
-    def weights(self) -> np.ndarray:
-        """The weights of the support points, (m,)."""
-        return self.triple.weights
-
-    @property
     def average(self) -> float:
         """The mean of the function over all margins."""
-        products = sum(float(term.variance * (self.weights @ term.averages.prod(axis=0))) for term in self.terms)
+        weights = self.triple.weights
+        products = sum(float(term.variance * (weights @ term.averages.prod(axis=0))) for term in self.terms)
         planes = sum(
             float(margin.weights @ margin.nodes @ self.triple.slopes[list(own)])
             for own, margin in zip(self.columns, self.margins, strict=True)

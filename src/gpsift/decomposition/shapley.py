@@ -226,12 +226,12 @@ def shapley_values(products: Products, X: np.ndarray) -> PosteriorValues:
     """Shapley values of the units at rows of X, which holds all columns as the model sees them."""
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
-    for rows in row_chunks(n, p * len(products.weights), BLOCK_BYTES) if p else ():
+    for rows in row_chunks(n, p * len(products.triple.weights), BLOCK_BYTES) if p else ():
         sections, prior = _linear_terms(products, X[rows])
         for term in products.terms:
             sections += term.variance * _sections(term, products, X[rows])
             prior += term.variance * _prior(term, products, X[rows])
-        mean[rows] = (sections @ products.weights).T
+        mean[rows] = (sections @ products.triple.weights).T
         explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
     return PosteriorValues(mean, np.maximum(var, 0.0))
